@@ -1,0 +1,57 @@
+"""agentdouble: the double of a hosted agent platform on your own machine.
+
+The public names are imported when they are first used, so that a light install, without the
+extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from agentdouble.apps import SimpleApp
+    from agentdouble.clock import Clock
+    from agentdouble.emulator import Emulator
+    from agentdouble.errors import AgentDoubleError
+    from agentdouble.run_code import run_code
+    from agentdouble.settings import Settings
+
+_HOMES = {
+    "AgentDoubleError": "agentdouble.errors",
+    "Clock": "agentdouble.clock",
+    "Emulator": "agentdouble.emulator",
+    "Settings": "agentdouble.settings",
+    "SimpleApp": "agentdouble.apps",
+    "run_code": "agentdouble.run_code",
+}
+_NEED_EMULATOR = ("Emulator", "Settings", "SimpleApp")
+
+__all__ = [
+    "AgentDoubleError",
+    "Clock",
+    "Emulator",
+    "Settings",
+    "SimpleApp",
+    "run_code",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'agentdouble' has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(home), name)
+    except ModuleNotFoundError as error:
+        if name in _NEED_EMULATOR and not (error.name or "").startswith("agentdouble"):
+            from agentdouble.errors import MissingExtraError
+
+            raise MissingExtraError(f"agentdouble.{name}", extra="emulator") from error
+        raise
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,153 @@
+"""``/_emulator/...``: the double's own routes, the only ones the specification does not know.
+
+They answer loopback, and others only where an API key guards the whole server.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentdouble import guard
+from agentdouble.clock import Clock
+from agentdouble.journal import Journal
+from agentdouble.sandbox import Instance, Instances
+
+PREFIX = "/_emulator"
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What the routes show and move; ``advance`` returns when what is due is destroyed."""
+
+    version: str
+    clock: Clock
+    journal: Journal
+    instances: Instances
+    reset: Callable[[], Awaitable[None]]
+    advance: Callable[[dt.timedelta], Awaitable[None]]
+
+
+def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
+    """Return the ASGI application behind ``/_emulator``, mounted there."""
+    routes = _Routes(controls)
+    app = Starlette(
+        routes=[
+            Route("/health", routes.health),
+            Route("/reset", routes.reset, methods=["POST"]),
+            Route("/clock", routes.clock),
+            Route("/clock", routes.advance, methods=["POST"]),
+            Route("/journal", routes.journal),
+            Route("/journal", routes.clear_journal, methods=["DELETE"]),
+            Route("/sessions", routes.sessions),
+        ]
+    )
+    return _LoopbackOnly(app) if loopback_only else app
+
+
+class _Routes:
+    def __init__(self, controls: Controls) -> None:
+        self._controls = controls
+
+    async def health(self, _request: Request) -> Response:
+        """Say that the double lives, which version, and since when it has what."""
+        controls = self._controls
+        return JSONResponse(
+            {
+                "status": "ok",
+                "version": controls.version,
+                "pid": os.getpid(),
+                "now": controls.clock.now().isoformat(),
+                "instances": len(controls.instances),
+            }
+        )
+
+    async def reset(self, _request: Request) -> Response:
+        """Destroy every session instance, empty the journal, set the clock back."""
+        await self._controls.reset()
+        return JSONResponse({"status": "reset"})
+
+    async def clock(self, _request: Request) -> Response:
+        """Say what time it is on the platform."""
+        return JSONResponse(_clock(self._controls.clock))
+
+    async def advance(self, request: Request) -> Response:
+        """Move the platform's time by ``advance_s`` seconds."""
+        try:
+            by = _seconds(await request.body())
+        except ValueError as error:
+            return guard.render_json(request, guard.Refusal(400, "BadRequest", str(error)))
+        await self._controls.advance(by)
+        return JSONResponse(_clock(self._controls.clock))
+
+    async def journal(self, _request: Request) -> Response:
+        """Return the requests that were served, each also as a curl line."""
+        entries = [entry.to_dict() for entry in self._controls.journal.entries()]
+        return JSONResponse({"entries": entries})
+
+    async def clear_journal(self, _request: Request) -> Response:
+        """Forget the requests that were served."""
+        self._controls.journal.clear()
+        return JSONResponse({"entries": []})
+
+    async def sessions(self, _request: Request) -> Response:
+        """Return the living session instances."""
+        now = self._controls.clock.now()
+        living = [_session(instance, now) for instance in self._controls.instances.living()]
+        return JSONResponse({"sessions": living})
+
+
+class _LoopbackOnly:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        if client is None or client[0] not in guard.LOOPBACK_NAMES:
+            message = f"{PREFIX} answers this machine only, or holders of an API key."
+            refusal = guard.Refusal(403, "ForbiddenClient", message)
+            await guard.render_json(Request(scope), refusal)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _clock(clock: Clock) -> Mapping[str, Any]:
+    return {"now": clock.now().isoformat(), "offset_s": clock.offset.total_seconds()}
+
+
+def _session(instance: Instance, now: dt.datetime) -> Mapping[str, Any]:
+    return {
+        "SessionId": instance.id,
+        "UserSessionId": instance.key.user_session_id,
+        "ToolId": instance.key.tool_id,
+        "created_at": instance.created_at.isoformat(),
+        "deadline": instance.deadline.isoformat(),
+        "remaining_s": (instance.deadline - now).total_seconds(),
+        "executions": instance.executions,
+        "pids": list(instance.pids),
+    }
+
+
+def _seconds(body: bytes) -> dt.timedelta:
+    explanation = 'The body must be {"advance_s": N} with N seconds, 0 or more'
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise ValueError(f"{explanation}: {error}.") from None
+    seconds = document.get("advance_s") if isinstance(document, dict) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+        raise ValueError(f"{explanation}.")
+    try:
+        return dt.timedelta(seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"{explanation}, and not that many.") from None

@@ -1,0 +1,100 @@
+"""An event loop of its own for application code, in a thread of its own.
+
+An entrypoint is async, yet may block: the platform's own run_code is a blocking call. On the
+server's loop that would stop the probes (PRB-06), and a double that serves both the
+application and its sandbox would wait for itself for ever. So a served application runs on a
+loop beside the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
+
+from agentdouble import serving
+
+T = TypeVar("T")
+
+_BUFFERED = 16
+_END = object()
+
+
+class ApplicationLoop:
+    """Runs coroutines and async iterators on a loop in a thread of its own.
+
+    Before ``start()`` and after ``stop()`` they run on the caller's loop.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def start(self) -> None:
+        """Start the thread and return when its loop runs."""
+        running = threading.Event()
+        self._thread = threading.Thread(
+            target=serving.run, args=(self._live(running),), name="agentdouble-app", daemon=True
+        )
+        self._thread.start()
+        await asyncio.to_thread(running.wait)
+
+    async def stop(self) -> None:
+        """Cancel what runs, end the thread and return when it has ended."""
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(self._stopping.set)
+            await asyncio.to_thread(thread.join)
+
+    async def _live(self, running: threading.Event) -> None:
+        self._stopping = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        running.set()
+        await self._stopping.wait()
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine and return its result; cancelling the caller cancels it."""
+        if self._loop is None:
+            return await coroutine
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+
+    async def iterate(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
+        """Yield what an async iterator yields, as it comes; closing this cancels it.
+
+        The iterator runs in one task from beginning to end, because a generator may hold
+        a cancel scope open across a yield, and that belongs to one task.
+        """
+        here = asyncio.get_running_loop()
+        hand_over: asyncio.Queue[Any] = asyncio.Queue()
+        room = asyncio.Semaphore(_BUFFERED)
+
+        async def put(item: T) -> None:
+            await room.acquire()
+            hand_over.put_nowait(item)
+
+        pump = asyncio.run_coroutine_threadsafe(_pump(items, put, here), self._loop or here)
+        pump.add_done_callback(lambda _: here.call_soon_threadsafe(hand_over.put_nowait, _END))
+        try:
+            while (item := await hand_over.get()) is not _END:
+                room.release()
+                yield item
+            await asyncio.wrap_future(pump)
+        finally:
+            pump.cancel()
+
+
+async def _pump(
+    items: AsyncIterator[T],
+    put: Callable[[T], Coroutine[Any, Any, None]],
+    there: asyncio.AbstractEventLoop,
+) -> None:
+    """Hand items over to another loop, at most as fast as they are taken there."""
+    try:
+        async for item in items:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(put(item), there))
+    finally:
+        aclose = getattr(items, "aclose", None)
+        if aclose is not None:
+            await aclose()

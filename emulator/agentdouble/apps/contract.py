@@ -1,0 +1,63 @@
+"""The decorator contract of section 4.6, checked when a function is decorated (DEC-01, DEC-02)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agentdouble.errors import DecorationError
+
+
+def check_entrypoint(function: Callable[..., Any]) -> None:
+    """Raise DecorationError unless it is async and takes payload first and headers second."""
+    if not callable(function):
+        raise _entrypoint_error(function, "it is not a function")
+    if not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
+        raise _entrypoint_error(function, "it is not async")
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(object(), object())
+    except TypeError as error:
+        raise _entrypoint_error(function, f"it does not take these two: {error}") from None
+    positional = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(bound.args) != 2 or len(positional) < 2:
+        raise _entrypoint_error(function, "it does not name both parameters")
+    if positional[0] == "headers" or positional[1] == "payload":
+        raise _entrypoint_error(function, "it takes them in the other order")
+
+
+def check_ping(function: Callable[..., Any]) -> None:
+    """Raise DecorationError unless it is sync and takes no parameters."""
+    if not callable(function):
+        raise _ping_error(function, "it is not a function")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise _ping_error(function, "it is async")
+    if inspect.signature(function).parameters:
+        raise _ping_error(function, "it takes parameters")
+
+
+def _entrypoint_error(function: object, why: str) -> DecorationError:
+    return DecorationError(
+        f"@app.entrypoint takes 'async def f(payload, headers)'; {_where(function)} is not that: "
+        f"{why}.",
+        decorator="entrypoint",
+    )
+
+
+def _ping_error(function: object, why: str) -> DecorationError:
+    return DecorationError(
+        f"@app.ping takes 'def f()', sync and without parameters; {_where(function)} is not that: "
+        f"{why}.",
+        decorator="ping",
+    )
+
+
+def _where(function: object) -> str:
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", repr(function))
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

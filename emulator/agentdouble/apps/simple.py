@@ -1,0 +1,214 @@
+"""SimpleApp: one entrypoint over HTTP, with its four probes (sections 4.1 and 4.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NoReturn, TypeVar, cast
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agentdouble import guard, ledger, serving
+from agentdouble.apps import bodies
+from agentdouble.apps.application_loop import ApplicationLoop
+from agentdouble.apps.contract import check_entrypoint, check_ping
+from agentdouble.clock import Clock
+from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
+
+PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
+SLOW_PING_S = 1.0
+
+Entrypoint = TypeVar("Entrypoint", bound=Callable[..., Any])
+Ping = TypeVar("Ping", bound=Callable[[], Any])
+
+_log = logging.getLogger(__name__)
+
+
+def default_ping() -> str:
+    """Answer for an application that has no ping function of its own (PRB-05)."""
+    return "pong!"
+
+
+class SimpleApp:
+    """A simple application: an ASGI application that any server can host.
+
+    ``name`` is the agent's name in the sandbox session ids that run_code derives. Served by
+    a server that speaks the lifespan protocol, entrypoints run on a loop beside the server's,
+    so that one which blocks does not stop the probes; without, they run on the caller's loop.
+    """
+
+    def __init__(self, name: str = "agent", *, clock: Clock | None = None) -> None:
+        self.name = name
+        self.clock = clock or Clock()
+        self._entrypoint: Callable[..., Any] | None = None
+        self._ping: Callable[[], Any] | None = None
+        self._loop = ApplicationLoop()
+        self._app = Starlette(
+            routes=[
+                Route("/invoke", self._on_invoke, methods=["POST"]),
+                Route("/ping", self._on_ping),
+                Route("/health", self._on_health),
+                Route("/readiness", self._on_ready),
+                Route("/liveness", self._on_ready),
+            ],
+            lifespan=lambda _app: self.lifespan(),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def entrypoint(self, function: Entrypoint) -> Entrypoint:
+        """Register the entrypoint: ``async def f(payload, headers)``, or an async generator.
+
+        Raises DecorationError for any other function (DEC-01).
+        """
+        check_entrypoint(function)
+        self._entrypoint = function
+        return function
+
+    def ping(self, function: Ping) -> Ping:
+        """Register the ping function: sync, without parameters.
+
+        Raises DecorationError for any other function (DEC-02).
+        """
+        check_ping(function)
+        self._ping = function
+        return function
+
+    def async_task(self, function: Callable[..., Any]) -> NoReturn:
+        """Raise NotImplementedError: the specification plans it and says no more (DEC-03)."""
+        ledger.choose("U-ASYNC-TASK")
+        raise NotImplementedError(
+            "async_task is planned by the specification and not implemented (DEC-03)."
+        )
+
+    def run(self, host: str = "0.0.0.0", port: int = 8000) -> None:  # noqa: S104 (specified)
+        """Serve the application until SIGINT or SIGTERM, by default at 0.0.0.0:8000.
+
+        Raises AddressInUseError if the port is taken.
+        """
+        listener = serving.open_socket(host, port)
+        print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
+        serving.serve(guard.Guard(self, guard.Policy(hosts=None)), listener, lambda: None)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Run entrypoints on a loop of their own inside."""
+        await self._loop.start()
+        try:
+            yield
+        finally:
+            await self._loop.stop()
+
+    async def _on_invoke(self, request: Request) -> Response:
+        if self._entrypoint is None:
+            return bodies.failure(
+                404,
+                "Entrypoint function is not set. Please register a function with @app.entrypoint.",
+                "NotFound",
+            )
+        refusal = _missing_headers(request)
+        if refusal is not None:
+            return refusal
+        try:
+            payload = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            payload = None
+        if not isinstance(payload, dict):
+            return bodies.failure(400, bodies.INVALID_JSON, "BadRequest")
+        return await self._invoke(self._entrypoint, payload, dict(request.headers))
+
+    async def _invoke(
+        self, entrypoint: Callable[..., Any], payload: Mapping[str, Any], headers: dict[str, str]
+    ) -> Response:
+        invocation = self._invocation(headers)
+        try:
+            with invoked_by(invocation):
+                value = entrypoint(payload, headers)
+                if inspect.iscoroutine(value):
+                    value = await self._loop.run(value)
+        except HTTPException as error:
+            return _http_failure(error)
+        except Exception as error:
+            _log.exception("The entrypoint of %s raised.", self.name)
+            return bodies.entrypoint_failure(error)
+        if inspect.isasyncgen(value) or inspect.isgenerator(value):
+            stream = self._stream(_chunks(value, invocation))
+            return StreamingResponse(stream, media_type="text/event-stream")
+        return bodies.result(value)
+
+    async def _stream(self, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._loop.iterate(chunks):
+                yield bodies.event(chunk)
+        except Exception as error:
+            _log.exception("The entrypoint of %s raised in its stream.", self.name)
+            yield bodies.stream_failure(error)
+
+    def _invocation(self, headers: Mapping[str, str]) -> Invocation:
+        return Invocation(
+            user_id=headers.get("user_id") or DEFAULT_USER,
+            session_id=headers.get("session_id") or DEFAULT_SESSION,
+            agent=self.name,
+        )
+
+    async def _on_ping(self, _request: Request) -> Response:
+        ping = self._ping
+        if ping is None:
+            if ledger.choose("U-PROBE-ERROR") == "absent-404":
+                return Response(status_code=404)
+            ping = default_ping
+        answer = asyncio.ensure_future(run_in_threadpool(ping))
+        done, _ = await asyncio.wait({answer}, timeout=SLOW_PING_S)
+        if not done:
+            _log.warning("The ping function of %s takes longer than 1 s.", self.name)
+            if ledger.choose("U-PING-SLOW") == "503":
+                return bodies.failure(503, "The ping function takes longer than 1 s.", "SlowPing")
+        try:
+            return bodies.ping(await answer)
+        except Exception as error:
+            _log.exception("The ping function of %s raised.", self.name)
+            return bodies.failure(500, f"The ping function raised: {error}", type(error).__name__)
+
+    async def _on_health(self, _request: Request) -> Response:
+        return bodies.state("healthy", self.clock)
+
+    async def _on_ready(self, _request: Request) -> Response:
+        return bodies.state("success", self.clock)
+
+
+async def _chunks(
+    value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation
+) -> AsyncIterator[Any]:
+    """Yield an entrypoint's chunks, its run_code bound to the invocation."""
+    with invoked_by(invocation):
+        if inspect.isgenerator(value):
+            for chunk in value:
+                yield chunk
+        else:
+            async for chunk in cast(AsyncIterator[Any], value):
+                yield chunk
+
+
+def _missing_headers(request: Request) -> Response | None:
+    wanted = [name for name in ("user_id", "session_id") if not request.headers.get(name)]
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        wanted.append("Content-Type: application/json")
+    if not wanted or ledger.choose("U-INVOKE-HEADERS") != "enforced":
+        return None
+    return bodies.failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
+
+
+def _http_failure(error: HTTPException) -> Response:
+    detail = error.detail if error.status_code < 500 else bodies.ENTRYPOINT_FAILED
+    return bodies.failure(error.status_code, detail, "HTTPException")

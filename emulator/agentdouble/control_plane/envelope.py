@@ -1,0 +1,55 @@
+"""The envelope of section 2.8 and its error form (U-ERROR-SHAPE)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from agentdouble import ledger
+from agentdouble.control_plane.codes import PUBLIC
+from agentdouble.errors import ActionError
+from agentdouble.invoke_tool import DEFAULT_REGION, SERVICE
+
+
+def _request_id() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass
+class Metadata:
+    """ResponseMetadata of one answer; region and service come from the signature's scope."""
+
+    action: str
+    version: str
+    service: str = SERVICE
+    region: str = DEFAULT_REGION
+    request_id: str = field(default_factory=_request_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the five fields of section 2.8."""
+        return {
+            "RequestId": self.request_id,
+            "Action": self.action,
+            "Version": self.version,
+            "Service": self.service,
+            "Region": self.region,
+        }
+
+
+def success(metadata: Metadata, result: Mapping[str, Any]) -> Response:
+    """Return the answer of an action that succeeded."""
+    return JSONResponse({"ResponseMetadata": metadata.to_dict(), "Result": dict(result)})
+
+
+def failure(metadata: Metadata, error: ActionError) -> Response:
+    """Return the answer of an action that is refused."""
+    ledger.choose("U-ERROR-SHAPE")
+    shown: dict[str, Any] = {"Code": error.code, "Message": str(error)}
+    if error.code in PUBLIC:
+        shown["CodeN"] = PUBLIC[error.code].number
+    body = {"ResponseMetadata": {**metadata.to_dict(), "Error": shown}}
+    return JSONResponse(body, error.status)

@@ -1,0 +1,109 @@
+"""``POST /?Action=X&Version=2025-10-30``: parse, authenticate, dispatch, serialise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+
+from agentdouble import ledger, signing
+from agentdouble.clock import Clock
+from agentdouble.control_plane import envelope
+from agentdouble.control_plane.codes import NOT_BUILT, public_error
+from agentdouble.control_plane.envelope import Metadata
+from agentdouble.errors import ActionError, NotBuiltError, SignatureError
+from agentdouble.guard import Refusal
+from agentdouble.invoke_tool import VERSION
+
+Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class ControlPlane:
+    """Answers control-plane requests; ``actions`` are those the double has, by name."""
+
+    def __init__(
+        self, actions: Mapping[str, Action], credentials: signing.Credentials, clock: Clock
+    ) -> None:
+        self._actions = actions
+        self._credentials = credentials
+        self._clock = clock
+
+    async def dispatch(self, request: Request) -> Response:
+        """Answer one request with an envelope, whatever happens."""
+        metadata = _metadata(request)
+        try:
+            body = await request.body()
+            self._authenticate(request, body, metadata)
+            action = self._find(metadata)
+            return envelope.success(metadata, await action(_json_object(body)))
+        except ActionError as error:
+            return envelope.failure(metadata, error)
+
+    def _authenticate(self, request: Request, body: bytes, metadata: Metadata) -> None:
+        """Verify the signature (CTL-03) and take region and service from its scope."""
+        if ledger.choose("U-SIGNING") == "none":
+            return
+        ledger.choose("U-SIGNING-SKEW")
+        try:
+            authorization = signing.verify(
+                _signed_parts(request, body), secret_of=self._secret_of, wall=self._clock.wall()
+            )
+        except SignatureError as error:
+            raise public_error(error.code, str(error)) from None
+        metadata.region = authorization.scope.region
+        metadata.service = authorization.scope.service
+
+    def _secret_of(self, access_key: str) -> str | None:
+        known = self._credentials
+        return known.secret_key if access_key == known.access_key else None
+
+    def _find(self, metadata: Metadata) -> Action:
+        """Return the action asked for; name what is refused (CTL-06)."""
+        if metadata.version == VERSION and metadata.action in self._actions:
+            return self._actions[metadata.action]
+        if metadata.version == VERSION and metadata.action in NOT_BUILT:
+            error = NotBuiltError(f"The action {metadata.action}")
+            raise ActionError("NotImplemented", str(error), status=501)
+        raise public_error(
+            "InvalidActionOrVersion",
+            f"Could not find operation {metadata.action} for version {metadata.version}.",
+        )
+
+
+def is_control_plane(connection: HTTPConnection) -> bool:
+    """Whether a request is for the control plane: it names an Action at the root."""
+    return connection.url.path == "/" and "Action" in connection.query_params
+
+
+def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
+    """Show a refusal of the guard in the control plane's error shape."""
+    error = ActionError(refusal.kind, refusal.message, status=refusal.status)
+    return envelope.failure(_metadata(connection), error)
+
+
+def _metadata(connection: HTTPConnection) -> Metadata:
+    query = connection.query_params
+    return Metadata(query.get("Action", ""), query.get("Version", ""))
+
+
+def _signed_parts(request: Request, body: bytes) -> signing.Request:
+    return signing.Request(
+        method=request.method,
+        path=request.url.path,
+        query=tuple(request.query_params.multi_items()),
+        headers=dict(request.headers),
+        body=body,
+    )
+
+
+def _json_object(body: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ActionError("InvalidParameter", f"The request body is not JSON: {error}.") from None
+    if not isinstance(document, dict):
+        raise ActionError("InvalidParameter", "The request body is not a JSON object.")
+    return document

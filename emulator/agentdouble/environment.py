@@ -1,0 +1,68 @@
+"""The environment variables by which clients find a platform.
+
+``PLATFORM`` are the specification's neutral names; the others are those that real clients
+read, so that ``agentdouble env --for NAME`` points an unmodified client at the double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+TOOL_ID = "PLATFORM_TOOL_ID"
+TOOL_HOST = "PLATFORM_TOOL_HOST"
+TOOL_SCHEME = "PLATFORM_TOOL_SCHEME"
+TOOL_REGION = "PLATFORM_TOOL_REGION"
+TOOL_TTL = "PLATFORM_TOOL_TTL"
+ACCESS_KEY = "PLATFORM_ACCESS_KEY"
+SECRET_KEY = "PLATFORM_SECRET_KEY"  # noqa: S105 (the name of a variable)
+
+CLIENTS = ("platform", "veadk", "agentkit")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What a client must know of a platform's control plane; ``url`` has no path."""
+
+    url: str
+    tool_id: str
+    access_key: str
+    secret_key: str
+    region: str
+
+
+def variables(connection: Connection, client: str = "platform") -> Mapping[str, str]:
+    """Return the environment of a client; ``client`` is one of ``CLIENTS``.
+
+    Raises ValueError, naming those there are, for another client.
+    """
+    scheme, host = urlsplit(connection.url)[:2]
+    key, secret = connection.access_key, connection.secret_key
+    if client == "platform":
+        return {
+            TOOL_ID: connection.tool_id,
+            TOOL_HOST: host,
+            TOOL_SCHEME: scheme,
+            TOOL_REGION: connection.region,
+            ACCESS_KEY: key,
+            SECRET_KEY: secret,
+        }
+    volcengine = {"VOLCENGINE_ACCESS_KEY": key, "VOLCENGINE_SECRET_KEY": secret}
+    if client == "veadk":
+        return {
+            "AGENTKIT_TOOL_ID": connection.tool_id,
+            "AGENTKIT_TOOL_HOST": host,
+            "AGENTKIT_TOOL_SCHEME": scheme,
+            "AGENTKIT_TOOL_REGION": connection.region,
+            "AGENTKIT_TOOL_SERVICE_CODE": "agentkit",
+            **volcengine,
+        }
+    if client == "agentkit":
+        return {
+            "VOLCENGINE_AGENTKIT_HOST": host,
+            "VOLCENGINE_AGENTKIT_SCHEME": scheme,
+            "VOLCENGINE_AGENTKIT_REGION": connection.region,
+            **volcengine,
+        }
+    raise ValueError(f"There is no client {client!r}; there are {', '.join(CLIENTS)}.")

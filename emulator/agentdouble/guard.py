@@ -1,0 +1,186 @@
+"""Host, Origin, body limit and API key: refused before anything else looks at a request.
+
+The double runs code, so a web page must not reach it: a page's request carries a foreign
+Origin, and one that rebinds its own name to 127.0.0.1 carries a foreign Host.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request goes no further; ``kind`` is a short name for programs."""
+
+    status: int
+    kind: str
+    message: str
+
+
+Render = Callable[[HTTPConnection, Refusal], Response]
+SignsItself = Callable[[HTTPConnection], bool]
+
+
+def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
+    """Show a refusal in the shape of the simple application's errors."""
+    body = {"error": {"message": refusal.message, "type": refusal.kind}}
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse(body, refusal.status, headers)
+
+
+def _never(_connection: HTTPConnection) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who may call and how much they may send.
+
+    ``hosts`` are the names a Host header may carry besides loopback's; None allows any.
+    ``any_address`` allows every IP address as Host: a page cannot rebind an address.
+    ``signed`` tells requests that prove themselves by a signature and need no API key.
+    """
+
+    hosts: frozenset[str] | None = frozenset()
+    any_address: bool = False
+    body_limit: int = 32 * 1024 * 1024
+    api_key: str | None = field(default=None, repr=False)
+    signed: SignsItself = _never
+    render: Render = render_json
+
+
+class Guard:
+    """An ASGI application in front of another that lets pass what the policy allows."""
+
+    def __init__(self, app: ASGIApp, policy: Policy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        if refusal is not None:
+            await self._policy.render(connection, refusal)(scope, receive, send)
+            return
+        meter = _Meter(receive, send, self._policy.body_limit)
+        try:
+            await self._app(scope, meter.receive, meter.send)
+        except _BodyTooLargeError:
+            if meter.response_started:
+                raise
+            refusal = _body_too_large(self._policy.body_limit)
+            await self._policy.render(connection, refusal)(scope, receive, send)
+
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        policy, headers = self._policy, connection.headers
+        host = headers.get("host", "")
+        if not _host_allowed(host, policy):
+            return Refusal(
+                403,
+                "ForbiddenHost",
+                f"The Host {host!r} is not one of this server's names. "
+                "Allow it with --allow-host or the setting allow_hosts.",
+            )
+        origin = headers.get("origin")
+        if origin is not None and not _same_origin(origin, host):
+            return Refusal(
+                403, "ForbiddenOrigin", f"Requests from the web page {origin!r} are refused."
+            )
+        key = policy.api_key
+        if key is not None and not policy.signed(connection) and not _has_key(headers, key):
+            return Refusal(
+                401,
+                "Unauthorized",
+                "This server asks for its API key: send 'Authorization: Bearer <key>'.",
+            )
+        if _announced_length(headers) > policy.body_limit:
+            return _body_too_large(policy.body_limit)
+        return None
+
+
+class _BodyTooLargeError(Exception):
+    """The body has grown past the limit while it was read."""
+
+
+class _Meter:
+    """Counts a request's body as it is read."""
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive = receive
+        self._send = send
+        self._left = limit
+        self.response_started = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise _BodyTooLargeError
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.response_started = True
+        await self._send(message)
+
+
+def _body_too_large(limit: int) -> Refusal:
+    return Refusal(413, "BodyTooLarge", f"The request body is larger than {limit} bytes.")
+
+
+def _announced_length(headers: Headers) -> int:
+    length = headers.get("content-length", "0")
+    return int(length) if length.isdecimal() else 0
+
+
+def _host_allowed(host: str, policy: Policy) -> bool:
+    if policy.hosts is None:
+        return True
+    name = host_name(host)
+    if name in LOOPBACK_NAMES or name in policy.hosts:
+        return True
+    return policy.any_address and _is_address(name)
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, lower-case, without port and brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _same_origin(origin: str, host: str) -> bool:
+    _, separator, authority = origin.partition("://")
+    return bool(separator) and authority.lower() == host.lower()
+
+
+def _has_key(headers: Headers, api_key: str) -> bool:
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    presented = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    return hmac.compare_digest(presented.encode(), api_key.encode())
+
+
+def names(hosts: Iterable[str]) -> frozenset[str]:
+    """Return host names ready for ``Policy.hosts``."""
+    return frozenset(host_name(host) for host in hosts)

@@ -1,0 +1,147 @@
+"""InvokeTool on the wire: build the request, read the envelope (sections 2.7, 2.8 and 4.4).
+
+``run_code`` and the harness share it, so it knows no HTTP client: ``build`` returns the
+request as a value, ``read`` takes a status and a body.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentdouble.errors import EnvelopeError, PlatformError
+from agentdouble.signing import Credentials, sign
+
+ACTION = "InvokeTool"
+VERSION = "2025-10-30"
+SERVICE = "agentkit"
+DEFAULT_REGION = "cn-beijing"
+RUN_CODE = "RunCode"
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One HTTP request, ready to be sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a control plane is and who calls it; ``url`` has no path."""
+
+    url: str
+    credentials: Credentials
+    region: str = DEFAULT_REGION
+    service: str = SERVICE
+
+
+@dataclass(frozen=True)
+class RunCode:
+    """One execution of code in a session; ``timeout_s`` and ``ttl_s`` are in seconds."""
+
+    tool_id: str
+    user_session_id: str
+    code: str
+    language: str = "python3"
+    timeout_s: int | None = None
+    ttl_s: int | None = None
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body of the request (U-INVOKETOOL-WIRE)."""
+        payload: dict[str, Any] = {"code": self.code, "kernel_name": self.language}
+        if self.timeout_s is not None:
+            payload["timeout"] = self.timeout_s
+        body: dict[str, Any] = {
+            "ToolId": self.tool_id,
+            "UserSessionId": self.user_session_id,
+            "OperationType": RUN_CODE,
+            "OperationPayload": json.dumps(payload),
+        }
+        if self.ttl_s is not None:
+            body["Ttl"] = self.ttl_s
+        return body
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The envelope of section 2.8; ``result`` is the string that holds the JSON of 2.7."""
+
+    request_id: str
+    tool_id: str
+    user_session_id: str
+    session_id: str
+    result: str
+
+    def inner(self) -> dict[str, Any]:
+        """Return the JSON of 2.7; raise EnvelopeError if ``result`` does not hold it."""
+        try:
+            inner = json.loads(self.result)
+        except ValueError as error:
+            raise EnvelopeError(f"Result.Result is not JSON: {error}", status=200) from None
+        if not isinstance(inner, dict):
+            raise EnvelopeError("Result.Result is not a JSON object.", status=200)
+        return inner
+
+
+def build(
+    body: Mapping[str, Any], address: Address, when: dt.datetime, *, action: str = ACTION
+) -> HttpRequest:
+    """Return a signed control-plane request; ``when`` is the time of signing, in UTC."""
+    url = f"{address.url}/?Action={action}&Version={VERSION}"
+    content = json.dumps(body).encode()
+    headers = sign(
+        "POST",
+        url,
+        content,
+        credentials=address.credentials,
+        region=address.region,
+        service=address.service,
+        when=when,
+    )
+    return HttpRequest("POST", url, headers, content)
+
+
+def read(status: int, body: bytes) -> Envelope:
+    """Read an InvokeTool answer.
+
+    Raises PlatformError for an error envelope and EnvelopeError for anything else.
+    """
+    document = _object(status, body)
+    metadata = document.get("ResponseMetadata")
+    if not isinstance(metadata, dict):
+        raise EnvelopeError(f"The answer has no ResponseMetadata (HTTP {status}).", status=status)
+    request_id = str(metadata.get("RequestId", ""))
+    error = metadata.get("Error")
+    if isinstance(error, dict):
+        code, message = str(error.get("Code", "")), str(error.get("Message", ""))
+        raise PlatformError(code, message, status=status, request_id=request_id)
+    result = document.get("Result")
+    if not isinstance(result, dict) or not isinstance(result.get("Result"), str):
+        raise EnvelopeError(f"The answer has no Result.Result (HTTP {status}).", status=status)
+    return Envelope(
+        request_id=request_id,
+        tool_id=str(result.get("ToolId", "")),
+        user_session_id=str(result.get("UserSessionId", "")),
+        session_id=str(result.get("SessionId", "")),
+        result=result["Result"],
+    )
+
+
+def _object(status: int, body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        start = body[:80].decode("utf-8", "replace")
+        raise EnvelopeError(
+            f"The answer is not JSON (HTTP {status}): {start!r}", status=status
+        ) from None
+    if not isinstance(document, dict):
+        raise EnvelopeError(f"The answer is not a JSON object (HTTP {status}).", status=status)
+    return document

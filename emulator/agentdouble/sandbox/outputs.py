@@ -1,0 +1,124 @@
+"""From a kernel's messages to outputs: in order, chunks joined, capped, as a notebook shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentdouble.sandbox.result import Output
+
+
+class OutputCollector:
+    """Collects the outputs of one execution; keeps at most ``limit`` bytes of them.
+
+    What goes beyond the limit is dropped, and a last output on stderr says how much.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._outputs: list[Output] = []
+        self._display_ids: dict[str, list[int]] = {}
+        self._clear_before_next = False
+        self._limit = limit
+        self._left = limit
+        self._dropped = 0
+
+    def add(self, msg_type: str, content: Mapping[str, Any]) -> None:
+        """Take in one message of the kernel's IOPub channel; other kinds are passed over."""
+        if msg_type == "clear_output":
+            self._clear(wait=bool(content.get("wait")))
+        elif msg_type == "stream":
+            self._stream(content["name"], content["text"])
+        elif msg_type == "update_display_data":
+            self._update_display(content)
+        elif msg_type in ("display_data", "execute_result"):
+            self._display(msg_type, content)
+        elif msg_type == "error":
+            self._error(content)
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Return what was put out, with a mark at the end if the limit cut it."""
+        if not self._dropped:
+            return tuple(self._outputs)
+        mark = (
+            f"[output cut: {self._dropped} bytes beyond the limit of {self._limit} bytes "
+            "were dropped]\n"
+        )
+        return (*self._outputs, Output("stream", name="stderr", text=mark))
+
+    def _append(self, output: Output) -> None:
+        if self._clear_before_next:
+            self._clear(wait=False)
+        self._outputs.append(output)
+
+    def _clear(self, *, wait: bool) -> None:
+        self._clear_before_next = wait
+        if not wait:
+            self._outputs.clear()
+            self._display_ids.clear()
+            self._left = self._limit
+            self._dropped = 0
+
+    def _stream(self, name: str, text: str) -> None:
+        kept = self._fit_text(text)
+        if not kept:
+            return
+        last = self._outputs[-1] if self._outputs else None
+        joins = last is not None and (last.output_type, last.name) == ("stream", name)
+        if last is not None and joins and not self._clear_before_next:
+            self._outputs[-1] = replace(last, text=(last.text or "") + kept)
+        else:
+            self._append(Output("stream", name=name, text=kept))
+
+    def _display(self, msg_type: str, content: Mapping[str, Any]) -> None:
+        if not self._fits(content["data"]):
+            return
+        self._append(
+            Output(
+                msg_type,
+                data=content["data"],
+                metadata=content.get("metadata", {}),
+                execution_count=content.get("execution_count"),
+            )
+        )
+        display_id = content.get("transient", {}).get("display_id")
+        if display_id is not None:
+            self._display_ids.setdefault(display_id, []).append(len(self._outputs) - 1)
+
+    def _update_display(self, content: Mapping[str, Any]) -> None:
+        display_id = content.get("transient", {}).get("display_id")
+        shown = self._display_ids.get(display_id, [])
+        if not shown or not self._fits(content["data"]):
+            return
+        for index in shown:
+            self._outputs[index] = replace(
+                self._outputs[index],
+                data=content["data"],
+                metadata=content.get("metadata", {}),
+            )
+
+    def _error(self, content: Mapping[str, Any]) -> None:
+        self._append(
+            Output(
+                "error",
+                ename=content["ename"],
+                evalue=content["evalue"],
+                traceback=tuple(content["traceback"]),
+            )
+        )
+
+    def _fit_text(self, text: str) -> str:
+        encoded = text.encode("utf-8", "surrogatepass")
+        kept = encoded[: self._left]
+        self._left -= len(kept)
+        self._dropped += len(encoded) - len(kept)
+        return text if len(kept) == len(encoded) else kept.decode("utf-8", "ignore")
+
+    def _fits(self, data: Mapping[str, Any]) -> bool:
+        size = len(json.dumps(data))
+        if size > self._left:
+            self._dropped += size
+            return False
+        self._left -= size
+        return True

@@ -1,0 +1,57 @@
+"""What an execution came to: the values behind the JSON of section 2.7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["ok", "error", "timeout"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One item of ``outputs``: always all nine keys on the wire."""
+
+    output_type: str
+    name: str | None = None
+    text: str | None = None
+    data: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    execution_count: int | None = None
+    ename: str | None = None
+    evalue: str | None = None
+    traceback: tuple[str, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the nine keys of section 2.7, in the specification's order."""
+        return {
+            "output_type": self.output_type,
+            "name": self.name,
+            "text": self.text,
+            "data": None if self.data is None else dict(self.data),
+            "metadata": dict(self.metadata),
+            "execution_count": self.execution_count,
+            "ename": self.ename,
+            "evalue": self.evalue,
+            "traceback": None if self.traceback is None else list(self.traceback),
+        }
+
+
+@dataclass(frozen=True)
+class ExecutionResult:
+    """One execution: how it ended, what it put out, and a sentence about it for people."""
+
+    status: Status
+    message: str
+    outputs: tuple[Output, ...]
+    execution_count: int | None
+    code: str
+    msg_id: str
+    context_lost: bool = False
+
+    @property
+    def error(self) -> Output | None:
+        """The last error among the outputs, if there is one."""
+        errors = [output for output in self.outputs if output.output_type == "error"]
+        return errors[-1] if errors else None
