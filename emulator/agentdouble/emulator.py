@@ -75,6 +75,11 @@ class Emulator:
         """The id of the sandbox tool."""
         return self.settings.tool_id
 
+    @property
+    def apps(self) -> tuple[str, ...]:
+        """The names of the applications, the one at the root first."""
+        return tuple(self._apps)
+
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import logging
 import re
 import shlex
 import time
@@ -22,6 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.ledger import Ledger
+
+_log = logging.getLogger(__name__)
 
 UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
 BODY_LIMIT = 64 * 1024
@@ -169,6 +172,9 @@ class _Recorder:
         self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
         self._entry.response_body = self._response.value()
         self._entry.unknowns = sorted(self.noted)
+        entry = self._entry
+        path = entry.url.partition("://")[2].partition("/")[2]
+        _log.info("%s /%s %s, %.1f ms", entry.method, path, entry.status, entry.duration_ms)
 
 
 class _Text:

@@ -1,0 +1,98 @@
+"""Find an application by ``module:attribute`` or ``path/to/file.py:attribute``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from agentdouble.apps.simple import SimpleApp
+from agentdouble.errors import ApplicationLoadError
+
+DEFAULT_ATTRIBUTE = "app"
+
+
+def load(spec: str) -> SimpleApp:
+    """Import an application; ``spec`` may begin with ``name=`` to call it something else.
+
+    Raises ApplicationLoadError that says what is wrong and where, for a module that does not
+    import too: then with its own last line.
+    """
+    name, _, target = spec.rpartition("=")
+    module_name, _, attribute = target.partition(":")
+    module = _import(module_name, spec)
+    app = getattr(module, attribute or DEFAULT_ATTRIBUTE, None)
+    if app is None:
+        raise ApplicationLoadError(
+            f"{module_name} has no {attribute or DEFAULT_ATTRIBUTE!r}. "
+            f"Name the application: {module_name}:<attribute>. {_candidates(module)}".rstrip(),
+            spec=spec,
+        )
+    if not isinstance(app, SimpleApp):
+        raise ApplicationLoadError(
+            f"{target} is a {type(app).__name__}. This version of agentdouble serves SimpleApp; "
+            "other applications are not built yet.",
+            spec=spec,
+        )
+    if name:
+        app.name = name
+    return app
+
+
+def _import(module_name: str, spec: str) -> ModuleType:
+    if not module_name:
+        raise ApplicationLoadError(f"{spec!r} names no module; write module:app.", spec=spec)
+    try:
+        if module_name.endswith(".py"):
+            return _import_file(Path(module_name))
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        return importlib.import_module(module_name)
+    except FileNotFoundError as error:
+        raise ApplicationLoadError(f"There is no file {error.filename}.", spec=spec) from None
+    except ModuleNotFoundError as error:
+        if error.name is not None and module_name.split(".")[0] == error.name.split(".")[0]:
+            raise ApplicationLoadError(
+                f"There is no module {module_name!r} here or among the installed ones.", spec=spec
+            ) from None
+        raise _broken(module_name, error, spec) from error
+    except (Exception, SystemExit) as error:
+        raise _broken(module_name, error, spec) from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(2, "No such file", str(path))
+    module_spec = importlib.util.spec_from_file_location(path.stem, path)
+    if module_spec is None or module_spec.loader is None:
+        raise FileNotFoundError(2, "No such file", str(path))
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[path.stem] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module_spec.loader.exec_module(module)
+    return module
+
+
+def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoadError:
+    """Return the error of a module that raises on import, with the place in the user's code."""
+    where = ""
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f" ({error.filename}:{error.lineno})"
+    elif error.__traceback__ is not None:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f" ({frame.filename}:{frame.lineno})"
+    reason = str(error) if not isinstance(error, SyntaxError) else error.msg
+    return ApplicationLoadError(
+        f"{module_name} does not import: {type(error).__name__}: {reason}{where}", spec=spec
+    )
+
+
+def _candidates(module: ModuleType) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, SimpleApp)]
+    return f"It has {', '.join(names)}." if names else ""

@@ -1,0 +1,133 @@
+"""The commands: what each takes, and the examples its help teaches by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="The double of a hosted agent platform, on your own machine.",
+    epilog="See it work first: [bold]agentdouble demo[/bold]",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from agentdouble import __version__
+
+        typer.echo(f"agentdouble {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _agentdouble(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+_SERVE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  agentdouble serve                       the shipped coder, which runs the code it is sent
+
+  agentdouble serve my_agent:app          your own SimpleApp at /invoke
+
+  agentdouble serve a.py:app b=other:app  a second one at /runtimes/b
+
+  agentdouble serve --port 0 --unknown U-TTL-EXTENDS=sliding
+"""
+
+
+@app.command(epilog=_SERVE_EXAMPLES)
+def serve(
+    apps: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[[NAME=]MODULE:APP]...", help="Applications to serve."),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one [8000].")] = None,
+    api_key: Annotated[
+        str | None, typer.Option(help="Key that every surface asks for; needed beyond loopback.")
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen beyond loopback without a key.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="One more name that a Host header may carry.")
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings file [agentdouble.toml, if there is one].")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
+) -> None:
+    """Run the double in the foreground until Ctrl-C."""
+    from agentdouble.cli import serving
+
+    overrides: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "api_key": api_key,
+        "insecure": insecure or None,
+        "allow_hosts": tuple(allow_host) if allow_host else None,
+    }
+    serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
+
+
+@app.command(
+    epilog="[bold]Exit codes[/bold]  0: every step came out as stated, 1: one did not.",
+)
+def demo() -> None:
+    """Start a double, have an agent run code in it, and watch a session's whole life."""
+    from agentdouble.cli import demo as demonstration
+
+    raise typer.Exit(demonstration.run())
+
+
+_ENV_EXAMPLES = """
+[bold]Examples[/bold]
+
+  eval "$(agentdouble env)"                the specification's neutral names
+
+  eval "$(agentdouble env --for veadk)"    the names a real client reads
+
+  agentdouble env --port 9000 --json
+"""
+
+
+@app.command(epilog=_ENV_EXAMPLES)
+def env(
+    client: Annotated[
+        str, typer.Option("--for", help="Whose names: platform, veadk or agentkit.")
+    ] = "platform",
+    port: Annotated[
+        int | None, typer.Option(help="Which running double, if there are several.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the variables that point a client at the running double."""
+    from agentdouble.cli import env as environment
+
+    environment.show(client, port, as_json=as_json)
+
+
+@app.command()
+def unknowns(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List what the specification leaves open, and what the double does about it."""
+    from agentdouble.cli import unknowns as ledger
+
+    ledger.show(as_json=as_json)

@@ -1,0 +1,203 @@
+"""``agentdouble demo``: a session's whole life, in one transcript.
+
+It starts a double and talks to the shipped coder as any client would, over POST /invoke with
+user_id and session_id. The coder runs the code of each prompt through run_code. Nothing is
+canned: each step states what must come out, and is checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from agentdouble.errors import MissingExtraError
+
+try:
+    from agentdouble.emulator import Emulator
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("agentdouble"):
+        raise
+    raise MissingExtraError("The demo", extra="emulator") from error
+
+USER = "ann"
+HALF_HOUR_S = 30 * 60
+_IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(data:image/png;base64,(?P<data>[A-Za-z0-9+/=]+)\)")
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+Check = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One prompt of the transcript: who sends it, the code in it, what must come back."""
+
+    title: str
+    session: str
+    code: str
+    claim: str
+    check: Check
+
+
+def _is(expected: str) -> Check:
+    return lambda answer: answer.strip() == expected
+
+
+def _has(*parts: str) -> Check:
+    return lambda answer: all(part in answer for part in parts)
+
+
+def _shows_a_plot(answer: str) -> bool:
+    found = _IMAGE.search(answer)
+    return found is not None and _png_size(found["data"]) is not None
+
+
+BEFORE = (
+    Turn("A result", "s1", "6 * 7", "the code really ran", _is("42")),
+    Turn(
+        "State is kept between turns",
+        "s1",
+        "squares = [n * n for n in range(5)]\nprint(squares)",
+        "the first turn prints",
+        _is("[0, 1, 4, 9, 16]"),
+    ),
+    Turn("", "s1", "sum(squares)", "the next turn remembers", _is("30")),
+    Turn(
+        "Two sessions do not see each other",
+        "s2",
+        "squares",
+        "another session knows nothing of it",
+        _has("NameError", "'squares' is not defined"),
+    ),
+    Turn(
+        "An exception comes back with its traceback",
+        "s1",
+        "def share(cake, guests):\n    return cake / guests\n\nshare(1, 0)",
+        "the traceback names the line",
+        _has("ZeroDivisionError", "return cake / guests"),
+    ),
+    Turn(
+        "A plot comes back as an image",
+        "s1",
+        "import matplotlib.pyplot as plt\n\nplt.plot(squares)\nplt.show()",
+        "a PNG image arrived",
+        _shows_a_plot,
+    ),
+)
+AFTER = Turn("", "s1", "squares", "the session was destroyed: its state is gone", _has("NameError"))
+
+
+def run() -> int:
+    """Play the transcript; return 0 if every step came out as stated, else 1."""
+    console = Console(highlight=False)
+    started = time.monotonic()
+    with Emulator() as double, httpx.Client(base_url=double.url, timeout=60) as client:
+        stage = _Stage(console, client)
+        console.print(f"[bold]agentdouble demo[/bold]: a double answers at {double.url}")
+        stage.play(BEFORE)
+        stage.let_time_pass()
+        stage.play((AFTER,))
+    seconds = time.monotonic() - started
+    if stage.failed:
+        console.print(f"\n[bold red]{stage.failed} steps did not come out as stated.[/]")
+        return 1
+    console.print(
+        f"\n[bold green]All {stage.passed} steps came out as stated[/], in {seconds:.1f} s."
+    )
+    console.print("Next: [bold]agentdouble serve[/bold], or your own app: agentdouble serve my:app")
+    return 0
+
+
+class _Stage:
+    """Where the transcript is played: sends, shows, checks, counts."""
+
+    def __init__(self, console: Console, client: httpx.Client) -> None:
+        self.passed = 0
+        self.failed = 0
+        self._console = console
+        self._client = client
+
+    def play(self, turns: Iterable[Turn]) -> None:
+        for turn in turns:
+            if turn.title:
+                self._title(turn.title)
+            self._show_prompt(turn)
+            with self._console.status("the sandbox runs it"):
+                answer = self._ask(turn)
+            self._show_answer(answer)
+            self._verdict(turn.check(answer), turn.claim)
+
+    def let_time_pass(self) -> None:
+        """Advance the platform's clock by 30 minutes and look for the sessions."""
+        self._title("After 30 minutes a session is destroyed")
+        before = self._sessions()
+        self._client.post("/_emulator/clock", json={"advance_s": HALF_HOUR_S})
+        self._console.print("  [dim]the double's clock is advanced by 30 minutes[/dim]")
+        gone = not any(_alive(pid) for session in before for pid in session["pids"])
+        self._verdict(
+            len(before) == 2 and not self._sessions() and gone,
+            f"{len(before)} sessions were alive; none is, and their processes are gone",
+        )
+
+    def _ask(self, turn: Turn) -> str:
+        response = self._client.post(
+            "/invoke",
+            json={"prompt": f"Please run this:\n```python\n{turn.code}\n```\n"},
+            headers={"user_id": USER, "session_id": turn.session},
+        )
+        return str(response.json())
+
+    def _sessions(self) -> list[dict[str, Any]]:
+        sessions: list[dict[str, Any]] = self._client.get("/_emulator/sessions").json()["sessions"]
+        return sessions
+
+    def _title(self, title: str) -> None:
+        self._console.print(f"\n[bold]{title}[/bold]")
+
+    def _show_prompt(self, turn: Turn) -> None:
+        self._console.print(f"  [cyan]{USER}, session {turn.session}[/cyan]")
+        code = Syntax(turn.code, "python", background_color="default", padding=(0, 4))
+        self._console.print(code)
+
+    def _show_answer(self, answer: str) -> None:
+        self._console.print("  [magenta]coder[/magenta]")
+        style = "red" if answer.startswith("Error") else ""
+        for line in _IMAGE.sub(_describe, answer).splitlines():
+            if not line.startswith("```"):
+                self._console.print(Text(f"    {line}", style=style))
+
+    def _verdict(self, good: bool, claim: str) -> None:
+        self.passed += good
+        self.failed += not good
+        mark = "[green]✔[/green]" if good else "[bold red]✘ not so:[/bold red]"
+        self._console.print(f"  {mark} {claim}")
+
+
+def _describe(image: re.Match[str]) -> str:
+    size = _png_size(image["data"])
+    if size is None:
+        return "(an image that is no PNG)"
+    kilobytes = len(image["data"]) * 3 // 4 // 1024
+    return f"PNG image, {size[0]} x {size[1]} pixels, {kilobytes} KiB: {image['alt']}"
+
+
+def _png_size(data: str) -> tuple[int, int] | None:
+    """Return width and height in pixels as the PNG's header says them."""
+    head = base64.b64decode(data)[:24]
+    if not head.startswith(_PNG) or len(head) < 24:
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def _alive(pid: int) -> bool:
+    import psutil
+
+    return psutil.pid_exists(pid)

@@ -1,0 +1,42 @@
+"""``agentdouble env``: the variables that point a client at the running double."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import typer
+
+from agentdouble import environment
+from agentdouble.cli import running
+from agentdouble.environment import Connection
+from agentdouble.errors import AgentDoubleError
+
+
+def show(client: str, port: int | None, *, as_json: bool) -> None:
+    """Print a client's variables as ``export`` lines or as JSON."""
+    if client not in environment.CLIENTS:
+        known = ", ".join(environment.CLIENTS)
+        raise AgentDoubleError(f"--for takes one of {known}; {client!r} is none of them.")
+    variables = environment.variables(_double(port), client)
+    if as_json:
+        typer.echo(json.dumps(variables, indent=2))
+        return
+    typer.echo(exports(variables))
+
+
+def exports(variables: Mapping[str, str]) -> str:
+    """Return variables as lines for a shell."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def _double(port: int | None) -> Connection:
+    doubles = running.doubles()
+    if port is not None:
+        doubles = [double for double in doubles if urlsplit(double.url).port == port]
+    if not doubles:
+        where = "" if port is None else f" on port {port}"
+        raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
+    return doubles[0]

@@ -1,0 +1,77 @@
+"""Files by which commands of one user find each other: the local key pair, the running doubles.
+
+All in one directory that only this user can read. The key pair is made once, so that an
+environment that was exported stays right when the double is started again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from agentdouble.environment import Connection
+from agentdouble.signing import Credentials
+
+
+def directory() -> Path:
+    """Return the private directory, made if it is not there."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = Path(base) / "agentdouble"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def credentials() -> Credentials:
+    """Return this user's local key pair, made on first use."""
+    path = directory() / "credentials.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(path.read_text("utf-8"))
+        return Credentials(kept["access_key"], kept["secret_key"])
+    made = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
+    _write(path, {"access_key": made.access_key, "secret_key": made.secret_key})
+    return made
+
+
+@contextmanager
+def announced(connection: Connection) -> Iterator[None]:
+    """Let other commands find this process's double inside."""
+    path = directory() / f"running-{os.getpid()}.json"
+    _write(path, asdict(connection))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def doubles() -> list[Connection]:
+    """Return the running doubles of this user, the latest first; forget the dead."""
+    found = []
+    for path in sorted(
+        directory().glob("running-*.json"), key=lambda p: p.stat().st_mtime, reverse=True
+    ):
+        if not _alive(int(path.stem.partition("-")[2])):
+            path.unlink(missing_ok=True)
+            continue
+        with suppress(OSError, ValueError, TypeError):
+            found.append(Connection(**json.loads(path.read_text("utf-8"))))
+    return found
+
+
+def _alive(pid: int) -> bool:
+    import psutil
+
+    return psutil.pid_exists(pid)
+
+
+def _write(path: Path, content: dict[str, str]) -> None:
+    """Write a file that only this user can read, whole or not at all."""
+    draft = path.with_suffix(f".{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    draft.replace(path)

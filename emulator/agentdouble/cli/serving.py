@@ -1,0 +1,126 @@
+"""``agentdouble serve``: start the double, say what a newcomer needs next, log the requests."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from agentdouble.cli import running
+from agentdouble.cli.env import exports
+from agentdouble.environment import Connection
+from agentdouble.errors import MissingExtraError, SettingsError
+
+try:
+    from agentdouble import __version__, guard
+    from agentdouble.apps.loading import load
+    from agentdouble.emulator import Emulator
+    from agentdouble.invoke_tool import DEFAULT_REGION
+    from agentdouble.settings import Settings
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("agentdouble"):
+        raise
+    raise MissingExtraError("The double", extra="emulator") from error
+
+
+def serve(
+    specs: tuple[str, ...],
+    overrides: Mapping[str, Any],
+    unknowns: tuple[str, ...],
+    config: Path | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Serve applications in the foreground until SIGINT or SIGTERM."""
+    settings = _settings(overrides, unknowns, config)
+    _log_to_terminal(quiet=quiet)
+    emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
+    connection = Connection(
+        url=emulator.url,
+        tool_id=emulator.tool_id,
+        access_key=emulator.credentials.access_key,
+        secret_key=emulator.credentials.secret_key,
+        region=DEFAULT_REGION,
+    )
+    os.environ.update(emulator.environment())  # for hosted code that reads it by itself
+    with running.announced(connection):
+        emulator.serve(lambda: _greet(emulator))
+
+
+def _settings(
+    overrides: Mapping[str, Any], unknowns: tuple[str, ...], config: Path | None
+) -> Settings:
+    settings = Settings.load(config, **overrides)
+    changes: dict[str, Any] = {}
+    if unknowns:
+        changes["unknowns"] = {**settings.unknowns, **dict(_choice(one) for one in unknowns)}
+    if settings.access_key is None or settings.secret_key is None:
+        local = running.credentials()
+        changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
+    _check_exposure(settings)
+    return Settings.load(config, **{**overrides, **changes})
+
+
+def _choice(text: str) -> tuple[str, str]:
+    unknown, separator, alternative = text.partition("=")
+    if not separator:
+        raise SettingsError(
+            f"--unknown takes ID=NAME, not {text!r}. See: agentdouble unknowns",
+            key="unknowns",
+            source="the arguments",
+        )
+    return unknown, alternative
+
+
+def _check_exposure(settings: Settings) -> None:
+    """Refuse to let the network run code here unless somebody says so."""
+    if settings.host in guard.LOOPBACK_NAMES or settings.insecure or settings.api_key:
+        return
+    raise SettingsError(
+        f"The double runs the code it is sent, and {settings.host} is reachable from outside "
+        "this machine. Give it a key with --api-key, or say --insecure.",
+        key="host",
+        source="the settings",
+    )
+
+
+def _log_to_terminal(*, quiet: bool) -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s  %(message)s", datefmt="%X")
+    if not quiet:
+        logging.getLogger("agentdouble.journal").setLevel(logging.INFO)
+
+
+def _greet(emulator: Emulator) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"\n[bold]agentdouble {__version__}[/bold] answers. Ctrl-C stops it.\n")
+    for name, value in _facts(emulator).items():
+        console.print(f"  [dim]{name:<16}[/dim]  {escape(value)}")
+    console.print("\nPoint a client at it, in another terminal:\n")
+    console.print('  eval "$(agentdouble env)"\n')
+    console.print("which is\n")
+    for line in exports(emulator.environment()).splitlines():
+        console.print(f"  {escape(line)}")
+    console.print("\nSend it a prompt:\n")
+    console.print(
+        f"  curl {emulator.url}/invoke -H 'user_id: ann' -H 'session_id: s1' "
+        """-d '{"prompt": "print(6 * 7)"}'\n""",
+        markup=False,
+    )
+
+
+def _facts(emulator: Emulator) -> dict[str, str]:
+    first, *further = emulator.apps
+    return {
+        "application": f"{first} at {emulator.url}/invoke",
+        **{f"and {name}": f"{emulator.url}/runtimes/{name}/invoke" for name in further},
+        "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
+        "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /reset",
+        "tool id": emulator.tool_id,
+        "access key": emulator.credentials.access_key,
+        "secret key": emulator.credentials.secret_key,
+    }
