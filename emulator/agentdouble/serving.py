@@ -12,10 +12,11 @@ import asyncio
 import contextlib
 import errno
 import importlib.util
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import uvicorn
@@ -25,6 +26,7 @@ from agentdouble.errors import AddressInUseError
 
 T = TypeVar("T")
 
+BACKLOG = 2048
 GRACE_S = 2
 
 
@@ -82,12 +84,13 @@ def _finish(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return a listening-ready TCP socket; raise AddressInUseError if the port is taken."""
+    """Return a listening TCP socket; raise AddressInUseError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(BACKLOG)  # a port that is only bound can be bound once more
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
@@ -114,6 +117,24 @@ class _Server(uvicorn.Server):
         self._tell_started()
         await super().main_loop()
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop cleanly on SIGINT and SIGTERM, in the main thread.
+
+        uvicorn raises the signal once more afterwards, which would end the process before
+        the caller has cleaned up.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
 
 def _server(app: ASGIApp, started: Callable[[], None]) -> _Server:
     config = uvicorn.Config(
@@ -124,15 +145,15 @@ def _server(app: ASGIApp, started: Callable[[], None]) -> _Server:
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=GRACE_S,
+        backlog=BACKLOG,
+        forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
     )
     return _Server(config, started)
 
 
 def serve(app: ASGIApp, listener: socket.socket, started: Callable[[], None]) -> None:
     """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
-    server = _server(app, started)
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
-        run(server.serve(sockets=[listener]))
+    run(_server(app, started).serve(sockets=[listener]))
 
 
 class ServerThread:
@@ -169,9 +190,13 @@ class ServerThread:
     def _run(self) -> None:
         try:
             run(self._serve())
+        except SystemExit:  # how uvicorn says that the startup failed
+            pass
         except BaseException as error:
             self._error = error
         finally:
+            if not self._server.started and self._error is None:
+                self._error = RuntimeError("The application's startup failed; its log says why.")
             self._listener.close()
             self._up.set()
 
