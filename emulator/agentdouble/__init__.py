@@ -1,13 +1,17 @@
 """agentdouble: the double of a hosted agent platform on your own machine.
 
 The public names are imported when they are first used, so that a light install, without the
-extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``.
+extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``. ``run_code`` is
+imported at once: it has its module's name, and the module, imported later by another part,
+would take the function's place.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from agentdouble.run_code import run_code
 
 __version__ = "0.1.0"
 
@@ -16,7 +20,6 @@ if TYPE_CHECKING:
     from agentdouble.clock import Clock
     from agentdouble.emulator import Emulator
     from agentdouble.errors import AgentDoubleError
-    from agentdouble.run_code import run_code
     from agentdouble.settings import Settings
 
 _HOMES = {
@@ -25,7 +28,6 @@ _HOMES = {
     "Emulator": "agentdouble.emulator",
     "Settings": "agentdouble.settings",
     "SimpleApp": "agentdouble.apps",
-    "run_code": "agentdouble.run_code",
 }
 _NEED_EMULATOR = ("Emulator", "Settings", "SimpleApp")
 
