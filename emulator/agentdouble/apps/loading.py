@@ -33,7 +33,7 @@ def load(spec: str) -> SimpleApp:
         )
     if not isinstance(app, SimpleApp):
         raise ApplicationLoadError(
-            f"{target} is a {type(app).__name__}. This version of agentdouble serves SimpleApp; "
+            f"{target} is of type {type(app).__name__}. This version of agentdouble serves SimpleApp; "
             "other applications are not built yet.",
             spec=spec,
         )

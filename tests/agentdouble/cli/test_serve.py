@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.agentdouble.cli.conftest import CommandLine, Serving
+
+APP = """
+from agentdouble import SimpleApp
+
+app = SimpleApp("mine")
+
+
+@app.entrypoint
+async def answer(payload, headers):
+    return "mine: " + payload["prompt"]
+"""
+
+
+def test_the_greeting_says_what_a_newcomer_needs_next(serve: Callable[..., Serving]) -> None:
+    """Addresses, tool id, key pair and export lines stand at the start, and they are right."""
+    serving = serve()
+
+    answer = httpx.post(f"{serving.url}/invoke", json={"prompt": "print(6 * 7)"}, timeout=30)
+
+    assert answer.json() == "42"
+    for shown in (
+        f"coder at {serving.url}/invoke",
+        "t-sandbox",
+        "AKLT",
+        'eval "$(agentdouble env)"',
+        f"export PLATFORM_TOOL_HOST={serving.url.removeprefix('http://')}",
+        "export PLATFORM_SECRET_KEY=",
+    ):
+        assert shown in serving.greeting
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(
+    serve: Callable[..., Serving], command_line: CommandLine, number: signal.Signals
+) -> None:
+    """Exit code 0, no traceback, and nobody finds the double any more."""
+    serving = serve("--quiet")
+
+    assert serving.stop(number) == (0, "", "")
+    assert "No double is running" in command_line.run("env").stderr
+
+
+def test_requests_are_logged_one_a_line(serve: Callable[..., Serving]) -> None:
+    """Method, path, status and duration of each request stand on stderr."""
+    serving = serve()
+    httpx.get(f"{serving.url}/ping")
+
+    _, _, stderr = serving.stop()
+
+    assert "GET /ping 200, " in stderr
+
+
+def test_applications_of_ones_own_are_served(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """The first answers at the root, a further one at its name."""
+    (command_line.folder / "mine.py").write_text(APP)
+    serving = serve("mine:app", "other=mine.py:app")
+
+    first = httpx.post(f"{serving.url}/invoke", json={"prompt": "hello"})
+    further = httpx.post(f"{serving.url}/runtimes/other/invoke", json={"prompt": "hello"})
+
+    assert first.json() == further.json() == "mine: hello"
+
+
+def test_env_points_clients_at_the_running_double(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """Neutral names by default, a real client's names on request, JSON for programs."""
+    serving = serve()
+    host = serving.url.removeprefix("http://")
+
+    neutral = command_line.run("env").stdout
+    real = json.loads(command_line.run("env", "--for", "veadk", "--json").stdout)
+
+    assert f"export PLATFORM_TOOL_HOST={host}\n" in neutral
+    assert real["AGENTKIT_TOOL_HOST"] == host
+    assert real["VOLCENGINE_SECRET_KEY"] in neutral
+
+
+def test_the_key_pair_stays_over_a_restart(serve: Callable[..., Serving]) -> None:
+    """An environment that was exported stays right when the double is started again."""
+    keys = []
+    for _ in range(2):
+        serving = serve()
+        keys.append([line for line in serving.greeting.splitlines() if "_KEY=" in line])
+        serving.stop()
+
+    assert keys[0] == keys[1]
+    assert len(keys[0]) == 2
+
+
+def test_the_key_pair_is_for_this_user_alone(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """Neither the directory nor the files in it can be read by anybody else."""
+    serve()
+
+    state = command_line.folder.parent / "state" / "agentdouble"
+
+    modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
+    assert (0o700, {0o600}) == (state.stat().st_mode & 0o777, modes)
+
+
+def _refusal(command_line: CommandLine, *words: str) -> str:
+    done = command_line.run(*words)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_a_busy_port_is_one_line_with_the_next_command(command_line: CommandLine) -> None:
+    """Nobody has to read a traceback to choose another port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refusal = _refusal(command_line, "serve", "--port", str(port))
+
+    assert f"Port {port} on 127.0.0.1 is in use." in refusal
+    assert f"--port {port + 1}" in refusal
+
+
+@pytest.mark.parametrize(
+    ("source", "spec", "expected"),
+    [
+        (None, "nix:app", "There is no module 'nix'"),
+        (None, "nix.py:app", "There is no file nix.py"),
+        ("1 / 0", "bad:app", "bad.py:1)"),
+        ("import nowhere", "bad:app", "No module named 'nowhere'"),
+        ("def f(:", "bad:app", "SyntaxError"),
+        ("raise SystemExit(3)", "bad:app", "SystemExit: 3"),
+        ("x = 1", "bad:app", "bad has no 'app'"),
+        (APP, "bad:application", "It has app."),
+        ("app = object()", "bad:app", "is of type object"),
+    ],
+)
+def test_an_application_that_cannot_be_served_is_one_line(
+    command_line: CommandLine, source: str | None, spec: str, expected: str
+) -> None:
+    """The line says what is wrong and where in the user's own code."""
+    if source is not None:
+        (command_line.folder / "bad.py").write_text(source)
+
+    assert expected in _refusal(command_line, "serve", "--port", "0", spec)
+
+
+def test_two_applications_of_one_name_are_refused(command_line: CommandLine) -> None:
+    """The name is the address of the second one."""
+    (command_line.folder / "mine.py").write_text(APP)
+
+    assert "a name of its own" in _refusal(command_line, "serve", "mine:app", "mine.py:app")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("serve", "--host", "0.0.0.0"), "--api-key"),
+        (("serve", "--unknown", "U-TTL-EXTEND=sliding"), "Did you mean U-TTL-EXTENDS?"),
+        (("serve", "--unknown", "U-TTL-EXTENDS"), "ID=NAME"),
+        (("serve", "--config", "nix.toml"), "nix.toml cannot be read"),
+        (("env", "--for", "nobody"), "platform, veadk, agentkit"),
+        (("env", "--port", "1"), "No double is running on port 1"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    command_line: CommandLine, words: tuple[str, ...], expected: str
+) -> None:
+    """Each says what to do instead."""
+    assert expected in _refusal(command_line, *words)
+
+
+def test_an_unknown_setting_of_the_file_suggests_the_nearest(command_line: CommandLine) -> None:
+    """The file is named too."""
+    (command_line.folder / "agentdouble.toml").write_text("session_tll_s = 60\n")
+
+    refusal = _refusal(command_line, "serve")
+
+    assert "agentdouble.toml has an unknown setting session_tll_s" in refusal
+    assert "Did you mean session_ttl_s?" in refusal
+
+
+def test_the_ledger_is_listed(command_line: CommandLine) -> None:
+    """As a table for people, as JSON for programs."""
+    table = command_line.run("unknowns").stdout
+    listed = json.loads(command_line.run("unknowns", "--json").stdout)
+
+    assert "U-TTL-EXTENDS" in table
+    extends = next(one for one in listed if one["id"] == "U-TTL-EXTENDS")
+    assert ["sliding"] == [alternative["name"] for alternative in extends["alternatives"]]
+
+
+def test_help_teaches_by_example(command_line: CommandLine) -> None:
+    """The commands' help shows commands to copy."""
+    assert "agentdouble serve my_agent:app" in command_line.run("serve", "--help").stdout
+    assert "agentdouble env" in command_line.run("env", "--help").stdout
