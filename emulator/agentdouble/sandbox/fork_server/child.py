@@ -1,0 +1,80 @@
+"""What a fresh fork does before it is a kernel: forget the server, take its own place and limits."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from typing import NoReturn
+
+from agentdouble.sandbox.fork_server import processes
+from agentdouble.sandbox.fork_server.protocol import ForkRequest
+
+_LIMITS = {
+    "memory": resource.RLIMIT_AS,
+    "file_size": resource.RLIMIT_FSIZE,
+    "open_files": resource.RLIMIT_NOFILE,
+}
+
+
+def run(request: ForkRequest) -> NoReturn:
+    """Be the kernel of the request; end the process when it ends, with its exit code."""
+    code = 1
+    try:
+        _settle(request)
+        from agentdouble.sandbox.fork_server import kernel
+
+        kernel.run(request.connection_file, request.config)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)  # never unwind into the server's own frames
+
+
+def _settle(request: ForkRequest) -> None:
+    os.setsid()
+    processes.die_with_parent()
+    processes.adopt_orphans()
+    _reset_signals()
+    os.environ.clear()
+    os.environ.update(request.env)
+    time.tzset()
+    os.chdir(request.cwd)
+    _redirect_stdio()
+    _reseed()
+    tempfile.tempdir = None
+    for name, value in request.limits.items():
+        resource.setrlimit(_LIMITS[name], (value, value))
+    sys.argv = ["kernel", "-f", request.connection_file]
+    gc.enable()
+
+
+def _reset_signals() -> None:
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _redirect_stdio() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _reseed() -> None:
+    """Give each kernel random numbers of its own."""
+    random.seed()
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()

@@ -1,0 +1,122 @@
+"""The double's side of the fork server: start it, ask for forks, hear how they end."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+
+from agentdouble.sandbox.fork_server import protocol
+from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
+
+
+class ForkServerGoneError(Exception):
+    """The fork server has ended, and its kernels with it."""
+
+
+class ForkedProcess:
+    """A kernel's process; signals go to its pidfd, so they cannot hit another process."""
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid = pid
+        self.exited: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._pidfd = pidfd
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if the process still lives."""
+        if not self.exited.done():
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, number)
+
+    def ended(self, code: int | None) -> None:
+        """Note that the process has ended; the code is None when nobody knows it."""
+        if not self.exited.done():
+            self.exited.set_result(code)
+            os.close(self._pidfd)
+
+
+class ForkServer:
+    """A running fork server; belongs to the loop that started it."""
+
+    def __init__(self, preload: Sequence[str] = ()) -> None:
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with there:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "agentdouble.sandbox.fork_server.server",
+                    str(there.fileno()),
+                    *preload,
+                ],
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        here.setblocking(False)
+        self._channel = here
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(here, self._on_readable)
+        self._asked: deque[asyncio.Future[ForkedProcess]] = deque()
+        self._living: dict[int, ForkedProcess] = {}
+        self.gone = self._loop.create_future()
+
+    async def fork(self, request: ForkRequest) -> ForkedProcess:
+        """Fork a kernel; raise ForkServerGoneError if the server has ended, OSError if refused."""
+        if self.gone.done():
+            raise ForkServerGoneError
+        answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
+        self._asked.append(answer)
+        self._channel.send(protocol.encode(request))
+        return await asyncio.shield(answer)
+
+    async def stop(self) -> None:
+        """End the server and all its kernels; return when they are gone."""
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+        await asyncio.shield(self.gone)
+
+    def _on_readable(self) -> None:
+        try:
+            datagram, ancillary, _, _ = self._channel.recvmsg(
+                protocol.MAX_DATAGRAM, socket.CMSG_SPACE(4)
+            )
+        except ConnectionResetError:
+            datagram, ancillary = b"", []
+        if not datagram:
+            self._on_gone()
+            return
+        match protocol.decode(datagram):
+            case Forked(pid):
+                self._on_forked(pid, array.array("i", ancillary[0][2])[0])
+            case Refused(reason):
+                self._asked.popleft().set_exception(OSError(reason))
+            case Exited(pid, code):
+                self._living.pop(pid).ended(code)
+
+    def _on_forked(self, pid: int, pidfd: int) -> None:
+        process = self._living[pid] = ForkedProcess(pid, pidfd)
+        answer = self._asked.popleft()
+        if answer.cancelled():
+            process.send_signal(signal.SIGKILL)
+        else:
+            answer.set_result(process)
+
+    def _on_gone(self) -> None:
+        self._loop.remove_reader(self._channel)
+        self._channel.close()
+        for answer in self._asked:
+            if not answer.done():
+                answer.set_exception(ForkServerGoneError())
+        for process in self._living.values():
+            process.ended(None)
+        self._living.clear()
+        self._process.wait()  # it has closed its end: it is ending
+        self.gone.set_result(None)

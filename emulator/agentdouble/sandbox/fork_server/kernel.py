@@ -1,0 +1,73 @@
+"""The Python kernel that the fork server forks: ipykernel's own, that heeds every interrupt.
+
+ipykernel alone does not stop ``await asyncio.sleep(60)``, because its handler does not wake
+the event loop, nor sync code that runs inside a coroutine
+(https://github.com/ipython/ipykernel/issues/881 and /1239).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+sys.modules["debugpy"] = None  # type: ignore[assignment]  # 40 ms, 8 MB and two threads for nobody
+import ipykernel.debugger  # noqa: E402, F401 (it looks for debugpy when it is imported)
+
+del sys.modules["debugpy"]
+
+from ipykernel.ipkernel import IPythonKernel  # noqa: E402
+from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from traitlets.config import Config  # noqa: E402
+
+
+class SandboxKernel(IPythonKernel):
+    """A kernel whose coroutines can be interrupted wherever they are."""
+
+    @contextmanager
+    def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def cancel(_number: int, _frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(future.cancel)  # this one wakes the loop
+            if asyncio.current_task(loop) is not None:
+                raise asyncio.CancelledError("interrupted")
+
+        before = signal.signal(signal.SIGINT, cancel)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class SandboxKernelApp(IPKernelApp):
+    """The kernel application; nothing of it may exist before the fork."""
+
+    kernel_class = SandboxKernel
+
+    def init_crash_handler(self) -> None:
+        """Leave crashes to the double, which sees them anyway."""
+
+    def parse_command_line(self, argv: list[str] | None = None) -> None:
+        """Have no command line: building its parser takes a quarter of the start."""
+
+    def load_config_file(self, suppress_errors: bool | None = None) -> None:
+        """Read no configuration files: a session has none yet."""
+
+
+def run(connection_file: str, config: dict[str, Any]) -> None:
+    """Run a kernel in this process until it is told to stop.
+
+    ``config`` holds traitlets settings, a table a class.
+    """
+    app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
+    app.initialize([])
+    if "matplotlib.pyplot" in sys.modules:  # preloaded: it has missed the kernel's own set-up
+        from matplotlib_inline.backend_inline import _enable_matplotlib_integration
+
+        _enable_matplotlib_integration()
+    app.start()

@@ -1,0 +1,71 @@
+"""What the double and its fork server say to each other: one JSON object a datagram.
+
+The double asks for a fork; the server answers in order, with the child's pidfd as ancillary
+data, and later tells, unasked, how each child ended.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+MAX_DATAGRAM = 256 * 1024
+
+
+@dataclass(frozen=True)
+class ForkRequest:
+    """A kernel to be forked: where it lives, what it sees, which limits hold it (bytes, counts).
+
+    ``config`` holds traitlets settings, a table a class.
+    """
+
+    connection_file: str
+    cwd: str
+    env: dict[str, str]
+    config: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Forked:
+    """The answer to a request; its pidfd comes with it."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The answer to a request that could not be met."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Exited:
+    """A child has ended, and so has everything that it left behind.
+
+    ``code`` is its exit code, negative for the signal that killed it.
+    """
+
+    pid: int
+    code: int
+
+
+Message = ForkRequest | Forked | Refused | Exited
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (ForkRequest, Forked, Refused, Exited)
+}
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as a datagram."""
+    return json.dumps({"kind": type(message).__name__, **asdict(message)}).encode()
+
+
+def decode(datagram: bytes) -> Message:
+    """Return the message in a datagram."""
+    fields = json.loads(datagram)
+    message: Message = _KINDS[fields.pop("kind")](**fields)
+    return message

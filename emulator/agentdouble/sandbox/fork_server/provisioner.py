@@ -1,0 +1,86 @@
+"""The fork server as a kernel provisioner of jupyter_client, ``agentdouble-fork``."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning import KernelProvisionerBase
+
+from agentdouble.sandbox.fork_server.client import ForkedProcess, ForkServer
+from agentdouble.sandbox.fork_server.protocol import ForkRequest
+
+NAME = "agentdouble-fork"
+
+_CONFIG = {
+    "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
+    "IPKernelApp": {"log_level": 40},
+}
+
+
+class ForkProvisioner(KernelProvisionerBase):  # type: ignore[misc]
+    """Starts a kernel by a fork; its kernel manager must carry a ``fork_server``."""
+
+    process: ForkedProcess | None = None
+    pid: int | None = None
+
+    @property
+    def has_process(self) -> bool:
+        """Whether a process has been started and not yet waited for."""
+        return self.process is not None
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Write the connection file."""
+        manager = self.parent
+        manager.write_connection_file()
+        self.connection_info = manager.get_connection_info()
+        return await super().pre_launch(cmd=list(self.kernel_spec.argv), **kwargs)
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        """Fork the kernel."""
+        server: ForkServer = self.parent.fork_server
+        self.process = await server.fork(
+            ForkRequest(
+                connection_file=self.parent.connection_file,
+                cwd=kwargs["cwd"],
+                env=kwargs["env"],
+                config=_CONFIG,
+                limits=kwargs.get("limits", {}),
+            )
+        )
+        self.pid = self.process.pid
+        return self.connection_info
+
+    async def poll(self) -> int | None:
+        """Return None while the process lives, else its exit code (-1 if nobody knows it)."""
+        if self.process is None:
+            return 0
+        if not self.process.exited.done():
+            return None
+        code = self.process.exited.result()
+        return -1 if code is None else code
+
+    async def wait(self) -> int | None:
+        """Return the exit code when the process has ended, None if nobody knows it."""
+        if self.process is None:
+            return 0
+        code = await self.process.exited
+        self.process = None
+        return code
+
+    async def send_signal(self, signum: int) -> None:
+        """Send a signal to the kernel's process."""
+        if self.process is not None:
+            self.process.send_signal(signum)
+
+    async def kill(self, restart: bool = False) -> None:
+        """Kill the process; what it started dies with it."""
+        await self.send_signal(signal.SIGKILL)
+
+    async def terminate(self, restart: bool = False) -> None:
+        """Ask the process to end."""
+        await self.send_signal(signal.SIGTERM)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Have nothing to clean up."""
