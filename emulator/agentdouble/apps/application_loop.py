@@ -56,9 +56,10 @@ class ApplicationLoop:
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result; cancelling the caller cancels it."""
+        contained = _contained(coroutine)
         if self._loop is None:
-            return await coroutine
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+            return await contained
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, self._loop))
 
     async def iterate(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
         """Yield what an async iterator yields, as it comes; closing this cancels it.
@@ -74,7 +75,8 @@ class ApplicationLoop:
             await room.acquire()
             hand_over.put_nowait(item)
 
-        pump = asyncio.run_coroutine_threadsafe(_pump(items, put, here), self._loop or here)
+        pumping = _contained(_pump(items, put, here))
+        pump = asyncio.run_coroutine_threadsafe(pumping, self._loop or here)
         pump.add_done_callback(lambda _: here.call_soon_threadsafe(hand_over.put_nowait, _END))
         try:
             while (item := await hand_over.get()) is not _END:
@@ -83,6 +85,18 @@ class ApplicationLoop:
             await asyncio.wrap_future(pump)
         finally:
             pump.cancel()
+
+
+class ApplicationExitError(Exception):
+    """Application code asked its process to end (``sys.exit()``); only its request does."""
+
+
+async def _contained(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; what would end the loop and its thread becomes an ordinary exception."""
+    try:
+        return await coroutine
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ApplicationExitError(f"{type(error).__name__}: {error}") from error
 
 
 async def _pump(
