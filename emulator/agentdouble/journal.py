@@ -204,8 +204,8 @@ def redact(name: str, value: str) -> str:
     if name in _SECRET_HEADERS:
         return REDACTED
     if name in ("authorization", "proxy-authorization"):
-        if "Signature=" in value:
-            return re.sub(r"Signature=\w+", f"Signature={REDACTED}", value)
+        if value.startswith("HMAC-SHA256 ") and "Signature=" in value:
+            return re.sub(r"Signature=.*", f"Signature={REDACTED}", value, flags=re.S)
         scheme, _, rest = value.partition(" ")
         return f"{scheme} {REDACTED}" if rest else REDACTED
     return value
