@@ -33,25 +33,35 @@ class ApplicationLoop:
 
     async def start(self) -> None:
         """Start the thread and return when its loop runs."""
-        running = threading.Event()
-        self._thread = threading.Thread(
-            target=serving.run, args=(self._live(running),), name="agentdouble-app", daemon=True
-        )
+        here = asyncio.get_running_loop()
+        running, self._ended = asyncio.Event(), asyncio.Event()
+
+        def live() -> None:
+            try:
+                serving.run(self._live(lambda: here.call_soon_threadsafe(running.set)))
+            finally:
+                here.call_soon_threadsafe(self._ended.set)
+
+        self._thread = threading.Thread(target=live, name="agentdouble-app", daemon=True)
         self._thread.start()
-        await asyncio.to_thread(running.wait)
+        await running.wait()
 
     async def stop(self) -> None:
-        """Cancel what runs, end the thread and return when it has ended."""
+        """Cancel what runs, end the thread and return when it has ended.
+
+        It starts no thread to wait in: at the interpreter's exit none can be started.
+        """
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         if loop is not None and thread is not None:
             loop.call_soon_threadsafe(self._stopping.set)
-            await asyncio.to_thread(thread.join)
+            await self._ended.wait()
+            thread.join()
 
-    async def _live(self, running: threading.Event) -> None:
+    async def _live(self, running: Callable[[], object]) -> None:
         self._stopping = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        running.set()
+        running()
         await self._stopping.wait()
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
