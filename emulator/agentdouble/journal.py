@@ -166,6 +166,8 @@ class _Recorder:
             self._entry.response_headers = _headers(headers)
         elif message["type"] == "http.response.body":
             self._response.add(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.close()  # before the caller has the answer, so that it finds it all here
         await self._send(message)
 
     def close(self) -> None:
