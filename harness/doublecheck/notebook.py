@@ -67,7 +67,11 @@ def _image(mime_type: str, content: bytes) -> str:
 def _coloured(text: str) -> str:
     """Return text with ANSI colours as escaped HTML."""
     console = Console(
-        record=True, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+        record=True,
+        file=io.StringIO(),
+        force_terminal=True,
+        force_jupyter=False,  # in a notebook, rich would display it at once, and a second time
+        color_system="truecolor",
     )
     console.print(Text.from_ansi(text), soft_wrap=True)
     return console.export_html(theme=_THEME, inline_styles=True, code_format="{code}").rstrip("\n")
