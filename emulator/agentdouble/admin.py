@@ -84,10 +84,9 @@ class _Routes:
     async def advance(self, request: Request) -> Response:
         """Move the platform's time by ``advance_s`` seconds."""
         try:
-            by = _seconds(await request.body())
+            await self._controls.advance(_seconds(await request.body()))
         except ValueError as error:
             return guard.render_json(request, guard.Refusal(400, "BadRequest", str(error)))
-        await self._controls.advance(by)
         return JSONResponse(_clock(self._controls.clock))
 
     async def journal(self, _request: Request) -> Response:
@@ -142,7 +141,7 @@ def _seconds(body: bytes) -> dt.timedelta:
     explanation = 'The body must be {"advance_s": N} with N seconds, 0 or more'
     try:
         document = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{explanation}: {error}.") from None
     seconds = document.get("advance_s") if isinstance(document, dict) else None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 Watcher = Callable[[], None]
 
+_MARGIN = dt.timedelta(days=366)  # the clock goes on by itself, and deadlines are ahead of it
+
 
 class Clock:
     """A wall clock that can be moved forward without waiting."""
@@ -37,16 +39,21 @@ class Clock:
     def move(self, by: dt.timedelta) -> None:
         """Move the platform's time by ``by`` and tell nobody.
 
-        Raises ValueError if ``by`` is negative: what has expired cannot come back.
+        Raises ValueError if ``by`` is negative, because what has expired cannot come back, or
+        if it leads beyond the year 9999.
         """
         if by < dt.timedelta(0):
             raise ValueError(f"The clock only moves forward, not by {by}.")
+        try:
+            self.now() + by + _MARGIN
+        except OverflowError:
+            raise ValueError(f"The clock ends with the year 9999: {by} is too far.") from None
         self._offset += by
 
     def advance(self, by: dt.timedelta) -> None:
         """Move the platform's time by ``by``; return when what became due has been dealt with.
 
-        Raises ValueError if ``by`` is negative.
+        Raises ValueError as ``move()`` does.
         """
         self.move(by)
         for watcher in list(self._watchers):

@@ -22,7 +22,7 @@ from agentdouble.apps.shipped import coder_app
 from agentdouble.apps.simple import PATHS
 from agentdouble.clock import Clock
 from agentdouble.control_plane import ControlPlane, InvokeTool, is_control_plane, render_refusal
-from agentdouble.errors import NotBuiltError
+from agentdouble.errors import ApplicationLoadError, NotBuiltError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.run_code import hosted_by
@@ -52,7 +52,8 @@ class Emulator:
         with Emulator() as double:
             print(double.url)
 
-    Keyword arguments are settings. Raises SettingsError for a wrong one.
+    Keyword arguments are settings. Raises SettingsError for a wrong one, ApplicationLoadError
+    for two applications of one name, and AddressInUseError if the port is taken.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Emulator:
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self.url = serving.address_of(self._listener)
         self._thread: serving.ServerThread | None = None
+        self._stopped = False
         self.app: ASGIApp = self._build()
 
     @property
@@ -96,15 +98,22 @@ class Emulator:
 
     def start(self) -> Emulator:
         """Serve in a thread; return when the double answers."""
-        if self._thread is not None:
-            raise RuntimeError("This Emulator has been started already; make a new one.")
+        if self._thread is not None or self._stopped:
+            raise RuntimeError("This Emulator has been started or stopped already; make a new one.")
         self._thread = serving.ServerThread(self.app, self._listener)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            self._stopped = True
+            raise
         self._unwatch = self.clock.watch(self._destroy_due)
         return self
 
     def stop(self) -> None:
-        """Stop serving; return when every session's processes are gone."""
+        """Stop serving; return when every session's processes are gone. Once is enough."""
+        if self._stopped:
+            return
+        self._stopped = True
         if self._thread is None:
             self._listener.close()
             return
@@ -131,7 +140,7 @@ class Emulator:
         self.stop()
 
     def _call(self, coroutine: Any) -> None:
-        if self._thread is None:
+        if self._thread is None or self._stopped:
             coroutine.close()
             raise RuntimeError("This Emulator is not running; use it in a with statement.")
         self._thread.call(coroutine)
@@ -150,7 +159,7 @@ class Emulator:
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
-        await self._instances.destroy_due()
+        await self._in_force(self._instances.destroy_due())
 
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
@@ -247,9 +256,16 @@ def _policy(settings: Settings) -> guard.Policy:
         any_address=beyond_loopback,
         body_limit=settings.body_limit,
         api_key=None if key is None else key.get_secret_value(),
-        signed=is_control_plane,
+        signed=_signs_itself(settings),
         render=_render,
     )
+
+
+def _signs_itself(settings: Settings) -> guard.SignsItself:
+    """Return which requests need no API key: those whose signature is verified."""
+    if settings.chosen().answer("U-SIGNING").name == "none":
+        return lambda _connection: False
+    return is_control_plane
 
 
 def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
@@ -270,5 +286,7 @@ def _named(apps: tuple[SimpleApp, ...]) -> dict[str, SimpleApp]:
     named = {app.name: app for app in apps}
     if len(named) != len(apps):
         names = ", ".join(app.name for app in apps)
-        raise ValueError(f"Every application needs a name of its own; these are called {names}.")
+        raise ApplicationLoadError(
+            f"Every application needs a name of its own; these are called {names}.", spec=names
+        )
     return named

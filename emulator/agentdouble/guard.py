@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -82,6 +83,7 @@ class Guard:
         except _BodyTooLargeError:
             if meter.response_started:
                 raise
+        if meter.exceeded and not meter.response_started:
             refusal = _body_too_large(self._policy.body_limit)
             await self._policy.render(connection, refusal)(scope, receive, send)
 
@@ -112,27 +114,42 @@ class Guard:
         return None
 
 
-class _BodyTooLargeError(Exception):
-    """The body has grown past the limit while it was read."""
+class _BodyTooLargeError(HTTPException):
+    """The body has grown past the limit while it was read.
+
+    An HTTPException, so that the application inside gives up without taking it for a failure
+    of its own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(413)
 
 
 class _Meter:
-    """Counts a request's body as it is read."""
+    """Counts a request's body as it is read.
+
+    Once it is too large, what the application inside answers is not let through: the guard
+    answers itself.
+    """
 
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive = receive
         self._send = send
         self._left = limit
+        self.exceeded = False
         self.response_started = False
 
     async def receive(self) -> Message:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
+            self.exceeded = True
             raise _BodyTooLargeError
         return message
 
     async def send(self, message: Message) -> None:
+        if self.exceeded and not self.response_started:
+            return
         self.response_started = True
         await self._send(message)
 

@@ -166,6 +166,8 @@ class _Recorder:
             self._entry.response_headers = _headers(headers)
         elif message["type"] == "http.response.body":
             self._response.add(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.close()  # before the caller has the answer, so that it finds it all here
         await self._send(message)
 
     def close(self) -> None:
@@ -204,8 +206,8 @@ def redact(name: str, value: str) -> str:
     if name in _SECRET_HEADERS:
         return REDACTED
     if name in ("authorization", "proxy-authorization"):
-        if "Signature=" in value:
-            return re.sub(r"Signature=\w+", f"Signature={REDACTED}", value)
+        if value.startswith("HMAC-SHA256 ") and "Signature=" in value:
+            return re.sub(r"Signature=.*", f"Signature={REDACTED}", value, flags=re.S)
         scheme, _, rest = value.partition(" ")
         return f"{scheme} {REDACTED}" if rest else REDACTED
     return value

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from agentdouble import environment, invoke_tool
 from agentdouble.errors import (
@@ -108,8 +109,9 @@ def run_code(
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=address.url.startswith("https"),  # plain http needs no certificate store
+            trust_env=not _is_loopback(address.url),  # a proxy cannot reach this machine's double
         )
-    except httpx.TransportError as error:
+    except (httpx.TransportError, httpx.InvalidURL) as error:
         raise PlatformUnreachableError(address.url, str(error) or type(error).__name__) from error
     return invoke_tool.read(response.status_code, response.content).result
 
@@ -156,6 +158,10 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.Address:
             f"{scheme}://", f"{environment.TOOL_HOST} is not set; it is host or host:port"
         )
     return invoke_tool.Address(f"{scheme}://{host}", credentials, region)
+
+
+def _is_loopback(url: str) -> bool:
+    return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _credentials(state: Mapping[str, Any]) -> Credentials:

@@ -80,7 +80,8 @@ def _finish(loop: asyncio.AbstractEventLoop) -> None:
     if tasks:
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
     loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.run_until_complete(loop.shutdown_default_executor())
+    with contextlib.suppress(RuntimeError):  # the interpreter exits: it has ended those threads
+        loop.run_until_complete(loop.shutdown_default_executor())
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pydantic_settings
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -40,14 +41,20 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     api_key: SecretStr | None = Field(
-        None, description="key that every surface asks for; needed beyond loopback"
+        None,
+        min_length=1,  # an empty key would let everybody in
+        description="key that every surface asks for; needed beyond loopback",
     )
     insecure: bool = Field(False, description="listen beyond loopback without an api_key")
     allow_hosts: tuple[str, ...] = Field((), description="more names that a Host header may carry")
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
 
-    access_key: str | None = Field(None, description="access key; made at start if absent")
-    secret_key: SecretStr | None = Field(None, description="its secret; made at start if absent")
+    access_key: str | None = Field(
+        None, pattern=r"^[^/,\s]+$", description="access key; made at start if absent"
+    )
+    secret_key: SecretStr | None = Field(
+        None, min_length=1, description="its secret; made at start if absent"
+    )
     tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="the sandbox tool")
 
     provisioner: str = Field(
@@ -83,6 +90,8 @@ class Settings(BaseSettings):
             settings = cls(**merged)
         except ValidationError as error:
             _raise(error, given, in_environment, file or _default_file())
+        except pydantic_settings.SettingsError as error:  # a value that must be JSON and is not
+            _raise_not_json(error, in_environment)
         try:
             ledger.Ledger(settings.unknowns)
         except LedgerError as error:
@@ -154,3 +163,10 @@ def _raise(
         source = str(file)
     message = f"The setting {key} from {source} is wrong: {first['msg']}."
     raise SettingsError(message, key=key, source=source) from None
+
+
+def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:
+    key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
+    shown = PREFIX + key.upper()
+    message = f"The setting {key} from the environment ({shown}) is wrong: it must be JSON."
+    raise SettingsError(message, key=key, source=f"the environment ({shown})") from None

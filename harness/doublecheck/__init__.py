@@ -1,1 +1,98 @@
-"""doublecheck: the harness that puts a platform, or its double, through the same checks."""
+"""doublecheck: the harness that puts a platform, or its double, through the same checks.
+
+The public names are imported when they are first used, so that a test run which loads the
+pytest plugin pays nothing for the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doublecheck.async_platform import AsyncPlatform
+    from doublecheck.connecting import connect
+    from doublecheck.errors import (
+        AnswerError,
+        ClauseError,
+        CredentialsMissingError,
+        DoubleCheckError,
+        MissingExtraError,
+        NoAnswerError,
+        NotADoubleError,
+        RefusedError,
+        TargetError,
+        UnreachableError,
+    )
+    from doublecheck.platform import Platform
+    from doublecheck.results import (
+        CodeError,
+        CodeResult,
+        JournalEntry,
+        Output,
+        Session,
+        StreamEvent,
+    )
+    from doublecheck.secret import Secret
+    from doublecheck.target import Credentials, Target
+
+_HOMES = {
+    "AnswerError": "errors",
+    "AsyncPlatform": "async_platform",
+    "ClauseError": "errors",
+    "CodeError": "results",
+    "CodeResult": "results",
+    "Credentials": "target",
+    "CredentialsMissingError": "errors",
+    "DoubleCheckError": "errors",
+    "JournalEntry": "results",
+    "MissingExtraError": "errors",
+    "NoAnswerError": "errors",
+    "NotADoubleError": "errors",
+    "Output": "results",
+    "Platform": "platform",
+    "RefusedError": "errors",
+    "Secret": "secret",
+    "Session": "results",
+    "StreamEvent": "results",
+    "Target": "target",
+    "TargetError": "errors",
+    "UnreachableError": "errors",
+    "connect": "connecting",
+}
+
+__all__ = [
+    "AnswerError",
+    "AsyncPlatform",
+    "ClauseError",
+    "CodeError",
+    "CodeResult",
+    "Credentials",
+    "CredentialsMissingError",
+    "DoubleCheckError",
+    "JournalEntry",
+    "MissingExtraError",
+    "NoAnswerError",
+    "NotADoubleError",
+    "Output",
+    "Platform",
+    "RefusedError",
+    "Secret",
+    "Session",
+    "StreamEvent",
+    "Target",
+    "TargetError",
+    "UnreachableError",
+    "connect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'doublecheck' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"doublecheck.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

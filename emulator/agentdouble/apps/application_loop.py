@@ -33,32 +33,43 @@ class ApplicationLoop:
 
     async def start(self) -> None:
         """Start the thread and return when its loop runs."""
-        running = threading.Event()
-        self._thread = threading.Thread(
-            target=serving.run, args=(self._live(running),), name="agentdouble-app", daemon=True
-        )
+        here = asyncio.get_running_loop()
+        running, self._ended = asyncio.Event(), asyncio.Event()
+
+        def live() -> None:
+            try:
+                serving.run(self._live(lambda: here.call_soon_threadsafe(running.set)))
+            finally:
+                here.call_soon_threadsafe(self._ended.set)
+
+        self._thread = threading.Thread(target=live, name="agentdouble-app", daemon=True)
         self._thread.start()
-        await asyncio.to_thread(running.wait)
+        await running.wait()
 
     async def stop(self) -> None:
-        """Cancel what runs, end the thread and return when it has ended."""
+        """Cancel what runs, end the thread and return when it has ended.
+
+        It starts no thread to wait in: at the interpreter's exit none can be started.
+        """
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         if loop is not None and thread is not None:
             loop.call_soon_threadsafe(self._stopping.set)
-            await asyncio.to_thread(thread.join)
+            await self._ended.wait()
+            thread.join()
 
-    async def _live(self, running: threading.Event) -> None:
+    async def _live(self, running: Callable[[], object]) -> None:
         self._stopping = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        running.set()
+        running()
         await self._stopping.wait()
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result; cancelling the caller cancels it."""
+        contained = _contained(coroutine)
         if self._loop is None:
-            return await coroutine
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+            return await contained
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, self._loop))
 
     async def iterate(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
         """Yield what an async iterator yields, as it comes; closing this cancels it.
@@ -74,7 +85,8 @@ class ApplicationLoop:
             await room.acquire()
             hand_over.put_nowait(item)
 
-        pump = asyncio.run_coroutine_threadsafe(_pump(items, put, here), self._loop or here)
+        pumping = _contained(_pump(items, put, here))
+        pump = asyncio.run_coroutine_threadsafe(pumping, self._loop or here)
         pump.add_done_callback(lambda _: here.call_soon_threadsafe(hand_over.put_nowait, _END))
         try:
             while (item := await hand_over.get()) is not _END:
@@ -83,6 +95,18 @@ class ApplicationLoop:
             await asyncio.wrap_future(pump)
         finally:
             pump.cancel()
+
+
+class ApplicationExitError(Exception):
+    """Application code asked its process to end (``sys.exit()``); only its request does."""
+
+
+async def _contained(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; what would end the loop and its thread becomes an ordinary exception."""
+    try:
+        return await coroutine
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ApplicationExitError(f"{type(error).__name__}: {error}") from error
 
 
 async def _pump(

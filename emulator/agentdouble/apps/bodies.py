@@ -42,7 +42,7 @@ def stream_failure(error: BaseException) -> bytes:
     if ledger.choose("U-INVOKE-STREAM-ERROR") == "detailed":
         body["error_type"] = type(error).__name__
         body["message"] = "An error occurred during streaming"
-    return f"data: {_json(body)}\n\n".encode("utf-8", "replace")
+    return f"data: {_json(body)}\n\n".encode()
 
 
 def failure(status: int, message: str, kind: str) -> Response:
@@ -79,6 +79,18 @@ def _probe(value: Any, full: dict[str, Any]) -> Response:
 def _json(value: Any) -> str:
     """Return JSON, non-ASCII literal; what JSON cannot say is sent as its ``str()``."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(str(value), ensure_ascii=False)
+        value = str(value)
+        text = json.dumps(value, ensure_ascii=False)
+    if text.isascii() or _encodable(text):
+        return text
+    return json.dumps(value)  # a lone surrogate cannot be UTF-8, but it can be escaped
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from agentdouble import ledger
 from agentdouble.control_plane.codes import public_error, sandbox_error
 from agentdouble.errors import ActionError, NotBuiltError, SandboxError
-from agentdouble.sandbox import ExecutionResult, Instance, Instances
+from agentdouble.sandbox import ExecutionResult, Instance, Instances, languages
 from agentdouble.settings import Settings
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -68,10 +68,12 @@ class InvokeTool:
         if request.OperationType != "RunCode":
             raise sandbox_error(NotBuiltError(f"The operation {request.OperationType}"))
         payload = self._payload(request.OperationPayload)
+        timeout_s = self._timeout_s(payload)
         try:
+            languages.find(payload.kernel_name)  # a request that is refused makes no instance
             instance = await self._instance(request)
             result = await self._instances.execute(
-                instance, payload.code, payload.kernel_name, self._timeout_s(payload)
+                instance, payload.code, payload.kernel_name, timeout_s
             )
         except (SandboxError, NotBuiltError) as error:
             raise sandbox_error(error) from error
@@ -115,7 +117,7 @@ class InvokeTool:
             )
         if request.SessionId is None:
             raise _missing("UserSessionId")
-        instance = await self._instances.by_id(request.SessionId)
+        instance = await self._instances.by_id(request.SessionId, request.Ttl)
         if instance is None:
             raise ActionError(
                 "InvalidResource.NotFound",

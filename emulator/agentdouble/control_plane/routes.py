@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from starlette.requests import HTTPConnection, Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from agentdouble import ledger, signing
@@ -17,6 +19,8 @@ from agentdouble.control_plane.envelope import Metadata
 from agentdouble.errors import ActionError, NotBuiltError, SignatureError
 from agentdouble.guard import Refusal
 from agentdouble.invoke_tool import VERSION
+
+_log = logging.getLogger(__name__)
 
 Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -41,6 +45,12 @@ class ControlPlane:
             return envelope.success(metadata, await action(_json_object(body)))
         except ActionError as error:
             return envelope.failure(metadata, error)
+        except (HTTPException, ClientDisconnect):
+            raise
+        except Exception as error:
+            _log.exception("The action %s failed.", metadata.action)
+            message = f"The double failed: {type(error).__name__}: {error}"
+            return envelope.failure(metadata, ActionError("InternalError", message, status=500))
 
     def _authenticate(self, request: Request, body: bytes, metadata: Metadata) -> None:
         """Verify the signature (CTL-03) and take region and service from its scope."""
@@ -74,8 +84,13 @@ class ControlPlane:
 
 
 def is_control_plane(connection: HTTPConnection) -> bool:
-    """Whether a request is for the control plane: it names an Action at the root."""
-    return connection.url.path == "/" and "Action" in connection.query_params
+    """Whether a request is for the control plane: a POST that names an Action at the root."""
+    scope = connection.scope  # not connection.url: a Host header can bend that
+    return (
+        scope.get("method") == "POST"
+        and scope["path"] == "/"
+        and "Action" in connection.query_params
+    )
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
@@ -92,7 +107,7 @@ def _metadata(connection: HTTPConnection) -> Metadata:
 def _signed_parts(request: Request, body: bytes) -> signing.Request:
     return signing.Request(
         method=request.method,
-        path=request.url.path,
+        path=request.scope["path"],
         query=tuple(request.query_params.multi_items()),
         headers=dict(request.headers),
         body=body,

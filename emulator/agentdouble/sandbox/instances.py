@@ -106,10 +106,14 @@ class Instance:
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
         return kernel
 
-    async def end(self, reason: str) -> None:
-        """Kill what runs and remove what was written; return when it is gone."""
+    def refuse(self, reason: str) -> None:
+        """Let no execution begin from now on, not even one that waits for its turn."""
         if self._ended is None:
             self._ended = reason
+
+    async def end(self, reason: str) -> None:
+        """Kill what runs and remove what was written; return when it is gone."""
+        self.refuse(reason)
         await asyncio.gather(*(kernel.kill(reason) for kernel in self._kernels.values()))
         self._workspace.remove()
 
@@ -148,6 +152,10 @@ class Instances:
         instance = self._living.get(key)
         if instance is None:
             return self._create(key, ttl_s)
+        return self._use(instance, ttl_s)
+
+    def _use(self, instance: Instance, ttl_s: int | None) -> Instance:
+        """Return a living instance; its deadline moves where the ledger says so."""
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
@@ -155,15 +163,15 @@ class Instances:
             instance.deadline = self._clock.now() + instance.ttl
         return instance
 
-    async def by_id(self, session_id: str) -> Instance | None:
-        """Return the living instance with that SessionId.
+    async def by_id(self, session_id: str, ttl_s: int | None = None) -> Instance | None:
+        """Return the living instance with that SessionId; ``ttl_s`` as in ``get_or_create``.
 
         Raises InstanceEndedError if it has ended; returns None if there never was one.
         """
         await self.destroy_due()
         for instance in self._living.values():
             if instance.id == session_id:
-                return instance
+                return self._use(instance, ttl_s)
         if session_id in self._ended_ids:
             raise InstanceEndedError(session_id, self._ended_ids[session_id])
         return None
@@ -201,6 +209,7 @@ class Instances:
 
     async def destroy(self, instance: Instance, reason: str) -> None:
         """End an instance and remember why; return when its processes are gone (SBX-03)."""
+        instance.refuse(reason)
         if self._living.get(instance.key) is instance:
             del self._living[instance.key]
             self._remember(instance, reason)

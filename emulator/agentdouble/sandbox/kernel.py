@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from agentdouble.errors import KernelStartError
@@ -21,6 +22,8 @@ from agentdouble.sandbox.workspace import Workspace
 if TYPE_CHECKING:
     import zmq.asyncio
     from jupyter_client.manager import AsyncKernelManager
+
+_log = logging.getLogger(__name__)
 
 INTERRUPT_GRACE_S = 2.0
 _READY_RETRY_S = 0.05
@@ -53,6 +56,7 @@ class Kernel:
         self._shell = cast("zmq.asyncio.Socket", manager.connect_shell())
         self._iopub = cast("zmq.asyncio.Socket", manager.connect_iopub())
         self._running: _Execution | None = None
+        self._count = 0
         self._heard = asyncio.Event()
         self._death = asyncio.ensure_future(self._wait_for_death())
         self._listeners = (
@@ -105,7 +109,8 @@ class Kernel:
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
         """
-        execution = _Execution(code, OutputCollector(output_limit))
+        self._count += 1
+        execution = _Execution(code, OutputCollector(output_limit), self._count)
         request = self._session.msg("execute_request", _execute_request(code))
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
@@ -149,9 +154,17 @@ class Kernel:
         return execution.finished.is_set()
 
     async def interrupt(self) -> None:
-        """Interrupt the code that runs."""
+        """Interrupt the code that runs.
+
+        ipykernel does not wake from an ``await`` by the signal alone, only by the next message
+        (https://github.com/ipython/ipykernel/issues/881); so one follows.
+        """
         with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
             await self._manager.interrupt_kernel()
+        self._ask_info()
+
+    def _ask_info(self) -> None:
+        self._session.send(self._shell, self._session.msg("kernel_info_request", {}))
 
     async def kill(self, reason: str) -> None:
         """Kill the kernel, close its sockets and return when it is gone."""
@@ -191,7 +204,7 @@ class Kernel:
         So it is asked again until something of its output arrives.
         """
         while not self._heard.is_set():
-            self._session.send(self._shell, self._session.msg("kernel_info_request", {}))
+            self._ask_info()
             heard = asyncio.ensure_future(self._heard.wait())
             await asyncio.wait(
                 {heard, self._death}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
@@ -207,7 +220,10 @@ class Kernel:
                 message = self._session.deserialize(parts)
             except (ValueError, TypeError):  # not signed with this kernel's key, or garbled
                 continue
-            on_message(message)
+            try:
+                on_message(message)
+            except Exception:  # code can publish what it likes; the next message must be heard
+                _log.exception("A message of the %s kernel is malformed.", self.language.name)
 
     def _on_iopub(self, message: dict[str, Any]) -> None:
         self._heard.set()
@@ -224,13 +240,14 @@ class Kernel:
 class _Execution:
     """One execution under way: finished when its reply and the kernel's idle are both here."""
 
-    def __init__(self, code: str, collector: OutputCollector) -> None:
+    def __init__(self, code: str, collector: OutputCollector, count: int) -> None:
         self.msg_id = ""
         self.finished = asyncio.Event()
         self._code = code
         self._collector = collector
         self._reply: dict[str, Any] | None = None
         self._idle = False
+        self._count = count
 
     def on_iopub(self, msg_type: str, content: dict[str, Any]) -> None:
         if msg_type == "status":
@@ -257,11 +274,12 @@ class _Execution:
             if reply.get("status") != "ok":
                 status = "error"
                 message = f"Code execution failed: {reply.get('ename')}: {reply.get('evalue')}"
+                self._collector.add_missing_error(reply)
         return ExecutionResult(
             status=status,
             message=message,
             outputs=self._collector.outputs(),
-            execution_count=reply.get("execution_count"),
+            execution_count=reply.get("execution_count", self._count),
             code=self._code,
             msg_id=self.msg_id,
             context_lost=context_lost,

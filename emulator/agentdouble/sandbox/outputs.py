@@ -37,6 +37,11 @@ class OutputCollector:
         elif msg_type == "error":
             self._error(content)
 
+    def add_missing_error(self, reply: Mapping[str, Any]) -> None:
+        """Take the error from a kernel's reply, if no message told of one (SBX-06)."""
+        if not any(output.output_type == "error" for output in self._outputs):
+            self._error({"ename": "", "evalue": "", "traceback": (), **reply})
+
     def outputs(self) -> tuple[Output, ...]:
         """Return what was put out, with a mark at the end if the limit cut it."""
         if not self._dropped:
@@ -47,10 +52,9 @@ class OutputCollector:
         )
         return (*self._outputs, Output("stream", name="stderr", text=mark))
 
-    def _append(self, output: Output) -> None:
+    def _clear_if_asked(self) -> None:
         if self._clear_before_next:
             self._clear(wait=False)
-        self._outputs.append(output)
 
     def _clear(self, *, wait: bool) -> None:
         self._clear_before_next = wait
@@ -61,20 +65,22 @@ class OutputCollector:
             self._dropped = 0
 
     def _stream(self, name: str, text: str) -> None:
+        self._clear_if_asked()
         kept = self._fit_text(text)
         if not kept:
             return
         last = self._outputs[-1] if self._outputs else None
         joins = last is not None and (last.output_type, last.name) == ("stream", name)
-        if last is not None and joins and not self._clear_before_next:
+        if last is not None and joins:
             self._outputs[-1] = replace(last, text=(last.text or "") + kept)
         else:
-            self._append(Output("stream", name=name, text=kept))
+            self._outputs.append(Output("stream", name=name, text=kept))
 
     def _display(self, msg_type: str, content: Mapping[str, Any]) -> None:
+        self._clear_if_asked()
         if not self._fits(content["data"]):
             return
-        self._append(
+        self._outputs.append(
             Output(
                 msg_type,
                 data=content["data"],
@@ -99,12 +105,15 @@ class OutputCollector:
             )
 
     def _error(self, content: Mapping[str, Any]) -> None:
-        self._append(
+        """Keep an error even where the limit is used up; only its own text is cut to the limit."""
+        self._clear_if_asked()
+        self._left = self._limit
+        self._outputs.append(
             Output(
                 "error",
                 ename=content["ename"],
-                evalue=content["evalue"],
-                traceback=tuple(content["traceback"]),
+                evalue=self._fit_text(content["evalue"]),
+                traceback=tuple(self._fit_text(line) for line in content["traceback"]),
             )
         )
 

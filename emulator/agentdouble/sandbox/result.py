@@ -45,7 +45,7 @@ class ExecutionResult:
     status: Status
     message: str
     outputs: tuple[Output, ...]
-    execution_count: int | None
+    execution_count: int
     code: str
     msg_id: str
     context_lost: bool = False

@@ -93,6 +93,8 @@ def sweep() -> None:
 def _lock(root: Path) -> int | None:
     if sys.platform == "win32":
         return None
-    lock = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    unlocked = root / f"{_LOCK}.new"
+    lock = os.open(unlocked, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    unlocked.rename(root / _LOCK)  # appears locked: no sweep can come first
     return lock

@@ -1,0 +1,205 @@
+"""AsyncPlatform: what Platform does, for async code."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+from httpx_sse import EventSource
+
+from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck import sending
+from doublecheck.clients import admin, application, calls, sandbox
+from doublecheck.clients.calls import Call, Request
+from doublecheck.platform import TIMEOUT_S
+from doublecheck.results import CodeResult, JournalEntry, Session, StreamEvent
+from doublecheck.target import Target
+
+T = TypeVar("T")
+
+
+class AsyncPlatform:
+    """Platform for async code: the same methods, to be awaited; use it in an async with."""
+
+    def __init__(self, target: Target, *, timeout_s: float = TIMEOUT_S) -> None:
+        self.target = target
+        self.clock = AsyncPlatformClock(self)
+        self._http = httpx.AsyncClient(**sending.options(target, timeout_s))
+
+    @property
+    def url(self) -> str:
+        """Where the application answers."""
+        return self.target.url
+
+    async def invoke(
+        self,
+        prompt: str,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        request_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Any:
+        """Invoke the application and return its value; ``fields`` go into the payload (INV-01)."""
+        request = application.invocation(
+            self.target,
+            prompt,
+            fields,
+            user_id=user_id,
+            session_id=session_id,
+            request_id=request_id,
+            headers=headers,
+        )
+        return await self._call(Call(request, application.read_value))
+
+    async def stream(
+        self,
+        prompt: str,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        request_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> AsyncIterator[StreamEvent]:
+        """Invoke a streaming application and yield its events as they arrive (INV-05).
+
+        The invocation begins with the first event that is asked for. To leave early, close
+        the iterator: ``async with contextlib.aclosing(platform.stream(...)) as events``.
+        """
+        request = application.invocation(
+            self.target,
+            prompt,
+            fields,
+            user_id=user_id,
+            session_id=session_id,
+            request_id=request_id,
+            headers=headers,
+        )
+        with sending.translated(request.url):
+            async with self._http.stream(**sending.arguments(request)) as response:
+                if not response.is_success or not application.streams(response):
+                    await response.aread()
+                    application.refuse_no_stream(response)
+                async for event in EventSource(response).aiter_sse():
+                    yield StreamEvent(event.data)
+
+    async def ping(self) -> str:
+        """Return the text of ``/ping`` (PRB-01)."""
+        return await self._call(application.probe(self.target, "ping"))
+
+    async def health(self) -> str:
+        """Return the status of ``/health`` (PRB-02)."""
+        return await self._call(application.probe(self.target, "health"))
+
+    async def readiness(self) -> str:
+        """Return the result of ``/readiness`` (PRB-03)."""
+        return await self._call(application.probe(self.target, "readiness"))
+
+    async def liveness(self) -> str:
+        """Return the result of ``/liveness`` (PRB-04)."""
+        return await self._call(application.probe(self.target, "liveness"))
+
+    async def run_code(
+        self,
+        code: str,
+        language: str = "python3",
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+    ) -> CodeResult:
+        """Run code in the sandbox of a user's session; see ``Platform.run_code()``."""
+        return await self._call(
+            sandbox.run_code(
+                self.target,
+                code,
+                language,
+                user_id=user_id,
+                session_id=session_id,
+                timeout_s=timeout_s,
+                ttl_s=ttl_s,
+                when=sending.wall(),
+            )
+        )
+
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        """Return the requests that a double served, oldest first; raise NotADoubleError."""
+        return await self._call(admin.journal(self.target))
+
+    async def sessions(self) -> tuple[Session, ...]:
+        """Return a double's living session instances; raise NotADoubleError."""
+        return await self._call(admin.sessions(self.target))
+
+    async def reset(self) -> None:
+        """Destroy a double's sessions, empty its journal, set its clock back.
+
+        Raises NotADoubleError.
+        """
+        await self._call(admin.reset(self.target))
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        timeout_s: float | None = None,
+    ) -> httpx.Response:
+        """Send any request to the application and return the answer as it came."""
+        return await self.send(
+            calls.request(
+                self.target, method, path, headers=headers, content=content, timeout_s=timeout_s
+            )
+        )
+
+    async def send(self, request: Request) -> httpx.Response:
+        """Send a request that a client built and return the answer as it came."""
+        with sending.translated(request.url):
+            return await self._http.request(**sending.arguments(request))
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    async def _call(self, call: Call[T]) -> T:
+        return call.read(await self.send(call.request))
+
+    async def __aenter__(self) -> AsyncPlatform:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<AsyncPlatform {self.target.kind} at {self.url}>"
+
+
+class AsyncPlatformClock:
+    """A double's clock for async code; on a live platform it raises NotADoubleError."""
+
+    def __init__(self, platform: AsyncPlatform) -> None:
+        self._platform = platform
+
+    async def now(self) -> dt.datetime:
+        """Return the platform's time, in UTC."""
+        return await self._platform._call(admin.now(self._platform.target))
+
+    async def advance(
+        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
+    ) -> dt.datetime:
+        """Move the platform's time forward; return it when what became due is destroyed."""
+        return await self._platform._call(
+            admin.advance(self._platform.target, admin.duration(by, seconds, minutes))
+        )

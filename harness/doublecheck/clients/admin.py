@@ -1,0 +1,103 @@
+"""The double's own routes: its clock, journal, sessions and reset."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.clients import calls
+from doublecheck.clients.calls import Call
+from doublecheck.errors import NotADoubleError
+from doublecheck.results import JournalEntry, Session
+from doublecheck.target import Target
+
+if TYPE_CHECKING:
+    import httpx
+
+PREFIX = "/_emulator"
+_CLOCK = f"{PREFIX}/clock"
+
+
+def health(target: Target) -> Call[bool]:
+    """Return the call that tells whether a double answers."""
+    return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
+
+
+def now(target: Target) -> Call[dt.datetime]:
+    """Return the call that asks a double what time it is; raise NotADoubleError."""
+    _require_double(target, "A clock that can be read")
+    return Call(calls.request(target, "GET", _CLOCK), _read_now)
+
+
+def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
+    """Return the call that moves a double's time; raise NotADoubleError."""
+    _require_double(target, "A clock that can be moved")
+    content = calls.json_content({"advance_s": by.total_seconds()})
+    return Call(calls.request(target, "POST", _CLOCK, content=content), _read_now)
+
+
+def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
+    """Return the sum of the ways in which a duration can be given."""
+    return (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
+
+
+def reset(target: Target) -> Call[None]:
+    """Return the call that destroys a double's sessions, and so on; raise NotADoubleError."""
+    _require_double(target, "reset()")
+    return Call(calls.request(target, "POST", f"{PREFIX}/reset"), calls.refuse)
+
+
+def journal(target: Target) -> Call[tuple[JournalEntry, ...]]:
+    """Return the call that reads a double's journal; raise NotADoubleError."""
+    _require_double(target, "A journal")
+    return Call(calls.request(target, "GET", f"{PREFIX}/journal"), _read_journal)
+
+
+def sessions(target: Target) -> Call[tuple[Session, ...]]:
+    """Return the call that lists a double's living session instances; raise NotADoubleError."""
+    _require_double(target, "The list of living session instances")
+    return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
+
+
+def _require_double(target: Target, what: str) -> None:
+    if not target.admin:
+        raise NotADoubleError(what, target.url)
+
+
+def _read_health(response: httpx.Response) -> bool:
+    try:
+        document = response.json()
+    except ValueError:
+        return False
+    return response.is_success and isinstance(document, dict) and document.get("status") == "ok"
+
+
+def _read_now(response: httpx.Response) -> dt.datetime:
+    return dt.datetime.fromisoformat(calls.read_json(response)["now"])
+
+
+def _read_journal(response: httpx.Response) -> tuple[JournalEntry, ...]:
+    return tuple(_entry(entry) for entry in calls.read_json(response)["entries"])
+
+
+def _entry(entry: Mapping[str, Any]) -> JournalEntry:
+    at = dt.datetime.fromisoformat(entry["at"])
+    return JournalEntry(**{**entry, "at": at, "unknowns": tuple(entry["unknowns"])})
+
+
+def _read_sessions(response: httpx.Response) -> tuple[Session, ...]:
+    return tuple(_session(session) for session in calls.read_json(response)["sessions"])
+
+
+def _session(session: Mapping[str, Any]) -> Session:
+    return Session(
+        session_id=session["SessionId"],
+        user_session_id=session["UserSessionId"],
+        tool_id=session["ToolId"],
+        created_at=dt.datetime.fromisoformat(session["created_at"]),
+        deadline=dt.datetime.fromisoformat(session["deadline"]),
+        remaining_s=session["remaining_s"],
+        executions=session["executions"],
+        pids=tuple(session["pids"]),
+    )

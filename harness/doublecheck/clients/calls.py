@@ -1,0 +1,93 @@
+"""A call: a request as a value, and how to read its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.target import Target
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+_QUOTED_CHARS = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request; ``timeout_s`` None stands for the platform's own."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: bytes = field(default=b"", repr=False)
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request and how to read its answer."""
+
+    request: Request
+    read: Callable[[httpx.Response], T]
+
+
+def request(
+    target: Target,
+    method: str,
+    path: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    content: bytes = b"",
+    timeout_s: float | None = None,
+) -> Request:
+    """Return a request to the application, with the target's API key."""
+    authorization = {}
+    if target.api_key is not None:
+        authorization = {"Authorization": f"Bearer {target.api_key.reveal()}"}
+    return Request(
+        method, target.url + path, {**authorization, **(headers or {})}, content, timeout_s
+    )
+
+
+def json_content(document: Any) -> bytes:
+    """Return a document as the JSON that a request carries."""
+    return json.dumps(document).encode()
+
+
+def read_json(response: httpx.Response) -> Any:
+    """Return the JSON of an answer; raise RefusedError for an HTTP error, AnswerError for no JSON."""
+    refuse(response)
+    try:
+        return response.json()
+    except ValueError:
+        raise AnswerError(
+            f"{_asked(response)} was answered with no JSON: {_quoted(response.text)}",
+            status=response.status_code,
+            body=response.text,
+        ) from None
+
+
+def refuse(response: httpx.Response) -> None:
+    """Raise RefusedError if an answer's status is an error or a redirection."""
+    if response.is_success:
+        return
+    raise RefusedError(
+        f"{_asked(response)} was answered with HTTP {response.status_code}: "
+        f"{_quoted(response.text) or 'an empty body'}",
+        status=response.status_code,
+        body=response.text,
+    )
+
+
+def _asked(response: httpx.Response) -> str:
+    return f"{response.request.method} {response.request.url}"
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + "..."

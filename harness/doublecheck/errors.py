@@ -1,0 +1,98 @@
+"""Every exception that doublecheck raises on purpose.
+
+::
+
+    DoubleCheckError
+    ├── TargetError               options or environment name no usable target
+    ├── CredentialsMissingError   a request must be signed and the target has no key pair
+    ├── MissingExtraError         a part of the harness whose package is not installed
+    ├── UnreachableError          nothing answers at an address
+    ├── NoAnswerError             a request was sent and its answer broke off or never came
+    ├── AnswerError               an answer that is not what its route promises
+    │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
+    ├── NotADoubleError           asked of a live platform what only a double can do
+    └── ClauseError               a clause id that does not exist
+
+Messages are for people: what happened, where, what to do. What a program needs is in
+the attributes.
+"""
+
+from __future__ import annotations
+
+
+class DoubleCheckError(Exception):
+    """The base of every exception that doublecheck raises on purpose."""
+
+
+class TargetError(DoubleCheckError):
+    """Options or environment name no usable target."""
+
+
+class CredentialsMissingError(DoubleCheckError):
+    """A request must be signed and the target has no key pair, or no tool id."""
+
+
+class MissingExtraError(DoubleCheckError):
+    """A part needs a package that is not installed; ``command`` installs it."""
+
+    def __init__(self, what: str, *, install: str) -> None:
+        self.command = f"pip install '{install}'"
+        super().__init__(f"{what} is not installed. Install it: {self.command}")
+
+
+class UnreachableError(DoubleCheckError):
+    """Nothing answers at an address; ``url`` is what was asked for."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"Nothing answers at {url} ({reason}). Is the platform running, and is that its "
+            "address? 'agentdouble serve' starts a double; connect() without a URL does so too."
+        )
+        self.url = url
+
+
+class NoAnswerError(DoubleCheckError):
+    """A request was sent and its answer broke off or never came; ``url`` is what was asked for."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} took the request and did not finish its answer ({reason}). The platform's "
+            "log says why; if it is only slow, raise timeout_s."
+        )
+        self.url = url
+
+
+class AnswerError(DoubleCheckError):
+    """An answer is not what its route promises; ``status`` and ``body`` are the answer's."""
+
+    def __init__(self, message: str, *, status: int, body: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = body
+
+
+class RefusedError(AnswerError):
+    """The platform refuses; ``code`` is its error code, where it gives one."""
+
+    def __init__(self, message: str, *, status: int, body: str = "", code: str = "") -> None:
+        super().__init__(message, status=status, body=body)
+        self.code = code
+
+
+class NotADoubleError(DoubleCheckError):
+    """Asked of a live platform what only a double can do."""
+
+    def __init__(self, what: str, url: str) -> None:
+        super().__init__(
+            f"{what} exists on a double only, and {url} is a live platform. "
+            "connect() without a URL starts a double."
+        )
+        self.url = url
+
+
+class ClauseError(DoubleCheckError):
+    """A clause id does not exist; ``clause`` is that id."""
+
+    def __init__(self, message: str, *, clause: str) -> None:
+        super().__init__(message)
+        self.clause = clause

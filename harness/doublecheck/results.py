@@ -1,0 +1,171 @@
+"""What a platform answers, as frozen values that show themselves."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of an execution, with the nine fields of section 2.7."""
+
+    output_type: str
+    name: str | None = None
+    text: str | None = None
+    data: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    execution_count: int | None = None
+    ename: str | None = None
+    evalue: str | None = None
+    traceback: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CodeError:
+    """The error that ended an execution; ``traceback`` may hold ANSI colours."""
+
+    ename: str
+    evalue: str
+    traceback: str = field(repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class CodeResult:
+    """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
+
+    success: bool
+    status: str
+    message: str
+    outputs: tuple[Output, ...]
+    execution_count: int | None
+    session_id: str
+    code: str
+
+    @property
+    def stdout(self) -> str:
+        """What the code wrote to its standard output."""
+        return self._stream("stdout")
+
+    @property
+    def stderr(self) -> str:
+        """What the code wrote to its standard error."""
+        return self._stream("stderr")
+
+    @property
+    def text(self) -> str | None:
+        """The text of the last value that the code returned or displayed."""
+        texts = [output.data.get("text/plain") for output in self.outputs if output.data]
+        return texts[-1] if texts else None
+
+    @property
+    def error(self) -> CodeError | None:
+        """The error that ended the execution, if one did."""
+        for output in reversed(self.outputs):
+            if output.output_type == "error":
+                traceback = "\n".join(output.traceback or ())
+                return CodeError(output.ename or "", output.evalue or "", traceback)
+        return None
+
+    @property
+    def images(self) -> tuple[bytes, ...]:
+        """The images that the code displayed, as the bytes of their files."""
+        return tuple(image for output in self.outputs for _, image in images_of(output))
+
+    def _stream(self, name: str) -> str:
+        return "".join(output.text or "" for output in self.outputs if output.name == name)
+
+    def __repr__(self) -> str:
+        shown = [self.status, f"[{self.execution_count}]"]
+        if self.stdout:
+            shown.append(f"stdout={_short(self.stdout)}")
+        if self.text is not None:
+            shown.append(f"text={_short(self.text)}")
+        if self.images:
+            shown.append(f"images={len(self.images)}")
+        if self.error is not None:
+            shown.append(f"error={_short(f'{self.error.ename}: {self.error.evalue}')}")
+        return f"<CodeResult {' '.join(shown)}>"
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
+        """Show the outputs in a notebook."""
+        from doublecheck import notebook
+
+        return {"text/plain": repr(self), "text/html": notebook.render(self)}
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """One event of a streaming invocation."""
+
+    data: str
+
+    @property
+    def error(self) -> str | None:
+        """The message, if this event tells of a failure (INV-06)."""
+        try:
+            document = json.loads(self.data)
+        except (ValueError, RecursionError):
+            return None
+        error = document.get("error") if isinstance(document, dict) else None
+        return error if isinstance(error, str) else None
+
+    def __str__(self) -> str:
+        return self.data
+
+
+@dataclass(frozen=True)
+class Session:
+    """A living session instance of a double; ``remaining_s`` is in seconds of its clock."""
+
+    session_id: str
+    user_session_id: str
+    tool_id: str
+    created_at: dt.datetime
+    deadline: dt.datetime
+    remaining_s: float
+    executions: int
+    pids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """A request that a double served; ``curl`` is a command that asks the same."""
+
+    id: int
+    at: dt.datetime
+    method: str
+    url: str
+    status: int | None
+    duration_ms: float | None
+    unknowns: tuple[str, ...]
+    curl: str = field(repr=False)
+    request_headers: Mapping[str, str] = field(repr=False)
+    request_body: str = field(repr=False)
+    response_headers: Mapping[str, str] = field(repr=False)
+    response_body: str = field(repr=False)
+
+
+def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
+    """Return the images of an output: MIME type and bytes; what is no image is left out."""
+    found = []
+    for mime_type, content in (output.data or {}).items():
+        if mime_type == "image/svg+xml":
+            found.append((mime_type, str(content).encode()))
+        elif mime_type.startswith("image/"):
+            try:
+                found.append((mime_type, base64.b64decode(str(content))))
+            except binascii.Error:
+                continue
+    return tuple(found)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")

@@ -1,0 +1,67 @@
+"""How requests are sent: what both clients are made of, and httpx's errors in our words."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from doublecheck.clients.calls import Request
+from doublecheck.errors import NoAnswerError, UnreachableError
+from doublecheck.target import Target
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+def options(target: Target, timeout_s: float) -> dict[str, Any]:
+    """Return what an httpx client for a target is made with.
+
+    On this machine no proxy is asked, and plain http needs no certificate store, which takes
+    20 ms to load.
+    """
+    encrypted = target.url.startswith("https") or target.control_plane.startswith("https")
+    return {
+        "timeout": _timeout(timeout_s),
+        "trust_env": not target.loopback,
+        "verify": encrypted,
+    }
+
+
+def arguments(request: Request) -> dict[str, Any]:
+    """Return a request as the arguments of an httpx client's ``request`` and ``stream``."""
+    given: dict[str, Any] = {
+        "method": request.method,
+        "url": request.url,
+        "headers": {name: value.encode() for name, value in request.headers.items()},
+        "content": request.content,
+    }
+    if request.timeout_s is not None:
+        given["timeout"] = _timeout(request.timeout_s)
+    return given
+
+
+@contextmanager
+def translated(url: str) -> Iterator[None]:
+    """Raise httpx's errors inside as UnreachableError and NoAnswerError."""
+    try:
+        yield
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise UnreachableError(url, _reason(error)) from None
+    except httpx.TransportError as error:
+        raise NoAnswerError(url, _reason(error)) from None
+
+
+def wall() -> dt.datetime:
+    """Return the time of signing."""
+    return dt.datetime.now(dt.timezone.utc)
+
+
+def _timeout(seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, connect=CONNECT_TIMEOUT_S)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,186 @@
+"""Target: where a platform is, how to authenticate, and what it declares of itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from agentdouble import environment
+from agentdouble.invoke_tool import DEFAULT_REGION, Address
+from agentdouble.signing import Credentials
+from doublecheck.errors import CredentialsMissingError, TargetError
+from doublecheck.secret import Secret
+
+if TYPE_CHECKING:
+    from agentdouble import Emulator
+
+__all__ = ["API_KEY", "URL", "Credentials", "Kind", "Target", "named_url"]
+
+Kind = Literal["double", "live"]
+
+URL = "DOUBLECHECK_URL"
+API_KEY = "DOUBLECHECK_API_KEY"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A platform that the harness points at.
+
+    ``url`` is where the application answers, ``control_plane`` where InvokeTool does (by
+    default the same address). ``reference_app`` declares that the application is the
+    reference application of the contract checks. Raises TargetError for an unusable URL.
+    """
+
+    url: str
+    kind: Kind = "live"
+    control_plane: str = ""
+    tool_id: str | None = None
+    credentials: Credentials | None = None
+    api_key: Secret | None = None
+    region: str = DEFAULT_REGION
+    reference_app: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", _checked(self.url))
+        object.__setattr__(self, "control_plane", _checked(self.control_plane or self.url))
+
+    @classmethod
+    def of(cls, double: Emulator, *, reference_app: bool = False) -> Target:
+        """Return the target that a running double in this process is."""
+        key = double.settings.api_key
+        return cls(
+            url=double.url,
+            kind="double",
+            tool_id=double.tool_id,
+            credentials=double.credentials,
+            api_key=None if key is None else Secret(key.get_secret_value()),
+            reference_app=reference_app,
+        )
+
+    @classmethod
+    def find(
+        cls,
+        url: str,
+        kind: Kind,
+        *,
+        control_plane: str | None = None,
+        tool_id: str | None = None,
+        access_key: str | None = None,
+        secret_key: str | None = None,
+        api_key: str | None = None,
+        region: str | None = None,
+        reference_app: bool = False,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Target:
+        """Return the target at ``url``; what is not given comes from the environment.
+
+        A double is its own control plane, whatever the environment says, so that a variable
+        that still names a live platform cannot draw its requests there.
+        """
+        if control_plane is None and kind == "live":
+            control_plane = named_control_plane(environ)
+        key = api_key or environ.get(API_KEY)
+        return cls(
+            url=url,
+            kind=kind,
+            control_plane=control_plane or url,
+            tool_id=tool_id or environ.get(environment.TOOL_ID) or None,
+            credentials=_credentials(access_key, secret_key, environ),
+            api_key=Secret(key) if key else None,
+            region=region or environ.get(environment.TOOL_REGION) or DEFAULT_REGION,
+            reference_app=reference_app,
+        )
+
+    @property
+    def admin(self) -> bool:
+        """Whether it answers ``/_emulator``: its clock can be moved and its journal read."""
+        return self.kind == "double"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is on this machine."""
+        return is_loopback(self.url) and is_loopback(self.control_plane)
+
+    def address(self) -> Address:
+        """Return where to call InvokeTool, and as whom; raise CredentialsMissingError."""
+        if self.credentials is None:
+            raise CredentialsMissingError(
+                f"Requests to the control plane at {self.control_plane} must be signed: pass "
+                f"access_key and secret_key, or set {environment.ACCESS_KEY} and "
+                f"{environment.SECRET_KEY}. A running double prints its own at start."
+            )
+        return Address(self.control_plane, self.credentials, self.region)
+
+    def sandbox_tool(self) -> str:
+        """Return the id of the sandbox tool; raise CredentialsMissingError if there is none."""
+        if self.tool_id is None:
+            raise CredentialsMissingError(
+                "Code runs in a sandbox tool, and nobody says which: pass tool_id or set "
+                f"{environment.TOOL_ID}. A running double prints its own at start."
+            )
+        return self.tool_id
+
+    def environment(self, client: str = "platform") -> Mapping[str, str]:
+        """Return the environment variables that point a client at this target.
+
+        ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
+        """
+        address = self.address()
+        connection = environment.Connection(
+            url=self.control_plane,
+            tool_id=self.sandbox_tool(),
+            access_key=address.credentials.access_key,
+            secret_key=address.credentials.secret_key,
+            region=self.region,
+        )
+        return environment.variables(connection, client)
+
+
+def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the URL that the environment names, if it names one."""
+    return environ.get(URL) or named_control_plane(environ)
+
+
+def named_control_plane(environ: Mapping[str, str]) -> str | None:
+    """Return the control plane that the PLATFORM_ variables name, if they name one."""
+    host = environ.get(environment.TOOL_HOST)
+    return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL's host is this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _checked(url: str) -> str:
+    explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 (raises ValueError for a port that is none)
+    except ValueError as error:
+        raise TargetError(f"{explanation} ({error}).") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise TargetError(f"{explanation}.")
+    if parts.query or parts.fragment or parts.username:
+        raise TargetError(f"{explanation}, without a user, a query or a fragment.")
+    return url.rstrip("/")
+
+
+def _credentials(
+    access_key: str | None, secret_key: str | None, environ: Mapping[str, str]
+) -> Credentials | None:
+    if (access_key is None) != (secret_key is None):
+        raise TargetError("access_key and secret_key belong together: pass both, or neither.")
+    access = access_key or environ.get(environment.ACCESS_KEY)
+    secret = secret_key or environ.get(environment.SECRET_KEY)
+    return Credentials(access, secret) if access and secret else None

@@ -1,0 +1,103 @@
+"""What the tests share: signed requests to a double, and what came back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import httpx
+
+from agentdouble import Emulator
+from agentdouble.invoke_tool import Address, HttpRequest, RunCode, build
+
+T = TypeVar("T")
+
+TIMEOUT_S = 30
+
+
+def address(double: Emulator) -> Address:
+    return Address(double.url, double.credentials)
+
+
+def signed(double: Emulator, body: Any, *, action: str = "InvokeTool") -> HttpRequest:
+    return build(body, address(double), dt.datetime.now(dt.timezone.utc), action=action)
+
+
+def send(request: HttpRequest) -> httpx.Response:
+    return httpx.request(
+        request.method,
+        request.url,
+        headers=dict(request.headers),
+        content=request.body,
+        timeout=TIMEOUT_S,
+    )
+
+
+def call(double: Emulator, body: Any) -> httpx.Response:
+    """Send a signed InvokeTool request with that body."""
+    return send(signed(double, body))
+
+
+def body_of(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    return RunCode(double.tool_id, session, code, **fields).body()
+
+
+def result(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    """Run code in a session and return the Result of the envelope."""
+    response = call(double, body_of(double, code, session, **fields))
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()["Result"]
+    return found
+
+
+def run(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    """Run code in a session and return the JSON of section 2.7."""
+    inner: dict[str, Any] = json.loads(result(double, code, session, **fields)["Result"])
+    return inner
+
+
+def text(double: Emulator, code: str, session: str = "s1", **fields: Any) -> str:
+    """Run code that succeeds and return what it printed on stdout."""
+    inner = run(double, code, session, **fields)
+    assert inner["data"]["status"] == "ok", inner
+    return "".join(o["text"] for o in inner["data"]["outputs"] if o["name"] == "stdout")
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    """Return status and error of an answer of the control plane."""
+    error: Mapping[str, Any] = response.json()["ResponseMetadata"]["Error"]
+    return {"status": response.status_code, **error}
+
+
+def background(function: Callable[[], T]) -> Future[T]:
+    """Run a blocking call in a thread of its own."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
+
+
+def output(output_type: str, **fields: Any) -> dict[str, Any]:
+    """Return an output with all nine keys."""
+    nothing: dict[str, Any] = {
+        "name": None,
+        "text": None,
+        "data": None,
+        "metadata": {},
+        "execution_count": None,
+        "ename": None,
+        "evalue": None,
+        "traceback": None,
+    }
+    assert fields.keys() <= nothing.keys()
+    return {"output_type": output_type, **nothing, **fields}

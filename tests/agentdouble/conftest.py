@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from agentdouble import Emulator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment() -> Iterator[None]:
+    """No setting and no credential of the developer's own reaches a test."""
+    kept = dict(os.environ)
+    for name in kept:
+        if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")):
+            del os.environ[name]
+    yield
+    os.environ.update(kept)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Emulator]:
+    """A double that is never reset: its tests take sessions of their own, or share one."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture(scope="session")
+def _running() -> Iterator[Emulator]:
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def double(_running: Emulator) -> Emulator:
+    """A double without sessions, with an empty journal and its clock at the wall's time."""
+    _running.reset()
+    return _running

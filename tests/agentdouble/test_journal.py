@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from agentdouble import Clock, Emulator, SimpleApp, journal
+from agentdouble.journal import BODY_LIMIT, Entry, Journal
+from tests.agentdouble.calling import body_of, call, run, send, signed
+
+SIGNATURE = "0123456789abcdef" * 4
+SIGNED = "HMAC-SHA256 Credential=AK/d/r/s/request, SignedHeaders=host"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("authorization", "Bearer s3cret", "Bearer ***"),
+        ("authorization", "Bearer Signature=s3cret", "Bearer ***"),
+        ("authorization", "s3cret", "***"),
+        ("authorization", f"{SIGNED}, Signature={SIGNATURE}", f"{SIGNED}, Signature=***"),
+        ("authorization", f"{SIGNED}, Signature=s3-cret x", f"{SIGNED}, Signature=***"),
+        ("proxy-authorization", "Basic s3cret", "Basic ***"),
+        ("cookie", "s3cret", "***"),
+        ("set-cookie", "s3cret", "***"),
+        ("x-api-key", "s3cret", "***"),
+        ("x-security-token", "s3cret", "***"),
+        ("content-type", "text/plain", "text/plain"),
+    ],
+)
+def test_redact_takes_the_secret_out(name: str, value: str, expected: str) -> None:
+    """What proves who somebody is stands as ***; the rest stays readable."""
+    assert expected == journal.redact(name, value)
+
+
+def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
+    """Quotes are quoted, and headers that curl makes itself are left out."""
+    entry = Entry(
+        id=1,
+        at=Clock().now(),
+        method="POST",
+        url="http://h/?a=1&b=2",
+        request_headers=[("host", "h"), ("content-length", "3"), ("user_id", "o'neill")],
+        request_body="it's",
+    )
+
+    assert (
+        "curl -X POST 'http://h/?a=1&b=2' -H 'user_id: o'\"'\"'neill' --data-raw 'it'\"'\"'s'"
+    ) == entry.curl()
+
+
+def test_the_journal_keeps_the_last_requests() -> None:
+    """Older entries make room; ids go on, also after the journal was emptied."""
+    scope = {"method": "GET", "path": "/", "query_string": b"", "scheme": "http", "headers": []}
+    kept = Journal(2, Clock())
+
+    ids = [kept.open(scope).id for _ in range(3)]
+    before = [entry.id for entry in kept.entries()]
+    kept.clear()
+
+    assert ([1, 2, 3], [2, 3], ()) == (ids, before, kept.entries())
+    assert 4 == kept.open(scope).id
+
+
+def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
+    """Everything is there, the unknowns that the answer relied on included."""
+    response = httpx.post(f"{double.url}/invoke?q=1", json={"prompt": ""}, headers={"user_id": "u"})
+
+    (entry,) = double.journal.entries()
+    assert ("POST", f"{double.url}/invoke?q=1", '{"prompt":""}', 200, response.text) == (
+        entry.method,
+        entry.url,
+        entry.request_body,
+        entry.status,
+        entry.response_body,
+    )
+    assert "u" == dict(entry.request_headers)["user_id"]
+    assert "application/json" == dict(entry.response_headers)["content-type"]
+    assert ["U-INVOKE-ENVELOPE", "U-INVOKE-HEADERS"] == entry.unknowns
+    assert entry.duration_ms is not None
+
+
+def test_the_answer_names_the_unknowns_it_relied_on(double: Emulator) -> None:
+    """The response header says which guesses an answer rests on."""
+    response = httpx.get(f"{double.url}/ping")
+
+    assert "U-PROBE-BODIES, U-PROBE-ERROR" == response.headers["x-agentdouble-unknowns"]
+
+
+def test_no_secret_reaches_the_journal(double: Emulator) -> None:
+    """Not a signature, not a key, not a token, not a cookie: in no field of any entry."""
+    secrets = ["s3cret-bearer", "s3cret-key", "s3cret-token", "s3cret-cookie"]
+    headers = {
+        "Authorization": f"Bearer {secrets[0]}",
+        "X-Api-Key": secrets[1],
+        "X-Security-Token": secrets[2],
+        "Cookie": f"a={secrets[3]}",
+    }
+    httpx.get(f"{double.url}/ping", headers=headers)
+    request = signed(double, {})
+    send(request)
+    secrets.append(request.headers["Authorization"].partition("Signature=")[2])
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert [] == [secret for secret in secrets if secret in written]
+
+
+def test_bodies_are_cut_and_say_so() -> None:
+    """A long body is kept up to 64 KiB, with how much is missing."""
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def echo(payload: dict[str, str], headers: dict[str, str]) -> str:
+        return payload["prompt"]
+
+    with Emulator(app) as double:
+        httpx.post(f"{double.url}/invoke", json={"prompt": "x" * BODY_LIMIT})
+        (entry,) = double.journal.entries()
+
+    frame = len('{"prompt":""}')
+    assert f"{entry.request_body[:BODY_LIMIT]}... ({frame} more bytes)" == entry.request_body
+    assert f"{entry.response_body[:BODY_LIMIT]}... (2 more bytes)" == entry.response_body
+
+
+def test_the_double_s_own_routes_are_not_written(double: Emulator) -> None:
+    """Looking at the journal does not fill it."""
+    httpx.get(f"{double.url}/_emulator/journal")
+
+    assert () == double.journal.entries()
+
+
+def test_the_double_answers_the_journal_over_http(double: Emulator) -> None:
+    """Another process reads and empties the journal at /_emulator/journal."""
+    httpx.get(f"{double.url}/ping")
+
+    (entry,) = httpx.get(f"{double.url}/_emulator/journal").json()["entries"]
+    httpx.delete(f"{double.url}/_emulator/journal")
+
+    assert ("GET", 200) == (entry["method"], entry["status"])
+    assert entry["curl"].startswith(f"curl -X GET {double.url}/ping -H ")
+    assert () == double.journal.entries()
+
+
+def test_the_journal_keeps_as_many_as_the_settings_say() -> None:
+    """The oldest goes first."""
+    with Emulator(journal_size=1) as double:
+        for path in ("/ping", "/health"):
+            httpx.get(double.url + path)
+
+        assert [f"{double.url}/health"] == [entry.url for entry in double.journal.entries()]
+
+
+def test_code_that_relies_on_a_guess_is_journalled_with_it(double: Emulator) -> None:
+    """A whole InvokeTool names every unknown on its way."""
+    run(double, "1")
+
+    (entry,) = double.journal.entries()
+    assert [
+        "U-EXEC-LIMITS",
+        "U-INVOKETOOL-WIRE",
+        "U-KERNEL-NAMES",
+        "U-SIGNING",
+        "U-SIGNING-SKEW",
+        "U-USER-SESSION-CHARS",
+    ] == entry.unknowns
+
+
+def test_a_refused_action_is_journalled_as_it_was_answered(double: Emulator) -> None:
+    """An error envelope stands in the journal like any answer."""
+    response = call(double, body_of(double, " "))
+
+    (entry,) = double.journal.entries()
+    assert (400, response.text) == (entry.status, entry.response_body)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from agentdouble import ledger
+from agentdouble.errors import LedgerError
+
+ANSWERS = [
+    pytest.param(unknown.id, alternative, id=f"{unknown.id}-{alternative.name}")
+    for unknown in ledger.unknowns().values()
+    for alternative in unknown.alternatives
+]
+
+
+def test_every_unknown_says_what_it_asks_and_what_the_double_does() -> None:
+    """No entry lacks its question, its section or the meaning of its default."""
+    incomplete = [
+        unknown.id
+        for unknown in ledger.unknowns().values()
+        if not (unknown.id.startswith("U-") and unknown.section and unknown.question)
+        or not (unknown.default.name and unknown.default.meaning and unknown.default.built)
+    ]
+
+    assert [] == incomplete
+
+
+def test_names_of_answers_are_distinct() -> None:
+    """Each answer of an unknown can be chosen by its name."""
+    for unknown in ledger.unknowns().values():
+        names = [answer.name for answer in (unknown.default, *unknown.alternatives)]
+
+        assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize(("id_", "alternative"), ANSWERS)
+def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
+    id_: str, alternative: ledger.Alternative
+) -> None:
+    """Choosing what is not built is an error that names the unknown and says so."""
+    if alternative.built:
+        assert alternative == ledger.Ledger({id_: alternative.name}).answer(id_)
+        return
+    with pytest.raises(LedgerError, match=f"{id_}: .*has not built") as caught:
+        ledger.Ledger({id_: alternative.name})
+    assert id_ == caught.value.unknown
+
+
+def test_a_wrong_alternative_names_those_there_are() -> None:
+    """The error lists the answers of that unknown."""
+    with pytest.raises(LedgerError, match=r"no alternative 'gone'. It has: absolute, sliding\."):
+        ledger.Ledger({"U-TTL-EXTENDS": "gone"})
+
+
+def test_a_wrong_unknown_suggests_the_nearest() -> None:
+    """A typing error in an id is answered with the id that was meant."""
+    with pytest.raises(LedgerError, match=r"no unknown 'u-ttl-extend'. Did you mean U-TTL-EXTENDS"):
+        ledger.Ledger({"u-ttl-extend": "sliding"})
+
+
+def test_choose_answers_the_default_where_no_ledger_is_in_force() -> None:
+    """Outside of a request the defaults hold and nothing is noted."""
+    assert "absolute" == ledger.choose("U-TTL-EXTENDS")
+
+
+def test_using_puts_a_ledger_in_force_and_notes_what_is_relied_on() -> None:
+    """Inside, the chosen answer holds and is noted; afterwards the default holds again."""
+    with ledger.using(ledger.Ledger({"U-TTL-EXTENDS": "sliding"})) as relied_on:
+        chosen = [ledger.choose("U-TTL-EXTENDS"), ledger.choose("U-TTL-AFTER")]
+
+    assert ["sliding", "new-instance"] == chosen
+    assert {"U-TTL-EXTENDS", "U-TTL-AFTER"} == relied_on
+    assert "absolute" == ledger.choose("U-TTL-EXTENDS")
+
+
+def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
+    """What a request starts relies on the same ledger."""
+
+    async def request() -> tuple[list[str], set[str]]:
+        async def task() -> str:
+            return ledger.choose("U-TTL-EXTENDS")
+
+        with ledger.using(ledger.Ledger({"U-TTL-EXTENDS": "sliding"})) as relied_on:
+            chosen = await asyncio.create_task(task())
+            in_thread = await asyncio.to_thread(ledger.choose, "U-TTL-AFTER")
+        return [chosen, in_thread], relied_on
+
+    assert (["sliding", "new-instance"], {"U-TTL-EXTENDS", "U-TTL-AFTER"}) == asyncio.run(request())
+
+
+def test_values_of_the_ledger_cannot_be_changed() -> None:
+    """An answer is a value: nobody changes it for another double of the process."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ledger.find("U-TTL-EXTENDS").default.name = "other"  # type: ignore[misc]

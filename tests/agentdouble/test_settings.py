@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentdouble.errors import SettingsError
+from agentdouble.settings import Settings
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a working directory of its own, without a settings file."""
+    monkeypatch.chdir(tmp_path)
+
+
+def refusal(**given: object) -> SettingsError:
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(**given)
+    return caught.value
+
+
+def test_arguments_come_before_environment_before_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first source that has a setting decides; the file is agentdouble.toml."""
+    Path("agentdouble.toml").write_text("port = 1\nexec_timeout_s = 1\nmax_instances = 1\n")
+    monkeypatch.setenv("AGENTDOUBLE_PORT", "2")
+    monkeypatch.setenv("AGENTDOUBLE_EXEC_TIMEOUT_S", "2")
+
+    settings = Settings.load(port=3)
+
+    assert (3, 2, 1) == (settings.port, settings.exec_timeout_s, settings.max_instances)
+
+
+def test_an_argument_that_is_none_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command line passes None for what was not typed."""
+    monkeypatch.setenv("AGENTDOUBLE_PORT", "2")
+
+    assert 2 == Settings.load(port=None).port
+
+
+def test_the_environment_can_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AGENTDOUBLE_CONFIG names the settings file and is no setting itself."""
+    Path("other.toml").write_text("port = 9\n")
+    monkeypatch.setenv("AGENTDOUBLE_CONFIG", "other.toml")
+
+    assert 9 == Settings.load().port
+
+
+def test_an_unknown_argument_suggests_the_nearest() -> None:
+    """A typing error is answered with the setting that was meant."""
+    error = refusal(max_instance=1)
+
+    assert (
+        "the arguments has an unknown setting max_instance. Did you mean max_instances?",
+        "max_instance",
+        "the arguments",
+    ) == (str(error), error.key, error.source)
+
+
+def test_an_unknown_variable_suggests_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the environment, the suggestion is a variable."""
+    monkeypatch.setenv("AGENTDOUBLE_APIKEY", SECRET)
+
+    error = refusal()
+
+    assert (
+        "the environment has an unknown setting AGENTDOUBLE_APIKEY. "
+        "Did you mean AGENTDOUBLE_API_KEY?"
+    ) == str(error)
+
+
+def test_an_unknown_key_of_the_file_names_the_file() -> None:
+    """In a file, the error says which."""
+    Path("agentdouble.toml").write_text("hosts = 1\n")
+
+    error = refusal()
+
+    assert ("agentdouble.toml has an unknown setting hosts. Did you mean host?", "hosts") == (
+        str(error),
+        error.key,
+    )
+
+
+@pytest.mark.parametrize("content", [b"port = ", b"\xff"])
+def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> None:
+    """No TOML and no text: the error names the path."""
+    file = tmp_path / "broken.toml"
+    file.write_bytes(content)
+
+    with pytest.raises(SettingsError, match=r"broken\.toml cannot be read"):
+        Settings.load(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """A file that was asked for must be there."""
+    with pytest.raises(SettingsError, match=r"gone\.toml cannot be read"):
+        Settings.load(tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("port", 65536),
+        ("port", "http"),
+        ("body_limit", 0),
+        ("session_ttl_s", 0),
+        ("tool_id", "sandbox"),
+        ("api_key", ""),
+        ("secret_key", ""),
+        ("access_key", ""),
+        ("access_key", "a/b"),
+        ("access_key", "a b"),
+        ("kernel_start_timeout_s", 0),
+        ("max_instances", 0),
+    ],
+)
+def test_a_wrong_value_names_the_setting_and_its_source(key: str, value: object) -> None:
+    """An impossible value is refused at once, by name."""
+    error = refusal(**{key: value})
+
+    assert (key, "the arguments") == (error.key, error.source)
+    assert str(error).startswith(f"The setting {key} from the arguments is wrong: ")
+
+
+def test_a_wrong_value_of_the_environment_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The source is the variable as one sets it."""
+    monkeypatch.setenv("AGENTDOUBLE_PORT", "http")
+
+    assert "the environment (AGENTDOUBLE_PORT)" == refusal().source
+
+
+@pytest.mark.parametrize("name", ["AGENTDOUBLE_UNKNOWNS", "AGENTDOUBLE_ALLOW_HOSTS"])
+def test_a_value_that_must_be_json_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists and tables stand in the environment as JSON."""
+    monkeypatch.setenv(name, "{broken")
+
+    error = refusal()
+
+    assert f"the environment ({name})" == error.source
+    assert str(error).endswith(f"({name}) is wrong: it must be JSON.")
+
+
+def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CI service sets what a file would."""
+    monkeypatch.setenv("AGENTDOUBLE_ALLOW_HOSTS", '["double"]')
+    monkeypatch.setenv("AGENTDOUBLE_UNKNOWNS", '{"U-TTL-EXTENDS": "sliding"}')
+
+    settings = Settings.load()
+
+    assert ("double",) == settings.allow_hosts
+    assert "sliding" == settings.chosen().answer("U-TTL-EXTENDS").name
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "message"),
+    [
+        ({"U-TTL-EXTEND": "sliding"}, "Did you mean U-TTL-EXTENDS"),
+        ({"U-TTL-EXTENDS": "slide"}, "It has: absolute, sliding"),
+        ({"U-TTL-PAUSED": "stops"}, "has not built"),
+    ],
+)
+def test_a_wrong_choice_in_the_ledger_is_a_wrong_setting(
+    unknowns: dict[str, str], message: str
+) -> None:
+    """What the ledger does not have, or cannot live yet, is refused when settings are read."""
+    error = refusal(unknowns=unknowns)
+
+    assert "unknowns" == error.key
+    assert message in str(error)
+
+
+@pytest.mark.parametrize("key", ["api_key", "secret_key"])
+def test_secrets_are_not_shown(key: str) -> None:
+    """Neither the text of settings nor an error about them holds a secret."""
+    assert SECRET not in repr(Settings.load(**{key: SECRET}))
+    assert SECRET not in str(refusal(**{key: {SECRET: SECRET}}))

@@ -1,0 +1,403 @@
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import hashlib
+import hmac
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import pytest
+
+from agentdouble import signing
+from agentdouble.errors import SignatureError
+from agentdouble.signing import Authorization, Credentials, Request, Scope
+
+WHEN = dt.datetime(2026, 11, 21, 3, 9, 35, tzinfo=dt.timezone.utc)
+ACCESS, SECRET = "AKLTtest", "c2VjcmV0"
+BODY = b'{"ToolId": "t-sandbox"}'
+QUERY = (("Action", "InvokeTool"), ("Version", "2025-10-30"))
+CONTEXT = "agentkit-sdk-python/0.9.1 (schema=v1; entry=sdk; os=linux)"
+
+BASE = {
+    "host": "127.0.0.1:8000",
+    "x-content-sha256": hashlib.sha256(BODY).hexdigest(),
+    "x-date": "20261121T030935Z",
+    "content-type": "application/json",
+}
+FOUR = "content-type;host;x-content-sha256;x-date"
+
+
+def client_signature(
+    signed: str,
+    headers: Mapping[str, str],
+    *,
+    secret: str = SECRET,
+    method: str = "POST",
+    path: str = "/",
+    query: str = "Action=InvokeTool&Version=2025-10-30",
+    body: bytes = BODY,
+    scope: str = "20261121/cn-beijing/agentkit/request",
+) -> str:
+    """Sign as the clients do, step by step as the reference writes it, with nothing of ours."""
+    lines = [method, path, query]
+    lines += [f"{name}:{headers[name]}" for name in signed.split(";")]
+    lines += ["", signed, hashlib.sha256(body).hexdigest()]
+    canonical = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    to_sign = f"HMAC-SHA256\n{headers['x-date']}\n{scope}\n{canonical}"
+    key = secret.encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), "sha256").digest()
+    return hmac.new(key, to_sign.encode(), "sha256").hexdigest()
+
+
+def request(
+    signed: str,
+    sent: Mapping[str, str],
+    canonical: Mapping[str, str] | None = None,
+    *,
+    query: tuple[tuple[str, str], ...] = QUERY,
+    canonical_query: str = "Action=InvokeTool&Version=2025-10-30",
+) -> Request:
+    """Return a request with ``sent`` headers, signed over the ``canonical`` ones."""
+    signature = client_signature(signed, canonical or sent, query=canonical_query)
+    authorization = (
+        f"HMAC-SHA256 Credential={ACCESS}/20261121/cn-beijing/agentkit/request, "
+        f"SignedHeaders={signed}, Signature={signature}"
+    )
+    return Request("POST", "/", query, {**sent, "authorization": authorization}, BODY)
+
+
+def verify(asked: Request, *, wall: dt.datetime = WHEN) -> Authorization:
+    return signing.verify(asked, secret_of={ACCESS: SECRET}.get, wall=wall)
+
+
+def refusal(asked: Request, *, wall: dt.datetime = WHEN) -> str:
+    with pytest.raises(SignatureError) as caught:
+        verify(asked, wall=wall)
+    return caught.value.code
+
+
+VEADK = request(FOUR, {**BASE, "x-security-token": "token"})
+SDK_SIGNED = "content-type;host;x-content-sha256;x-custom-request-context;x-date;x-security-token"
+SDK = request(
+    SDK_SIGNED, {**BASE, "x-custom-request-context": CONTEXT, "x-security-token": "token"}
+)
+
+
+def test_a_signature_is_the_one_that_the_scheme_yields() -> None:
+    """A fixed request has a fixed signature: the scheme does not drift."""
+    headers = signing.sign(
+        "POST",
+        "http://127.0.0.1:8000/?Action=InvokeTool&Version=2025-10-30",
+        BODY,
+        credentials=Credentials(ACCESS, SECRET),
+        region="cn-beijing",
+        service="agentkit",
+        when=WHEN,
+    )
+
+    assert {
+        "Content-Type": "application/json",
+        "Host": "127.0.0.1:8000",
+        "X-Content-Sha256": "f3a1f497746d4783c7a8cb7f3ad95da65c243b147329060a8945f6737931ffd4",
+        "X-Date": "20261121T030935Z",
+        "Authorization": "HMAC-SHA256 "
+        "Credential=AKLTtest/20261121/cn-beijing/agentkit/request, "
+        "SignedHeaders=content-type;host;x-content-sha256;x-date, "
+        "Signature=04e3d494daa2de616cd5b90445b1b4efc337b4c5f5f36aba3b0cbabf4c8fd244",
+    } == headers
+
+
+def test_a_session_token_is_sent_and_signed() -> None:
+    """Temporary credentials sign their token too, and what we sign we verify."""
+    headers = signing.sign(
+        "GET",
+        "http://127.0.0.1:8000/a%20b?k=v%2Fw&k=&k=a b",
+        b"",
+        credentials=Credentials(ACCESS, SECRET, "token"),
+        region="r",
+        service="s",
+        when=WHEN,
+    )
+    asked = Request(
+        "GET",
+        "/a%20b",
+        (("k", "v/w"), ("k", ""), ("k", "a b")),
+        {name.lower(): value for name, value in headers.items()},
+    )
+
+    authorization = verify(asked)
+
+    assert f"{FOUR};x-security-token".split(";") == list(authorization.signed_headers)
+    assert Scope("20261121", "r", "s") == authorization.scope
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(VEADK, id="veadk: the token is sent and not signed"),
+        pytest.param(SDK, id="SDK: every X- header is signed"),
+        pytest.param(
+            request(
+                f"{FOUR};x-security-token",
+                {**BASE, "x-security-token": "token", "x-custom-request-context": CONTEXT},
+            ),
+            id="ve_sign: the token is signed, the context is not",
+        ),
+        pytest.param(
+            request(FOUR, {**BASE, "host": "double:80"}, {**BASE, "host": "double"}),
+            id="SDK: port 80 is sent and not signed",
+        ),
+        pytest.param(
+            request(FOUR, {**BASE, "host": "double:443"}, {**BASE, "host": "double"}),
+            id="SDK: port 443 is sent and not signed",
+        ),
+        pytest.param(
+            request(FOUR, {**BASE, "host": "double:80"}), id="veadk: port 80 is sent and signed"
+        ),
+        pytest.param(
+            request(
+                SDK_SIGNED,
+                {**BASE, "x-custom-request-context": " a  b\t c ", "x-security-token": "t"},
+                {**BASE, "x-custom-request-context": "a b c", "x-security-token": "t"},
+            ),
+            id="whitespace in a value is trimmed and collapsed",
+        ),
+        pytest.param(
+            request(
+                FOUR,
+                BASE,
+                query=(("b", "2"), ("a", "2"), ("a", "1"), ("a", ""), ("ü/", " ~")),
+                canonical_query=f"{quote('ü/', safe='')}=%20~&a=&a=1&a=2&b=2",
+            ),
+            id="keys of the query are repeated, and sorted with their values",
+        ),
+        pytest.param(
+            request("x-date;host", {"host": BASE["host"], "x-date": BASE["x-date"]}),
+            id="only host and x-date, in the client's own order",
+        ),
+    ],
+)
+def test_every_client_variant_verifies(asked: Request) -> None:
+    """The verifier follows the client's own SignedHeaders."""
+    assert ACCESS == verify(asked).access_key
+
+
+def test_the_names_of_signed_headers_may_be_in_any_case() -> None:
+    """Header names are compared in lower case, the hex of a signature too."""
+    header = VEADK.headers["authorization"]
+    signed, _, signature = header.partition(", Signature=")
+    shouted = signed.replace(FOUR, FOUR.title()) + ", Signature=" + signature.upper()
+
+    assert ACCESS == verify(with_headers(VEADK, authorization=shouted)).access_key
+
+
+def with_headers(asked: Request, **headers: str) -> Request:
+    renamed = {name.replace("_", "-"): value for name, value in headers.items()}
+    return dataclasses.replace(asked, headers={**asked.headers, **renamed})
+
+
+def flipped(text: str, index: int) -> str:
+    return text[:index] + chr(ord(text[index]) ^ 1) + text[index + 1 :]
+
+
+@pytest.mark.parametrize("index", range(len(BODY)))
+def test_no_byte_of_the_body_can_be_changed(index: int) -> None:
+    """A body with one bit flipped is refused, whether or not its hash is announced."""
+    body = bytes(b ^ 1 if i == index else b for i, b in enumerate(BODY))
+    changed = dataclasses.replace(VEADK, body=body)
+    announced = with_headers(changed, x_content_sha256=hashlib.sha256(body).hexdigest())
+
+    assert ["SignatureDoesNotMatch"] * 2 == [refusal(changed), refusal(announced)]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SDK_SIGNED.split(";") if name not in ("x-date", "x-content-sha256")]
+)
+def test_no_character_of_a_signed_header_can_be_changed(name: str) -> None:
+    """Each signed header counts, in each of its characters."""
+    value = SDK.headers[name]
+    codes = {refusal(with_headers(SDK, **{name: flipped(value, i)})) for i in range(len(value))}
+
+    assert {"SignatureDoesNotMatch"} == codes
+
+
+@pytest.mark.parametrize("index", range(len(BASE["x-date"])))
+def test_no_character_of_the_date_can_be_changed(index: int) -> None:
+    """A changed X-Date is no date, not the credential's date, or not what was signed."""
+    changed = with_headers(VEADK, x_date=flipped(BASE["x-date"], index))
+
+    assert refusal(changed) in {"InvalidTimestamp", "SignatureDoesNotMatch"}
+
+
+def test_an_unsigned_header_may_change() -> None:
+    """What the client did not sign does not count."""
+    assert ACCESS == verify(with_headers(VEADK, x_security_token="other")).access_key
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "PUT"},
+        {"path": "/x"},
+        {"query": (("Action", "InvokeTool"), ("Version", "2025-10-31"))},
+        {"query": (*QUERY, ("X", ""))},
+        {"query": QUERY[:1]},
+    ],
+    ids=str,
+)
+def test_method_path_and_query_are_signed(changes: dict[str, object]) -> None:
+    """A signature is good for its own request line only."""
+    changed = dataclasses.replace(VEADK, **changes)  # type: ignore[arg-type]
+
+    assert "SignatureDoesNotMatch" == refusal(changed)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cn-beijing", "cn-shanghai"),
+        ("/agentkit/", "/sts/"),
+        (f"SignedHeaders={FOUR}", "SignedHeaders=host;content-type;x-content-sha256;x-date"),
+        (f"SignedHeaders={FOUR}", "SignedHeaders=host;x-date"),
+    ],
+)
+def test_scope_and_list_of_headers_are_signed(old: str, new: str) -> None:
+    """The Authorization header cannot be changed in any part."""
+    header = VEADK.headers["authorization"]
+    assert old in header
+
+    changed = with_headers(VEADK, authorization=header.replace(old, new))
+
+    assert "SignatureDoesNotMatch" == refusal(changed)
+
+
+def test_every_character_of_the_signature_counts() -> None:
+    """Not one hex digit of a signature can be another, and none can be missing."""
+    header = VEADK.headers["authorization"]
+    start = header.index("Signature=") + len("Signature=")
+    codes = set()
+    for index in range(start, len(header)):
+        digit = "0" if header[index] != "0" else "1"
+        changed = header[:index] + digit + header[index + 1 :]
+        codes.add(refusal(with_headers(VEADK, authorization=changed)))
+    codes.add(refusal(with_headers(VEADK, authorization=header[:-1])))
+
+    assert {"SignatureDoesNotMatch"} == codes
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_clocks_may_differ_by_fifteen_minutes(sign: int) -> None:
+    """Exactly 15 minutes are tolerated, a second more is not, in both directions."""
+    skew = dt.timedelta(minutes=15)
+
+    assert ACCESS == verify(VEADK, wall=WHEN + sign * skew).access_key
+    assert "InvalidTimestamp" == refusal(VEADK, wall=WHEN + sign * (skew + dt.timedelta(seconds=1)))
+
+
+def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
+    """A signing key of another day is refused although its signature is right."""
+    scope = "20261120/cn-beijing/agentkit/request"
+    signature = client_signature(FOUR, BASE, scope=scope)
+    authorization = (
+        f"HMAC-SHA256 Credential={ACCESS}/{scope}, SignedHeaders={FOUR}, Signature={signature}"
+    )
+
+    assert "InvalidTimestamp" == refusal(with_headers(VEADK, authorization=authorization))
+
+
+def test_an_unknown_access_key_is_named() -> None:
+    """The refusal says which key is unknown."""
+    with pytest.raises(SignatureError, match=r"accesskey \[AKLTtest\]") as caught:
+        signing.verify(VEADK, secret_of={}.get, wall=WHEN)
+
+    assert "InvalidAccessKey" == caught.value.code
+
+
+def test_another_secret_is_refused() -> None:
+    """Who knows the access key alone cannot call."""
+    with pytest.raises(SignatureError) as caught:
+        signing.verify(VEADK, secret_of={ACCESS: "other"}.get, wall=WHEN)
+
+    assert "SignatureDoesNotMatch" == caught.value.code
+
+
+@pytest.mark.parametrize("name", ["host", "x-date"])
+def test_host_and_date_must_be_signed(name: str) -> None:
+    """A signature without them would be good anywhere, or for ever."""
+    signed = FOUR.replace(f"{name};", "").replace(f";{name}", "")
+
+    assert "SignatureDoesNotMatch" == refusal(request(signed, BASE))
+
+
+@pytest.mark.parametrize("name", FOUR.split(";"))
+def test_a_signed_header_must_be_there(name: str) -> None:
+    """A header that SignedHeaders names and the request lacks is named."""
+    headers = {key: value for key, value in VEADK.headers.items() if key != name}
+
+    with pytest.raises(SignatureError, match=f"missing {name} information") as caught:
+        verify(dataclasses.replace(VEADK, headers=headers))
+    assert "MissingRequestInfo" == caught.value.code
+
+
+def test_a_request_without_authorization_is_told_so() -> None:
+    """No header, or an empty one, has a code of its own."""
+    without = {key: value for key, value in VEADK.headers.items() if key != "authorization"}
+
+    assert "MissingAuthenticationToken" == refusal(dataclasses.replace(VEADK, headers=without))
+    assert "MissingAuthenticationToken" == refusal(with_headers(VEADK, authorization=""))
+
+
+GOOD = VEADK.headers["authorization"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer token",
+        "HMAC-SHA256",
+        GOOD.removeprefix("HMAC-SHA256 "),
+        GOOD.replace("HMAC-SHA256", "HMAC-SHA1"),
+        GOOD.replace("HMAC-SHA256", "AWS4-HMAC-SHA256"),
+        GOOD.replace("Credential=AKLTtest", "Credential="),
+        GOOD.replace("AKLTtest/", ""),
+        GOOD.replace("20261121/", "2026112/"),
+        GOOD.replace("20261121/", "2026-11-21/"),
+        GOOD.replace("/request", ""),
+        GOOD.replace("/request", "/aws4_request"),
+        GOOD.replace("/agentkit", ""),
+        GOOD.replace(f"SignedHeaders={FOUR}, ", ""),
+        GOOD.replace(FOUR, ""),
+        GOOD.replace(", Signature=", ", Signature=g"),
+        GOOD.partition("Signature=")[0],
+        GOOD.partition("Signature=")[0] + "Signature=",
+        GOOD.replace(", ", " "),
+        GOOD + ", more",
+        GOOD + "é",
+        "\x00",
+        "HMAC-SHA256 " + "A" * 100_000,
+    ],
+    ids=lambda header: header[:40],
+)
+def test_a_malformed_authorization_is_told_what_it_must_read(header: str) -> None:
+    """Whatever is not of the scheme is refused with the scheme's form in the message."""
+    with pytest.raises(SignatureError, match="must read 'HMAC-SHA256 Credential=") as caught:
+        verify(with_headers(VEADK, authorization=header))
+
+    assert "MissingSignature" == caught.value.code
+
+
+@pytest.mark.parametrize(
+    "x_date", ["", "now", "2026-11-21T03:09:35Z", "20261399T000000Z", "²" * 16]
+)
+def test_a_date_of_another_form_is_refused(x_date: str) -> None:
+    """X-Date has one form only."""
+    signed = request(FOUR, {**BASE, "x-date": x_date})
+
+    assert "InvalidTimestamp" == refusal(signed)
+
+
+def test_secrets_are_not_shown() -> None:
+    """The text of credentials holds neither the secret nor the token."""
+    assert "Credentials(access_key='AKLTtest')" == repr(Credentials(ACCESS, SECRET, "token"))
