@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble import guard
 from agentdouble.clock import Clock
 from agentdouble.journal import Journal
-from agentdouble.sandbox import Instance, Instances
+from agentdouble.sandbox.instances import Instance, Instances
 
 PREFIX = "/_emulator"
 

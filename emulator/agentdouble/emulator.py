@@ -26,7 +26,7 @@ from agentdouble.errors import ApplicationLoadError, NotBuiltError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.run_code import hosted_by
-from agentdouble.sandbox import Instances
+from agentdouble.sandbox.instances import Instances
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 

@@ -12,7 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from agentdouble import ledger
 from agentdouble.control_plane.codes import public_error, sandbox_error
 from agentdouble.errors import ActionError, NotBuiltError, SandboxError
-from agentdouble.sandbox import ExecutionResult, Instance, Instances, languages
+from agentdouble.sandbox import languages
+from agentdouble.sandbox.instances import Instance, Instances
+from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.settings import Settings
 
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -1,6 +1,5 @@
-"""The sandbox: session instances, each with a real Jupyter kernel (sections 1 and 3)."""
+"""The sandbox: session instances, each with real Jupyter kernels (sections 1 and 3).
 
-from agentdouble.sandbox.instances import Instance, Instances
-from agentdouble.sandbox.result import ExecutionResult, Output
-
-__all__ = ["ExecutionResult", "Instance", "Instances", "Output"]
+``instances`` is its door. This file imports nothing: the fork server lives here too, and
+whatever it imports, every kernel carries.
+"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import random
 import resource
@@ -16,6 +17,9 @@ from typing import NoReturn
 from agentdouble.sandbox.fork_server import processes
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
 
+KERNELS = {
+    "python": "agentdouble.sandbox.fork_server.python_kernel",
+}
 _LIMITS = {
     "memory": resource.RLIMIT_AS,
     "file_size": resource.RLIMIT_FSIZE,
@@ -28,9 +32,9 @@ def run(request: ForkRequest) -> NoReturn:
     code = 1
     try:
         _settle(request)
-        from agentdouble.sandbox.fork_server import kernel
-
-        kernel.run(request.connection_file, request.config)
+        importlib.import_module(KERNELS[request.kernel]).run(
+            request.connection_file, request.config
+        )
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -48,7 +48,7 @@ class ForkServer:
     def __init__(self, preload: Sequence[str] = ()) -> None:
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 (our own module)
                 [
                     sys.executable,
                     "-m",

@@ -15,16 +15,20 @@ MAX_DATAGRAM = 256 * 1024
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """A kernel to be forked: where it lives, what it sees, which limits hold it (bytes, counts).
+    """A kernel to be forked.
 
-    ``config`` holds traitlets settings, a table a class.
+    ``kernel`` names the module that is it (see ``child.KERNELS``), ``config`` holds its
+    traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
+    ``confinement`` holds the fields of ``confinement.Confinement``, None confines nothing.
     """
 
     connection_file: str
     cwd: str
     env: dict[str, str]
+    kernel: str = "python"
     config: dict[str, dict[str, Any]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    confinement: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,23 @@ import signal
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerBase
+from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from agentdouble.sandbox.fork_server.client import ForkedProcess, ForkServer
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
 
 NAME = "agentdouble-fork"
 
-_CONFIG = {
+_CONFIG: dict[str, dict[str, Any]] = {
     "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
     "IPKernelApp": {"log_level": 40},
 }
 
 
-class ForkProvisioner(KernelProvisionerBase):  # type: ignore[misc]
+class ForkProvisioner(KernelProvisionerBase):
     """Starts a kernel by a fork; its kernel manager must carry a ``fork_server``."""
 
+    parent: Any  # the kernel manager
     process: ForkedProcess | None = None
     pid: int | None = None
 

@@ -22,7 +22,7 @@ from agentdouble.sandbox.fork_server import child, processes, protocol
 from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
 
 _ALWAYS = (
-    "agentdouble.sandbox.fork_server.kernel",
+    "agentdouble.sandbox.fork_server.python_kernel",
     # what IPython imports only when a shell is made or runs its first cell
     "IPython.core.completer",
     "IPython.core.completerlib",

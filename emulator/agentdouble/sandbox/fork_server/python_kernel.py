@@ -55,7 +55,7 @@ class SandboxKernelApp(IPKernelApp):
     def parse_command_line(self, argv: list[str] | None = None) -> None:
         """Have no command line: building its parser takes a quarter of the start."""
 
-    def load_config_file(self, suppress_errors: bool | None = None) -> None:
+    def load_config_file(self, *_: object, **__: object) -> None:
         """Read no configuration files: a session has none yet."""
 
 
@@ -65,9 +65,9 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
     ``config`` holds traitlets settings, a table a class.
     """
     app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
-    app.initialize([])
+    app.initialize([])  # type: ignore[no-untyped-call]
     if "matplotlib.pyplot" in sys.modules:  # preloaded: it has missed the kernel's own set-up
         from matplotlib_inline.backend_inline import _enable_matplotlib_integration
 
-        _enable_matplotlib_integration()
-    app.start()
+        _enable_matplotlib_integration()  # type: ignore[no-untyped-call]
+    app.start()  # type: ignore[no-untyped-call]
