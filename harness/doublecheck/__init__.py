@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TargetError,
         UnreachableError,
     )
+    from doublecheck.fixtures import PlatformConfig
     from doublecheck.platform import Platform
     from doublecheck.results import (
         CodeError,
@@ -51,6 +52,7 @@ _HOMES = {
     "NotADoubleError": "errors",
     "Output": "results",
     "Platform": "platform",
+    "PlatformConfig": "fixtures",
     "RefusedError": "errors",
     "Secret": "secret",
     "Session": "results",
@@ -76,6 +78,7 @@ __all__ = [
     "NotADoubleError",
     "Output",
     "Platform",
+    "PlatformConfig",
     "RefusedError",
     "Secret",
     "Session",

@@ -12,10 +12,9 @@ import httpx
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck import sending
 from doublecheck.clients import admin
-from doublecheck.errors import MissingExtraError
+from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.platform import TIMEOUT_S, Platform
-from doublecheck.secret import Secret
-from doublecheck.target import Target, is_loopback, named_url
+from doublecheck.target import Kind, Target, is_loopback, named_url
 
 if TYPE_CHECKING:
     from agentdouble import Emulator, SimpleApp
@@ -45,9 +44,10 @@ def connect(
     url = url or named_url()
     if url is None:
         return _own_double(timeout_s)
+    is_double = is_loopback(url) and answers_as_double(url, api_key)
     target = Target.find(
         url,
-        "double" if is_double(url, api_key) else "live",
+        "double" if is_double else "live",
         control_plane=control_plane,
         tool_id=tool_id,
         access_key=access_key,
@@ -58,14 +58,27 @@ def connect(
     return Platform(target, timeout_s=timeout_s)
 
 
-def is_double(url: str, api_key: str | None = None) -> bool:
-    """Whether a double answers at an address of this machine; others are not even asked.
+def running(url: str, kind: Kind, reference_app: bool) -> Target:
+    """Return the target at ``url``, its keys from the environment.
+
+    Raises TargetError for an unusable address, or if it is to be a double and is none, and
+    UnreachableError if nothing answers.
+    """
+    target = Target.find(url, kind, reference_app=reference_app)
+    if kind == "double" and not answers_as_double(url):
+        raise TargetError(
+            f"{url} answers, but not as a double. A live platform is opted into twice: by its URL "
+            "and by --platform-target=live (doublecheck run: --target live)."
+        )
+    return target
+
+
+def answers_as_double(url: str, api_key: str | None = None) -> bool:
+    """Whether what answers at ``url`` is a double.
 
     Raises UnreachableError if nothing answers, and TargetError for an unusable address.
     """
-    target = Target(url=url, api_key=Secret(api_key) if api_key else None)
-    if not is_loopback(url):
-        return False
+    target = Target.find(url, "double", api_key=api_key)
     call = admin.health(target)
     with sending.translated(url), httpx.Client(**sending.options(target, TIMEOUT_S)) as client:
         return call.read(client.request(**sending.arguments(call.request)))
@@ -96,10 +109,11 @@ def serving_double(
 
 def _own_double(timeout_s: float) -> Platform:
     double = start_double()
-    atexit.register(double.stop)
 
     def stop() -> None:
-        atexit.unregister(double.stop)
+        atexit.unregister(platform.close)
         double.stop()
 
-    return Platform(Target.of(double), timeout_s=timeout_s, on_close=stop)
+    platform = Platform(Target.of(double), timeout_s=timeout_s, on_close=stop)
+    atexit.register(platform.close)
+    return platform

@@ -1,0 +1,64 @@
+"""The clauses of the specification, and the marker by which a check names the one it checks."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import pytest
+
+from doublecheck.errors import ClauseError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MARKER = "clause"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One checkable sentence of the specification; ``section`` is where it stands."""
+
+    id: str
+    section: str
+    level: Literal["must", "should"]
+    scope: Literal["wire", "app", "library"]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.level}): {self.text}"
+
+
+@cache
+def clauses() -> Mapping[str, Clause]:
+    """Return every clause by its id, in the order of the specification."""
+    text = resources.files("doublecheck.contracts").joinpath("clauses.toml").read_text("utf-8")
+    return {id_: Clause(id_, **entry) for id_, entry in tomllib.loads(text).items()}
+
+
+def find(id_: str) -> Clause:
+    """Return the clause of that id; raise ClauseError, suggesting the nearest, if there is none."""
+    found = clauses().get(id_)
+    if found is None:
+        near = difflib.get_close_matches(id_.upper(), clauses(), n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ClauseError(f"There is no clause {id_!r}.{hint}", clause=id_)
+    return found
+
+
+def clause(id_: str, *, reference_app: bool = False) -> pytest.MarkDecorator:
+    """Mark a check with the clause it checks; raise ClauseError for an unknown id.
+
+    ``reference_app`` says that this check needs the reference application, though the clause
+    binds every deployment.
+    """
+    needs = reference_app or find(id_).scope == "app"
+    mark: pytest.MarkDecorator = getattr(pytest.mark, MARKER)(find(id_), reference_app=needs)
+    return mark

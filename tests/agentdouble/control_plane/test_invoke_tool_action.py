@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import body_of, call, error_of, result, run
+
+DROPPED = object()
+
+
+def refused(double: Emulator, **changes: Any) -> tuple[int, str, str]:
+    """Return how a body is refused that is good but for these changes."""
+    body = {**body_of(double, "1", "refused"), **changes}
+    error = error_of(call(double, {k: v for k, v in body.items() if v is not DROPPED}))
+    return error["status"], error["Code"], error["Message"]
+
+
+def refused_payload(double: Emulator, **changes: Any) -> tuple[int, str, str]:
+    """Return how an OperationPayload is refused that is good but for these changes."""
+    payload = {"code": "1", "kernel_name": "python3", **changes}
+    kept = {k: v for k, v in payload.items() if v is not DROPPED}
+    return refused(double, OperationPayload=json.dumps(kept))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_made(shared: Emulator) -> Any:
+    """A request that is refused makes no instance."""
+    yield
+    sessions = httpx.get(f"{shared.url}/_emulator/sessions").json()["sessions"]
+    assert "refused" not in {session["UserSessionId"] for session in sessions}
+
+
+def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
+    """CTL-04: the tool is named."""
+    assert (404, "InvalidResource.NotFound", "There is no tool 't-other'.") == refused(
+        shared, ToolId="t-other"
+    )
+
+
+@pytest.mark.parametrize("field", ["ToolId", "OperationType", "OperationPayload", "UserSessionId"])
+def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
+    """The message says which field is missing."""
+    assert (400, "MissingParameter", f"The request is missing {field} parameter.") == refused(
+        shared, **{field: DROPPED}
+    )
+
+
+def test_missing_code_is_named(shared: Emulator) -> None:
+    """A field of the payload is named with its place."""
+    assert (
+        400,
+        "MissingParameter",
+        "The request is missing OperationPayload.code parameter.",
+    ) == refused_payload(shared, code=DROPPED)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ToolId", 1),
+        ("ToolId", None),
+        ("UserSessionId", 1),
+        ("UserSessionId", ["u"]),
+        ("SessionId", 1),
+        ("OperationType", "runcode"),
+        ("OperationType", 1),
+        ("OperationPayload", {"code": "1"}),
+        ("OperationPayload", None),
+        ("OperationPayload", ""),
+        ("OperationPayload", "{"),
+        ("OperationPayload", "[]"),
+        ("OperationPayload", '"1"'),
+        ("OperationPayload", "[" * 100_000),
+        ("Ttl", 0),
+        ("Ttl", -1),
+        ("Ttl", 86_401),
+        ("Ttl", "0"),
+        ("Ttl", "half an hour"),
+        ("Ttl", "1800.0"),
+        ("Ttl", "-1"),
+        ("Ttl", ""),
+        ("Ttl", "٣"),
+        ("Ttl", 1.5),
+        ("Ttl", True),
+        ("Ttl", []),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_wrong_field_is_named(shared: Emulator, field: str, value: object) -> None:
+    """A wrong type or value is refused, and the message says of which field."""
+    status, code, message = refused(shared, **{field: value})
+
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith(f"The parameter {field} is invalid: ")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("code", 1),
+        ("code", None),
+        ("code", ""),
+        ("code", " \n\t"),
+        ("code", "x" * (1024 * 1024 + 1)),
+        ("code", "ü" * (512 * 1024 + 1)),
+        ("code", "'\ud800'"),
+        ("timeout", 0),
+        ("timeout", -1),
+        ("timeout", 301),
+        ("timeout", 10**30),
+        ("timeout", "30"),
+        ("timeout", "x"),
+        ("timeout", True),
+        ("timeout", 1.5),
+        ("kernel_name", 3),
+        ("kernel_name", None),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_a_wrong_field_of_the_payload_is_named(shared: Emulator, field: str, value: object) -> None:
+    """The message says of which field of OperationPayload."""
+    status, code, message = refused_payload(shared, **{field: value})
+
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith(f"The parameter OperationPayload.{field} is invalid: ")
+
+
+@pytest.mark.parametrize("name", ["cobol", "", "python2", "PYTHON 3", "\x00"])
+def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> None:
+    """The message lists the languages."""
+    assert (
+        400,
+        "InvalidParameter",
+        f"The language {name!r} is not known. Known are: python3, python.",
+    ) == refused_payload(shared, kernel_name=name)
+
+
+@pytest.mark.parametrize("name", ["javascript", "js", "node", "typescript", "JavaScript"])
+def test_javascript_is_refused_as_not_built(shared: Emulator, name: str) -> None:
+    """A language of the platform is no unknown one."""
+    status, code, message = refused_payload(shared, kernel_name=name)
+
+    assert (501, "NotImplemented") == (status, code)
+    assert name in message
+
+
+def test_exec_bash_is_refused_as_not_built(shared: Emulator) -> None:
+    """An operation of the platform that this version lacks is named."""
+    status, code, message = refused(shared, OperationType="ExecBash")
+
+    assert (501, "NotImplemented") == (status, code)
+    assert "ExecBash" in message
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "a b", "a/b", "../x", "a.b", "a@b", "ü", "a\n", "\x00", "a" * 201, "\u202e", "٣"],
+    ids=lambda value: repr(value)[:12],
+)
+def test_a_session_id_of_other_characters_is_refused(shared: Emulator, value: str) -> None:
+    """1 to 200 letters, digits, _ and -, as the public client has it (U-USER-SESSION-CHARS)."""
+    status, code, message = refused(shared, UserSessionId=value)
+
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith("The parameter UserSessionId is invalid: ")
+    assert "U-USER-SESSION-CHARS" in message
+
+
+def test_a_session_id_may_have_200_characters(shared: Emulator) -> None:
+    """The longest that is allowed works."""
+    longest = "aZ09_-" * 33 + "ab"
+
+    assert longest == result(shared, "1", longest)["UserSessionId"]
+
+
+def test_printable_session_ids_where_the_ledger_allows_them() -> None:
+    """U-USER-SESSION-CHARS printable: letters of every script, never a path out of the sandbox."""
+    with Emulator(unknowns={"U-USER-SESSION-CHARS": "printable"}) as double:
+        asked = "agent_ü@b.example_../x y"
+        assert asked == result(double, "1", asked)["UserSessionId"]
+        for value in ("", "a\n", "a" * 201):
+            assert 400 == refused(double, UserSessionId=value)[0]
+
+
+@pytest.mark.parametrize("name", ["python3", "python", "Python"])
+def test_python_has_these_names(shared: Emulator, name: str) -> None:
+    """One kernel answers to each, and the answer has the name that was asked for."""
+    inner = run(shared, "print(1)", "languages", language=name)
+
+    assert (True, name) == (inner["success"], inner["data"]["kernel_name"])
+
+
+def test_a_numeric_string_is_a_ttl(shared: Emulator) -> None:
+    """Some real clients send their environment's string."""
+    body = {**body_of(shared, "1", "string-ttl"), "Ttl": "1800"}
+
+    assert 200 == call(shared, body).status_code
+
+
+def test_unknown_fields_are_passed_over(shared: Emulator) -> None:
+    """A newer client sends more than we know."""
+    body = {**body_of(shared, "1", "more-fields"), "TtlUnit": "second"}
+
+    assert 200 == call(shared, body).status_code
+
+
+def test_a_nul_byte_is_an_error_of_the_code(shared: Emulator) -> None:
+    """Code that Python refuses is an execution that failed."""
+    inner = run(shared, "1\x00", "nul")
+
+    assert ("error", "SyntaxError") == (
+        inner["data"]["status"],
+        inner["data"]["outputs"][0]["ename"],
+    )
+
+
+def test_code_at_the_limit_runs(shared: Emulator) -> None:
+    """1 MiB of code is allowed."""
+    comment = "#" * (1024 * 1024 - len("print(1)\n"))
+
+    assert run(shared, "print(1)\n" + comment, "long-code")["success"]
+
+
+def test_a_session_is_reached_by_its_session_id_too(shared: Emulator) -> None:
+    """SessionId instead of UserSessionId: the same instance, named in the answer."""
+    first = result(shared, "x = 1", "by-id")
+    body = {**body_of(shared, "print(x)"), "SessionId": first["SessionId"]}
+    del body["UserSessionId"]
+
+    second = call(shared, body).json()["Result"]
+
+    assert (first["SessionId"], "by-id") == (second["SessionId"], second["UserSessionId"])
+    assert "1\n" == json.loads(second["Result"])["data"]["outputs"][0]["text"]
+
+
+def test_an_unknown_session_id_is_refused(shared: Emulator) -> None:
+    """A SessionId makes no instance."""
+    assert (
+        404,
+        "InvalidResource.NotFound",
+        "There is no session instance 's-gone'.",
+    ) == refused(shared, UserSessionId=DROPPED, SessionId="s-gone")
+
+
+def test_the_session_id_of_an_ended_instance_says_so(double: Emulator) -> None:
+    """What is gone is told from what never was."""
+    first = result(double, "1", "ended")
+    double.clock.advance(dt.timedelta(minutes=30))
+    body = {**body_of(double, "1"), "SessionId": first["SessionId"]}
+    del body["UserSessionId"]
+
+    error = error_of(call(double, body))
+
+    assert (404, "InvalidResource.NotFound") == (error["status"], error["Code"])
+    assert f"{first['SessionId']!r} has ended: expired at " in error["Message"]
+
+
+def test_too_many_instances_are_refused() -> None:
+    """At the limit the next session is refused, and a living one goes on."""
+    with Emulator(max_instances=1) as double:
+        run(double, "1", "first")
+        error = error_of(call(double, body_of(double, "1", "second")))
+        again = run(double, "1", "first")
+
+    assert (429, "QuotaExceeded") == (error["status"], error["Code"])
+    assert again["success"]
+
+
+def test_a_kernel_that_does_not_start_is_an_error() -> None:
+    """The answer says what was seen."""
+    with Emulator(provisioner="no-such-provisioner") as double:
+        error = error_of(call(double, body_of(double, "1")))
+
+    assert (500, "ErrCreateSessionFail") == (error["status"], error["Code"])
+    assert "no-such-provisioner" in error["Message"]
+
+
+def test_success_of_a_failure_as_the_ledger_has_it() -> None:
+    """U-EXEC-SUCCESS true: success means that it was handled, status says how it went."""
+    with Emulator(unknowns={"U-EXEC-SUCCESS": "true"}) as double:
+        inner = run(double, "1 / 0")
+
+    assert (True, "error") == (inner["success"], inner["data"]["status"])
+
+
+def test_only_python3_where_the_ledger_says_so() -> None:
+    """U-KERNEL-NAMES python3-only: the aliases are unknown, JavaScript too."""
+    with Emulator(unknowns={"U-KERNEL-NAMES": "python3-only"}) as double:
+        refusals = {refused_payload(double, kernel_name=n) for n in ("python", "javascript")}
+        inner = run(double, "1", language="python3")
+
+    assert {
+        (400, "InvalidParameter", f"The language {name!r} is not known. Known are: python3.")
+        for name in ("python", "javascript")
+    } == refusals
+    assert inner["success"]

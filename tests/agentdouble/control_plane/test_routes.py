@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+import freezegun
+import httpx
+import pytest
+
+from agentdouble import Emulator, signing
+from agentdouble.invoke_tool import Address, HttpRequest, build
+from agentdouble.sandbox import Instances
+from agentdouble.signing import Credentials
+from tests.agentdouble.calling import body_of, error_of, run, send, signed
+
+VERSION = "2025-10-30"
+
+
+def refused(request: HttpRequest) -> tuple[int, str, int | None]:
+    error = error_of(send(request))
+    return error["status"], error["Code"], error.get("CodeN")
+
+
+def changed(request: HttpRequest, **headers: str | None) -> HttpRequest:
+    renamed = {name.replace("_", "-"): value for name, value in headers.items()}
+    merged = {**request.headers, **renamed}
+    return replace(request, headers={k: v for k, v in merged.items() if v is not None})
+
+
+def test_a_refusal_has_the_whole_error_envelope(shared: Emulator) -> None:
+    """ResponseMetadata with its five fields and Error with its three; no Result."""
+    response = httpx.post(f"{shared.url}/?Action=InvokeTool&Version={VERSION}", json={})
+
+    metadata = response.json()["ResponseMetadata"]
+    assert 401 == response.status_code
+    assert {
+        "ResponseMetadata": {
+            "RequestId": metadata["RequestId"],
+            "Action": "InvokeTool",
+            "Version": VERSION,
+            "Service": "agentkit",
+            "Region": "cn-beijing",
+            "Error": {
+                "Code": "MissingAuthenticationToken",
+                "CodeN": 100003,
+                "Message": "Request is missing Authentication Token.",
+            },
+        }
+    } == response.json()
+
+
+def test_a_wrong_signature_is_refused(shared: Emulator) -> None:
+    """CTL-03: who does not know the secret gets nothing."""
+    other = Credentials(shared.credentials.access_key, "another secret")
+    body = body_of(shared, "1")
+
+    request = build(body, Address(shared.url, other), dt.datetime.now(dt.timezone.utc))
+
+    assert (401, "SignatureDoesNotMatch", 100010) == refused(request)
+
+
+def test_a_body_that_is_not_the_signed_one_is_refused(shared: Emulator) -> None:
+    """What runs is what was signed."""
+    request = signed(shared, body_of(shared, "1"))
+
+    assert (401, "SignatureDoesNotMatch", 100010) == refused(
+        replace(request, body=request.body.replace(b"1", b"2"))
+    )
+
+
+def test_a_query_that_is_not_the_signed_one_is_refused(shared: Emulator) -> None:
+    """An action cannot be exchanged for another."""
+    request = signed(shared, body_of(shared, "1"))
+
+    assert (401, "SignatureDoesNotMatch", 100010) == refused(
+        replace(request, url=request.url + "&X=1")
+    )
+
+
+def test_an_unknown_access_key_is_refused(shared: Emulator) -> None:
+    """CTL-03: an access key that the double did not give out."""
+    unknown = Address(shared.url, Credentials("AKLTunknown", shared.credentials.secret_key))
+
+    request = build(body_of(shared, "1"), unknown, dt.datetime.now(dt.timezone.utc))
+
+    assert (401, "InvalidAccessKey", 100009) == refused(request)
+
+
+@pytest.mark.parametrize("minutes", [-16, 16])
+def test_an_old_signature_is_refused(shared: Emulator, minutes: int) -> None:
+    """A request that was recorded is worth nothing a quarter of an hour later."""
+    when = dt.datetime.now(dt.timezone.utc) + dt.timedelta(minutes=minutes)
+
+    request = build(body_of(shared, "1"), Address(shared.url, shared.credentials), when)
+
+    assert (400, "InvalidTimestamp", 100006) == refused(request)
+
+
+def test_the_platform_s_clock_does_not_age_a_signature(double: Emulator) -> None:
+    """advance() moves rules of the platform, not the wall clock that signatures are held to."""
+    double.clock.advance(dt.timedelta(hours=1))
+
+    assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
+
+
+def test_a_frozen_wall_clock_ages_a_signature(double: Emulator) -> None:
+    """A signature of now is foreign to a frozen future, one of that future is not."""
+    now = signed(double, {**body_of(double, "1"), "ToolId": "t-x"})
+    with freezegun.freeze_time("2040-01-01"):
+        assert (400, "InvalidTimestamp", 100006) == refused(now)
+        assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
+
+
+def test_a_signed_header_that_is_missing_is_named(shared: Emulator) -> None:
+    """The message says which."""
+    request = changed(signed(shared, {}), X_Date=None)
+
+    error = error_of(send(request))
+
+    assert {
+        "status": 400,
+        "Code": "MissingRequestInfo",
+        "CodeN": 100004,
+        "Message": "The request is missing x-date information: SignedHeaders names that header.",
+    } == error
+
+
+def test_a_malformed_authorization_is_refused(shared: Emulator) -> None:
+    """A scheme of somebody else is no signature."""
+    request = changed(signed(shared, {}), Authorization="Bearer x")
+
+    assert (401, "MissingSignature", 100005) == refused(request)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    ["veadk", "SDK"],
+)
+def test_the_real_clients_headers_verify_at_the_wire(shared: Emulator, variant: str) -> None:
+    """An unsigned token (veadk) and a signed context with a signed token (SDK) both pass."""
+    request = signed(shared, {**body_of(shared, "1"), "ToolId": "t-x"})
+    request = {"veadk": as_veadk, "SDK": as_sdk}[variant](shared, request)
+
+    assert (404, "InvalidResource.NotFound", None) == refused(request)
+
+
+def as_veadk(_double: Emulator, request: HttpRequest) -> HttpRequest:
+    return changed(request, X_Security_Token="token", User_Agent="python-requests/2.34.2")
+
+
+def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
+    """Sign every X- header, the whitespace of the context collapsed, as the SDK does."""
+    sent = changed(
+        request,
+        X_Custom_Request_Context="agentkit-sdk-python/0.9.1  (schema=v1; entry=sdk)",
+        X_Security_Token="token",
+        Authorization=None,
+    )
+    headers = {name.lower(): value for name, value in sent.headers.items()}
+    query = (("Action", "InvokeTool"), ("Version", VERSION))
+    scope = signing.Scope(headers["x-date"][:8], "cn-beijing", "agentkit")
+    names = tuple(sorted(headers))
+    parts = signing.Request("POST", "/", query, headers, request.body)
+    signature = signing._signature(parts, names, scope, double.credentials.secret_key)
+    authorization = signing.Authorization(double.credentials.access_key, scope, names, signature)
+    return changed(sent, Authorization=str(authorization))
+
+
+@pytest.mark.parametrize("action", ["Invoke", "invoketool", "", "ListUsers", "InvokeTool "])
+def test_an_unknown_action_is_named(shared: Emulator, action: str) -> None:
+    """CTL-06: the refusal says which operation there is not."""
+    response = post(shared, action, VERSION)
+
+    assert {
+        "status": 404,
+        "Code": "InvalidActionOrVersion",
+        "CodeN": 100008,
+        "Message": f"Could not find operation {action} for version {VERSION}.",
+    } == error_of(response)
+
+
+@pytest.mark.parametrize("version", ["2025-10-31", "", "2018-01-01"])
+@pytest.mark.parametrize("action", ["InvokeTool", "GetTool"])
+def test_another_version_is_named(shared: Emulator, action: str, version: str) -> None:
+    """CTL-06: the refusal says which version there is not, for every action."""
+    error = error_of(post(shared, action, version))
+
+    assert (404, f"Could not find operation {action} for version {version}.") == (
+        error["status"],
+        error["Message"],
+    )
+
+
+@pytest.mark.parametrize("action", ["GetTool", "CreateSession", "ListMCPServices", "CreateRuntime"])
+def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
+    """What the platform has and the double does not is refused by name, never made up."""
+    assert {
+        "status": 501,
+        "Code": "NotImplemented",
+        "Message": f"The action {action} is part of the platform, but this version of "
+        "agentdouble has not built it yet.",
+    } == error_of(post(shared, action, VERSION))
+
+
+def post(double: Emulator, action: str, version: str) -> httpx.Response:
+    url = httpx.URL(double.url, params={"Action": action, "Version": version})
+    headers = signing.sign(
+        "POST",
+        str(url),
+        b"{}",
+        credentials=double.credentials,
+        region="cn-beijing",
+        service="agentkit",
+        when=dt.datetime.now(dt.timezone.utc),
+    )
+    return httpx.post(url, content=b"{}", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"\xff", "is not JSON"),
+        (b"[" * 200_000, "is not JSON"),
+        (b'{"a":' * 100_000, "is not JSON"),
+        (b"[]", "is not a JSON object"),
+        (b'"text"', "is not a JSON object"),
+        (b"null", "is not a JSON object"),
+        (b"9" * 10_000, "is not JSON"),
+    ],
+    ids=lambda value: str(value[:20]),
+)
+def test_a_body_that_is_no_json_object_is_refused(
+    shared: Emulator, body: bytes, message: str
+) -> None:
+    """Whatever the body is, the answer is an error envelope."""
+    headers = signing.sign(
+        "POST",
+        f"{shared.url}/?Action=InvokeTool&Version={VERSION}",
+        body,
+        credentials=shared.credentials,
+        region="cn-beijing",
+        service="agentkit",
+        when=dt.datetime.now(dt.timezone.utc),
+    )
+    response = httpx.post(
+        f"{shared.url}/?Action=InvokeTool&Version={VERSION}", content=body, headers=headers
+    )
+
+    error = error_of(response)
+    assert (400, "InvalidParameter") == (error["status"], error["Code"])
+    assert message in error["Message"]
+
+
+def test_without_signing_anybody_may_call() -> None:
+    """U-SIGNING none: no signature is asked for."""
+    with Emulator(unknowns={"U-SIGNING": "none"}) as double:
+        url = f"{double.url}/?Action=InvokeTool&Version={VERSION}"
+        unsigned = httpx.post(url, json=body_of(double, "print(1)"))
+        also_signed = run(double, "print(2)")
+
+    assert 200 == unsigned.status_code
+    assert also_signed["success"]
+
+
+def test_credentials_of_the_settings_are_those_that_are_checked() -> None:
+    """A fixed key pair can be set, and another double's is refused."""
+    with Emulator(access_key="AK", secret_key="SK") as double:
+        assert Credentials("AK", "SK") == double.credentials
+        assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
+
+
+def test_an_action_that_breaks_is_answered_in_the_envelope(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault of the double's own is an InternalError that names it, and is logged."""
+
+    async def broken(*_args: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+
+    error = error_of(send(signed(double, body_of(double, "1"))))
+
+    assert {
+        "status": 500,
+        "Code": "InternalError",
+        "Message": "The double failed: OSError: disk full",
+    } == error
+    assert "The action InvokeTool failed." in caplog.text
