@@ -58,7 +58,13 @@ class Settings(BaseSettings):
     tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="the sandbox tool")
 
     provisioner: str = Field(
-        "local-provisioner", description="jupyter_client kernel provisioner that starts kernels"
+        "auto",
+        description="jupyter_client kernel provisioner that starts kernels; auto takes the fork "
+        "server on Linux and local-provisioner elsewhere",
+    )
+    pool_size: int = Field(2, ge=0, description="kernels kept ready once the sandbox is in use")
+    preload: tuple[str, ...] = Field(
+        (), description="modules that the fork server imports, so that kernels have them warm"
     )
     kernel_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new kernel")
     max_instances: int = Field(64, ge=1, description="largest number of living session instances")

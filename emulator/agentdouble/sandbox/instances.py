@@ -16,9 +16,11 @@ from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import InstanceBusyError, InstanceEndedError, TooManyInstancesError
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.kernel import Kernel, KernelSockets
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.workspace import Workspace, Workspaces
+from agentdouble.sandbox.workspace import Workspace
 from agentdouble.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -44,9 +46,8 @@ class Instance:
         *,
         created_at: dt.datetime,
         ttl: dt.timedelta,
-        workspace: Workspace,
-        sockets: KernelSockets,
-        settings: Settings,
+        kernels: Kernels,
+        output_limit: int,
     ) -> None:
         self.id = f"s-{secrets.token_hex(10)}"
         self.key = key
@@ -54,9 +55,9 @@ class Instance:
         self.ttl = ttl
         self.deadline = created_at + ttl
         self.executions = 0
-        self._workspace = workspace
-        self._sockets = sockets
-        self._settings = settings
+        self._source = kernels
+        self._output_limit = output_limit
+        self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self._turn = asyncio.Lock()
         self._ended: str | None = None
@@ -86,25 +87,26 @@ class Instance:
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
             kernel = await self._kernel(kind)
             self.executions += 1
-            return await kernel.execute(
-                code, timeout_s=timeout_s, output_limit=self._settings.output_limit
-            )
+            return await kernel.execute(code, timeout_s=timeout_s, output_limit=self._output_limit)
 
-    async def _kernel(self, language: languages.Language) -> Kernel:
+    async def _kernel(self, language: Language) -> Kernel:
         kernel = self._kernels.get(language.name)
         if kernel is None:
-            kernel = await Kernel.start(
-                language,
-                self._workspace,
-                self._sockets,
-                provisioner=self._settings.provisioner,
-                timeout_s=self._settings.kernel_start_timeout_s,
-            )
+            kernel = await self._start(language)
             self._kernels[language.name] = kernel
             if self._ended is not None:  # it ended while its kernel started
-                await kernel.kill(self._ended)
+                await self.end(self._ended)
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
         return kernel
+
+    async def _start(self, language: Language) -> Kernel:
+        """Start a kernel; the first one of a session may be one that was kept ready."""
+        if self._workspace is None and language is languages.PYTHON:
+            berth = await self._source.take()
+            self._workspace = berth.workspace
+            return berth.kernel
+        self._workspace = self._workspace or self._source.workspace()
+        return await self._source.start(language, self._workspace)
 
     def refuse(self, reason: str) -> None:
         """Let no execution begin from now on, not even one that waits for its turn."""
@@ -115,7 +117,8 @@ class Instance:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
         await asyncio.gather(*(kernel.kill(reason) for kernel in self._kernels.values()))
-        self._workspace.remove()
+        if self._workspace is not None:
+            self._workspace.remove()
 
 
 class Instances:
@@ -128,8 +131,7 @@ class Instances:
         self._ended: dict[InstanceKey, str] = {}
         self._ended_ids: dict[str, str] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._sockets: KernelSockets | None = None
-        self._workspaces: Workspaces | None = None
+        self._kernels = Kernels(settings)
 
     def __len__(self) -> int:
         return len(self._living)
@@ -182,15 +184,12 @@ class Instances:
             raise InstanceEndedError(key.user_session_id, ended)
         if len(self._living) >= self._settings.max_instances:
             raise TooManyInstancesError(self._settings.max_instances)
-        self._sockets = self._sockets or KernelSockets()
-        self._workspaces = self._workspaces or Workspaces()
         instance = Instance(
             key,
             created_at=self._clock.now(),
             ttl=dt.timedelta(seconds=ttl_s or self._settings.session_ttl_s),
-            workspace=self._workspaces.make(),
-            sockets=self._sockets,
-            settings=self._settings,
+            kernels=self._kernels,
+            output_limit=self._settings.output_limit,
         )
         self._living[key] = instance
         return instance
@@ -254,12 +253,7 @@ class Instances:
         await self.reset("the double stopped")
         if self._ending:
             await asyncio.wait(self._ending)
-        if self._sockets is not None:
-            self._sockets.close()
-            self._sockets = None
-        if self._workspaces is not None:
-            self._workspaces.remove()
-            self._workspaces = None
+        await self._kernels.close()
 
 
 def _spared(instance: Instance) -> bool:

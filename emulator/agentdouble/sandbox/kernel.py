@@ -1,9 +1,7 @@
-"""One Jupyter kernel: started through a kernel provisioner, spoken to over its sockets.
+"""One Jupyter kernel, spoken to over its sockets.
 
-The process is started by whichever provisioner the settings name (jupyter_client's
-interface), so a kernel may live anywhere a provisioner can put it. The sockets are read by
-us and not by jupyter_client's client, because that one drops outputs at its high-water mark
-and always waits 200 ms for readiness.
+They are read by us and not by jupyter_client's client, because that one drops outputs at its
+high-water mark and always waits 200 ms for readiness. How a kernel comes to be: ``kernels``.
 """
 
 from __future__ import annotations
@@ -11,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
+from agentdouble.sandbox.execution import Execution
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.result import ExecutionResult, Status
-from agentdouble.sandbox.workspace import Workspace
+from agentdouble.sandbox.result import ExecutionResult
 
 if TYPE_CHECKING:
     import zmq.asyncio
@@ -28,80 +26,39 @@ _log = logging.getLogger(__name__)
 INTERRUPT_GRACE_S = 2.0
 _READY_RETRY_S = 0.05
 
-
-class KernelSockets:
-    """The zmq context of every kernel of a double; close it when the last kernel is gone."""
-
-    def __init__(self) -> None:
-        import zmq
-        import zmq.asyncio
-
-        self.context = zmq.asyncio.Context()
-        self.context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; zmq's own 100 delays every start
-        self.context.setsockopt(zmq.RCVHWM, 0)  # no limit: a flood must not drop outputs
-
-    def close(self) -> None:
-        """Close the context and whatever socket is still open."""
-        self.context.destroy(linger=0)
+_Ending = Literal["interrupted", "killed", "died"]
 
 
 class Kernel:
-    """A running kernel; make one with ``Kernel.start()``."""
+    """A kernel whose process has been started; ``died`` is done when it has ended."""
 
     def __init__(self, manager: AsyncKernelManager, language: Language) -> None:
         self.language = language
         self._manager = manager
+        self._provisioner: Any = manager.provisioner
         self._session = manager.session
         # asyncio sockets, because the manager's context is an asyncio one
         self._shell = cast("zmq.asyncio.Socket", manager.connect_shell())
         self._iopub = cast("zmq.asyncio.Socket", manager.connect_iopub())
-        self._running: _Execution | None = None
+        self._running: Execution | None = None
         self._count = 0
         self._heard = asyncio.Event()
-        self._death = asyncio.ensure_future(self._wait_for_death())
+        self.died = asyncio.ensure_future(self._wait())
         self._listeners = (
             asyncio.ensure_future(self._listen(self._iopub, self._on_iopub)),
             asyncio.ensure_future(self._listen(self._shell, self._on_shell)),
         )
         self._end_reason: str | None = None
 
-    @classmethod
-    async def start(
-        cls,
-        language: Language,
-        workspace: Workspace,
-        sockets: KernelSockets,
-        *,
-        provisioner: str,
-        timeout_s: float,
-    ) -> Kernel:
-        """Start a kernel and return when it answers; raise KernelStartError if it does not."""
-        manager = _manager(language, workspace, sockets, provisioner)
-        try:
-            await manager.start_kernel(env=dict(workspace.environment()), cwd=str(workspace.home))
-        except (OSError, RuntimeError, ModuleNotFoundError) as error:
-            raise KernelStartError(language.display_name, str(error)) from error
-        kernel = cls(manager, language)
-        try:
-            await asyncio.wait_for(kernel._ready(), timeout_s)
-        except asyncio.TimeoutError:
-            await kernel.kill("it did not start")
-            reason = f"it gave no answer for {timeout_s:g} s"
-            raise KernelStartError(language.display_name, reason) from None
-        except BaseException:
-            await kernel.kill("its start was given up")
-            raise
-        return kernel
-
     @property
     def pid(self) -> int | None:
         """The kernel's process id, where its provisioner knows one."""
-        return getattr(self._manager.provisioner, "pid", None)
+        return getattr(self._provisioner, "pid", None)
 
     @property
     def alive(self) -> bool:
         """Whether the kernel's process lives."""
-        return not self._death.done()
+        return not self.died.done()
 
     async def execute(self, code: str, *, timeout_s: float, output_limit: int) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
@@ -110,44 +67,43 @@ class Kernel:
         2 s is killed with its kernel, and the result says that the context is lost.
         """
         self._count += 1
-        execution = _Execution(code, OutputCollector(output_limit), self._count)
+        execution = Execution(code, OutputCollector(output_limit), self._count)
         request = self._session.msg("execute_request", _execute_request(code))
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
         try:
             self._session.send(self._shell, request)
             return await self._outcome(execution, timeout_s)
-        except asyncio.CancelledError:
-            await asyncio.shield(self.interrupt())
+        except asyncio.CancelledError:  # the caller has gone away
+            await asyncio.shield(self._end_execution(execution))
             raise
         finally:
             self._running = None
 
-    async def _outcome(self, execution: _Execution, timeout_s: float) -> ExecutionResult:
+    async def _outcome(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         if await self._finished(execution, timeout_s):
             return execution.result()
+        ending = await self._end_execution(execution)
+        if ending == "died":
+            return execution.died(await self.last_words())
+        return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
+
+    async def _end_execution(self, execution: Execution) -> _Ending:
+        """Interrupt the code; kill its kernel if it goes on; say how it ended."""
         if self.alive:
             await self.interrupt()
             if await self._finished(execution, INTERRUPT_GRACE_S):
-                message = (
-                    f"The code ran longer than its timeout of {timeout_s:g} s and was "
-                    "interrupted; the context is kept."
-                )
-                return execution.result("timeout", message)
-            if self.alive:
-                await self.kill("killed: it did not heed the interrupt")
-                message = (
-                    f"The code ran longer than its timeout of {timeout_s:g} s, did not heed the "
-                    "interrupt and was killed; the context is lost."
-                )
-                return execution.result("timeout", message, context_lost=True)
-        return execution.died(await self.last_words())
+                return "interrupted"
+        if self.died.done():
+            return "died"
+        await self.kill("killed: its code did not heed the interrupt")
+        return "killed"
 
-    async def _finished(self, execution: _Execution, timeout_s: float) -> bool:
+    async def _finished(self, execution: Execution, timeout_s: float) -> bool:
         done = asyncio.ensure_future(execution.finished.wait())
         try:
             await asyncio.wait(
-                {done, self._death}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+                {done, self.died}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             done.cancel()
@@ -172,7 +128,7 @@ class Kernel:
             self._end_reason = reason
         if self.alive:
             await self._provisioner.kill()
-        await asyncio.wait({self._death})
+        await asyncio.wait({self.died})
         for listener in self._listeners:
             listener.cancel()
         await asyncio.gather(*self._listeners, return_exceptions=True)
@@ -182,23 +138,21 @@ class Kernel:
 
     async def last_words(self) -> str:
         """Say how the kernel ended; wait for its end."""
-        code = await asyncio.shield(self._death)
+        code = await asyncio.shield(self.died)
         if self._end_reason is not None:
             return self._end_reason
         if code is not None and code < 0:
             return f"the kernel's process was killed by signal {-code}"
         return f"the kernel's process exited with code {code}"
 
-    @property
-    def _provisioner(self) -> Any:
-        return self._manager.provisioner
-
-    async def _wait_for_death(self) -> int | None:
+    async def _wait(self) -> int | None:
         code: int | None = await self._provisioner.wait()
         return code
 
-    async def _ready(self) -> None:
+    async def ready(self) -> None:
         """Return when the kernel answers and its outputs are heard too.
+
+        Raises KernelStartError if it ends before that.
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
         So it is asked again until something of its output arrives.
@@ -207,10 +161,10 @@ class Kernel:
             self._ask_info()
             heard = asyncio.ensure_future(self._heard.wait())
             await asyncio.wait(
-                {heard, self._death}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
+                {heard, self.died}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
             )
             heard.cancel()
-            if self._death.done():
+            if self.died.done():
                 raise KernelStartError(self.language.display_name, await self.last_words())
 
     async def _listen(self, socket: zmq.asyncio.Socket, on_message: Any) -> None:
@@ -237,63 +191,6 @@ class Kernel:
             execution.on_reply(message["content"])
 
 
-class _Execution:
-    """One execution under way: finished when its reply and the kernel's idle are both here."""
-
-    def __init__(self, code: str, collector: OutputCollector, count: int) -> None:
-        self.msg_id = ""
-        self.finished = asyncio.Event()
-        self._code = code
-        self._collector = collector
-        self._reply: dict[str, Any] | None = None
-        self._idle = False
-        self._count = count
-
-    def on_iopub(self, msg_type: str, content: dict[str, Any]) -> None:
-        if msg_type == "status":
-            self._idle = content["execution_state"] == "idle"
-        else:
-            self._collector.add(msg_type, content)
-        self._check()
-
-    def on_reply(self, content: dict[str, Any]) -> None:
-        self._reply = content
-        self._check()
-
-    def _check(self) -> None:
-        if self._idle and self._reply is not None:
-            self.finished.set()
-
-    def result(
-        self, status: Status | None = None, message: str = "", *, context_lost: bool = False
-    ) -> ExecutionResult:
-        """Return the outcome; without a status, the kernel's reply says how it went."""
-        reply = self._reply or {}
-        if status is None:
-            status, message = "ok", "Code executed successfully"
-            if reply.get("status") != "ok":
-                status = "error"
-                message = f"Code execution failed: {reply.get('ename')}: {reply.get('evalue')}"
-                self._collector.add_missing_error(reply)
-        return ExecutionResult(
-            status=status,
-            message=message,
-            outputs=self._collector.outputs(),
-            execution_count=reply.get("execution_count", self._count),
-            code=self._code,
-            msg_id=self.msg_id,
-            context_lost=context_lost,
-        )
-
-    def died(self, reason: str) -> ExecutionResult:
-        """Return the outcome of code whose kernel ended under it."""
-        text = f"{reason}; the session's context is lost"
-        self._collector.add(
-            "error", {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
-        )
-        return self.result("error", f"Code execution failed: {text}", context_lost=True)
-
-
 def _execute_request(code: str) -> dict[str, Any]:
     return {
         "code": code,
@@ -303,23 +200,3 @@ def _execute_request(code: str) -> dict[str, Any]:
         "allow_stdin": False,
         "stop_on_error": False,
     }
-
-
-def _manager(
-    language: Language, workspace: Workspace, sockets: KernelSockets, provisioner: str
-) -> AsyncKernelManager:
-    from jupyter_client.kernelspec import KernelSpec
-    from jupyter_client.manager import AsyncKernelManager
-
-    manager = AsyncKernelManager(
-        context=sockets.context,
-        transport="ipc",
-        connection_file=str(workspace.run / f"{language.name}.json"),
-    )
-    manager._kernel_spec = KernelSpec(
-        argv=list(language.argv),
-        display_name=language.display_name,
-        language=language.name,
-        metadata={"kernel_provisioner": {"provisioner_name": provisioner}},
-    )
-    return manager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentdouble import ledger
 from agentdouble.errors import NotBuiltError, UnknownLanguageError
@@ -11,11 +13,17 @@ from agentdouble.errors import NotBuiltError, UnknownLanguageError
 
 @dataclass(frozen=True)
 class Language:
-    """A language of the sandbox: the name on the wire and the command of its kernel."""
+    """A language of the sandbox: its name on the wire, and its kernel.
+
+    ``argv`` is the command that starts the kernel; the fork server knows it as ``fork_kernel``
+    and configures it with ``fork_config``.
+    """
 
     name: str
     display_name: str
     argv: tuple[str, ...]
+    fork_kernel: str
+    fork_config: Mapping[str, Mapping[str, Any]]
 
 
 PYTHON = Language(
@@ -30,6 +38,11 @@ PYTHON = Language(
         "--HistoryManager.enabled=False",
         "--IPKernelApp.log_level=40",
     ),
+    fork_kernel="python",
+    fork_config={
+        "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
+        "IPKernelApp": {"log_level": 40},
+    },
 )
 
 _ALIASES = {"python3": PYTHON, "python": PYTHON}

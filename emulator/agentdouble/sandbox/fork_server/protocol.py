@@ -7,6 +7,7 @@ data, and later tells, unasked, how each child ended.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,11 +25,11 @@ class ForkRequest:
 
     connection_file: str
     cwd: str
-    env: dict[str, str]
+    env: Mapping[str, str]
     kernel: str = "python"
-    config: dict[str, dict[str, Any]] = field(default_factory=dict)
-    limits: dict[str, int] = field(default_factory=dict)
-    confinement: dict[str, Any] | None = None
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    confinement: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

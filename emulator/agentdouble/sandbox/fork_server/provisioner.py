@@ -8,19 +8,14 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from agentdouble.sandbox.fork_server.client import ForkedProcess, ForkServer
+from agentdouble.sandbox.fork_server.client import ForkedProcess
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
 
 NAME = "agentdouble-fork"
 
-_CONFIG: dict[str, dict[str, Any]] = {
-    "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
-    "IPKernelApp": {"log_level": 40},
-}
-
 
 class ForkProvisioner(KernelProvisionerBase):
-    """Starts a kernel by a fork; its kernel manager must carry a ``fork_server``."""
+    """Starts a kernel by a fork; its kernel manager carries the plan for it, ``fork``."""
 
     parent: Any  # the kernel manager
     process: ForkedProcess | None = None
@@ -40,14 +35,16 @@ class ForkProvisioner(KernelProvisionerBase):
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork the kernel."""
-        server: ForkServer = self.parent.fork_server
-        self.process = await server.fork(
+        plan = self.parent.fork
+        self.process = await plan.server.fork(
             ForkRequest(
                 connection_file=self.parent.connection_file,
                 cwd=kwargs["cwd"],
                 env=kwargs["env"],
-                config=_CONFIG,
-                limits=kwargs.get("limits", {}),
+                kernel=plan.kernel,
+                config=plan.config,
+                limits=plan.limits,
+                confinement=plan.confinement,
             )
         )
         self.pid = self.process.pid

@@ -1,0 +1,82 @@
+"""jupyter_client's kernel manager as the sandbox uses it; import it when a kernel is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+import zmq.asyncio
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+
+from agentdouble.sandbox.fork_server.client import ForkServer
+from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.workspace import Workspace
+
+
+class KernelSockets:
+    """The zmq context of every kernel of a double; close it when the last kernel is gone."""
+
+    def __init__(self) -> None:
+        self.context = zmq.asyncio.Context()
+        self.context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; zmq's own 100 delays every start
+        self.context.setsockopt(zmq.RCVHWM, 0)  # no limit: a flood must not drop outputs
+
+    def close(self) -> None:
+        """Close the context and whatever socket is still open."""
+        self.context.destroy(linger=0)
+
+
+@dataclass(frozen=True)
+class ForkPlan:
+    """What the fork server's provisioner needs besides what jupyter_client tells it."""
+
+    server: ForkServer
+    kernel: str
+    config: Mapping[str, Mapping[str, Any]]
+    limits: Mapping[str, int]
+    confinement: Mapping[str, Any] | None
+
+
+class SandboxKernelManager(AsyncKernelManager):
+    """A kernel manager for one kernel of a session; ``fork`` is for our own provisioner."""
+
+    fork: ForkPlan | None = None
+
+
+class _OneSpec(KernelSpecManager):
+    """Knows one kernel, ours, whatever kernels this user has installed."""
+
+    spec: KernelSpec
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return self.spec
+
+
+def kernel_manager(
+    language: Language,
+    workspace: Workspace,
+    sockets: KernelSockets,
+    *,
+    provisioner: str,
+    fork: ForkPlan | None,
+) -> SandboxKernelManager:
+    """Return a manager that has not started its kernel yet."""
+    specs = _OneSpec()
+    specs.spec = KernelSpec(
+        argv=list(language.argv),
+        display_name=language.display_name,
+        language=language.name,
+        metadata={"kernel_provisioner": {"provisioner_name": provisioner}},
+    )
+    manager = SandboxKernelManager(
+        context=sockets.context,
+        kernel_spec_manager=specs,
+        kernel_name=language.name,
+        transport="ipc",
+        connection_file=str(workspace.run / f"{language.name}.json"),
+    )
+    manager.fork = fork
+    return manager
