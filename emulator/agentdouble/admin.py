@@ -20,8 +20,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard
 from agentdouble.clock import Clock
+from agentdouble.errors import InstanceEndedError
 from agentdouble.journal import Journal
-from agentdouble.sandbox.instances import Instance, Instances
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Ended, Instances
 
 PREFIX = "/_emulator"
 
@@ -50,7 +52,10 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/journal", routes.journal),
             Route("/journal", routes.clear_journal, methods=["DELETE"]),
             Route("/sessions", routes.sessions),
-        ]
+            Route("/sessions/{session_id}", routes.destroy, methods=["DELETE"]),
+            Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
+        ],
+        exception_handlers={_RefusedError: _render_refused},
     )
     return _LoopbackOnly(app) if loopback_only else app
 
@@ -84,9 +89,9 @@ class _Routes:
     async def advance(self, request: Request) -> Response:
         """Move the platform's time by ``advance_s`` seconds."""
         try:
-            await self._controls.advance(_seconds(await request.body()))
+            await self._controls.advance(_seconds(await request.body(), "advance_s"))
         except ValueError as error:
-            return guard.render_json(request, guard.Refusal(400, "BadRequest", str(error)))
+            raise _RefusedError(400, "BadRequest", str(error)) from None
         return JSONResponse(_clock(self._controls.clock))
 
     async def journal(self, _request: Request) -> Response:
@@ -100,10 +105,49 @@ class _Routes:
         return JSONResponse({"entries": []})
 
     async def sessions(self, _request: Request) -> Response:
-        """Return the living session instances."""
+        """Return the living session instances, and why the others have ended."""
         now = self._controls.clock.now()
-        living = [_session(instance, now) for instance in self._controls.instances.living()]
-        return JSONResponse({"sessions": living})
+        instances = self._controls.instances
+        living = [_session(instance, now) for instance in instances.living()]
+        return JSONResponse({"sessions": living, "ended": [_ended(e) for e in instances.ended()]})
+
+    async def destroy(self, request: Request) -> Response:
+        """Destroy a session instance."""
+        instance = await self._find(request)
+        await self._controls.instances.destroy(instance, "destroyed by caller")
+        return JSONResponse({"SessionId": instance.id, "state": "destroyed"})
+
+    async def set_ttl(self, request: Request) -> Response:
+        """Let a session instance live for ``ttl_s`` seconds from now on."""
+        instance = await self._find(request)
+        try:
+            ttl = _seconds(await request.body(), "ttl_s")
+            self._controls.instances.set_ttl(instance, ttl)
+        except (ValueError, OverflowError) as error:
+            raise _RefusedError(400, "BadRequest", str(error)) from None
+        return JSONResponse(_session(instance, self._controls.clock.now()))
+
+    async def _find(self, request: Request) -> Instance:
+        session_id = request.path_params["session_id"]
+        try:
+            instance = await self._controls.instances.by_id(session_id)
+        except InstanceEndedError as error:
+            raise _RefusedError(404, "NotFound", str(error)) from None
+        if instance is None:
+            raise _RefusedError(404, "NotFound", f"There is no session instance {session_id!r}.")
+        return instance
+
+
+class _RefusedError(Exception):
+    """A request that is refused, and how that is said."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        self.refusal = guard.Refusal(status, kind, message)
+
+
+def _render_refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, _RefusedError)
+    return guard.render_json(request, error.refusal)
 
 
 class _LoopbackOnly:
@@ -129,6 +173,7 @@ def _session(instance: Instance, now: dt.datetime) -> Mapping[str, Any]:
         "SessionId": instance.id,
         "UserSessionId": instance.key.user_session_id,
         "ToolId": instance.key.tool_id,
+        "state": "active",
         "created_at": instance.created_at.isoformat(),
         "deadline": instance.deadline.isoformat(),
         "remaining_s": (instance.deadline - now).total_seconds(),
@@ -137,13 +182,25 @@ def _session(instance: Instance, now: dt.datetime) -> Mapping[str, Any]:
     }
 
 
-def _seconds(body: bytes) -> dt.timedelta:
-    explanation = 'The body must be {"advance_s": N} with N seconds, 0 or more'
+def _ended(ended: Ended) -> Mapping[str, Any]:
+    return {
+        "SessionId": ended.id,
+        "UserSessionId": ended.key.user_session_id,
+        "ToolId": ended.key.tool_id,
+        "state": "destroyed",
+        "ended_at": ended.at.isoformat(),
+        "reason": ended.reason,
+        "executions": ended.executions,
+    }
+
+
+def _seconds(body: bytes, name: str) -> dt.timedelta:
+    explanation = f'The body must be {{"{name}": N}} with N seconds, 0 or more'
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{explanation}: {error}.") from None
-    seconds = document.get("advance_s") if isinstance(document, dict) else None
+    seconds = document.get(name) if isinstance(document, dict) else None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise ValueError(f"{explanation}.")
     try:

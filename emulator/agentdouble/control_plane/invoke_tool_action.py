@@ -13,7 +13,8 @@ from agentdouble import ledger
 from agentdouble.control_plane.codes import public_error, sandbox_error
 from agentdouble.errors import ActionError, NotBuiltError, SandboxError
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.instances import Instance, Instances
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.settings import Settings
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
@@ -22,7 +23,8 @@ from agentdouble.invoke_tool import VERSION
 
 _log = logging.getLogger(__name__)
 
-Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+T = TypeVar("T")
+Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class ControlPlane:
@@ -42,7 +44,8 @@ class ControlPlane:
             body = await request.body()
             self._authenticate(request, body, metadata)
             action = self._find(metadata)
-            return envelope.success(metadata, await action(_json_object(body)))
+            result = await _while_connected(request, action(_json_object(body)))
+            return envelope.success(metadata, result)
         except ActionError as error:
             return envelope.failure(metadata, error)
         except (HTTPException, ClientDisconnect):
@@ -81,6 +84,29 @@ class ControlPlane:
             "InvalidActionOrVersion",
             f"Could not find operation {metadata.action} for version {metadata.version}.",
         )
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work; cancel it if the caller goes away, so that its code is interrupted.
+
+    Raises ClientDisconnect then.
+    """
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnect(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientDisconnect
+    finally:
+        for one in (task, gone):
+            one.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def is_control_plane(connection: HTTPConnection) -> bool:

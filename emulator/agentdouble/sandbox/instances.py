@@ -9,18 +9,14 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-import secrets
 from dataclasses import dataclass
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceBusyError, InstanceEndedError, TooManyInstancesError
-from agentdouble.sandbox import languages
-from agentdouble.sandbox.kernel import Kernel
+from agentdouble.errors import InstanceEndedError, TooManyInstancesError
+from agentdouble.sandbox.instance import Instance, InstanceKey
 from agentdouble.sandbox.kernels import Kernels
-from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.workspace import Workspace
 from agentdouble.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -30,95 +26,14 @@ _REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
-class InstanceKey:
-    """Whose instance it is: a tool and the tool-user session id."""
+class Ended:
+    """What is remembered of an instance that has ended: when, why, after how many executions."""
 
-    tool_id: str
-    user_session_id: str
-
-
-class Instance:
-    """One session's sandbox: a workspace and a kernel for each language used."""
-
-    def __init__(
-        self,
-        key: InstanceKey,
-        *,
-        created_at: dt.datetime,
-        ttl: dt.timedelta,
-        kernels: Kernels,
-        output_limit: int,
-    ) -> None:
-        self.id = f"s-{secrets.token_hex(10)}"
-        self.key = key
-        self.created_at = created_at
-        self.ttl = ttl
-        self.deadline = created_at + ttl
-        self.executions = 0
-        self._source = kernels
-        self._output_limit = output_limit
-        self._workspace: Workspace | None = None
-        self._kernels: dict[str, Kernel] = {}
-        self._turn = asyncio.Lock()
-        self._ended: str | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether code runs or waits for its turn."""
-        return self._turn.locked()
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The process ids of the instance's living kernels."""
-        living = (kernel.pid for kernel in self._kernels.values() if kernel.alive)
-        return tuple(pid for pid in living if pid is not None)
-
-    async def execute(self, code: str, language: str, timeout_s: float) -> ExecutionResult:
-        """Run code in the session, one execution at a time, in arrival order (SBX-02).
-
-        Raises UnknownLanguageError, KernelStartError, InstanceEndedError if the instance
-        ended before its turn came, or InstanceBusyError where the ledger says so.
-        """
-        kind = languages.find(language)
-        if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise InstanceBusyError(self.key.user_session_id)
-        async with self._turn:
-            if self._ended is not None:
-                raise InstanceEndedError(self.key.user_session_id, self._ended)
-            kernel = await self._kernel(kind)
-            self.executions += 1
-            return await kernel.execute(code, timeout_s=timeout_s, output_limit=self._output_limit)
-
-    async def _kernel(self, language: Language) -> Kernel:
-        kernel = self._kernels.get(language.name)
-        if kernel is None:
-            kernel = await self._start(language)
-            self._kernels[language.name] = kernel
-            if self._ended is not None:  # it ended while its kernel started
-                await self.end(self._ended)
-                raise InstanceEndedError(self.key.user_session_id, self._ended)
-        return kernel
-
-    async def _start(self, language: Language) -> Kernel:
-        """Start a kernel; the first one of a session may be one that was kept ready."""
-        if self._workspace is None and language is languages.PYTHON:
-            berth = await self._source.take()
-            self._workspace = berth.workspace
-            return berth.kernel
-        self._workspace = self._workspace or self._source.workspace()
-        return await self._source.start(language, self._workspace)
-
-    def refuse(self, reason: str) -> None:
-        """Let no execution begin from now on, not even one that waits for its turn."""
-        if self._ended is None:
-            self._ended = reason
-
-    async def end(self, reason: str) -> None:
-        """Kill what runs and remove what was written; return when it is gone."""
-        self.refuse(reason)
-        await asyncio.gather(*(kernel.kill(reason) for kernel in self._kernels.values()))
-        if self._workspace is not None:
-            self._workspace.remove()
+    id: str
+    key: InstanceKey
+    at: dt.datetime
+    reason: str
+    executions: int
 
 
 class Instances:
@@ -128,8 +43,7 @@ class Instances:
         self._clock = clock
         self._settings = settings
         self._living: dict[InstanceKey, Instance] = {}
-        self._ended: dict[InstanceKey, str] = {}
-        self._ended_ids: dict[str, str] = {}
+        self._ended: dict[str, Ended] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._kernels = Kernels(settings)
 
@@ -139,6 +53,10 @@ class Instances:
     def living(self) -> tuple[Instance, ...]:
         """Return the living instances, oldest first."""
         return tuple(self._living.values())
+
+    def ended(self) -> tuple[Ended, ...]:
+        """Return what is remembered of those that have ended, oldest first."""
+        return tuple(self._ended.values())
 
     async def get_or_create(
         self, tool_id: str, user_session_id: str, ttl_s: int | None = None
@@ -174,14 +92,15 @@ class Instances:
         for instance in self._living.values():
             if instance.id == session_id:
                 return self._use(instance, ttl_s)
-        if session_id in self._ended_ids:
-            raise InstanceEndedError(session_id, self._ended_ids[session_id])
+        ended = self._ended.get(session_id)
+        if ended is not None:
+            raise InstanceEndedError(session_id, ended.reason)
         return None
 
     def _create(self, key: InstanceKey, ttl_s: int | None) -> Instance:
-        ended = self._ended.get(key)
+        ended = next((one for one in reversed(self._ended.values()) if one.key == key), None)
         if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
-            raise InstanceEndedError(key.user_session_id, ended)
+            raise InstanceEndedError(key.user_session_id, ended.reason)
         if len(self._living) >= self._settings.max_instances:
             raise TooManyInstancesError(self._settings.max_instances)
         instance = Instance(
@@ -190,6 +109,7 @@ class Instances:
             ttl=dt.timedelta(seconds=ttl_s or self._settings.session_ttl_s),
             kernels=self._kernels,
             output_limit=self._settings.output_limit,
+            on_lost=self._on_lost,
         )
         self._living[key] = instance
         return instance
@@ -218,12 +138,21 @@ class Instances:
         await asyncio.shield(task)
 
     def _remember(self, instance: Instance, reason: str) -> None:
-        self._ended[instance.key] = reason
-        self._ended_ids[instance.id] = reason
-        if len(self._ended_ids) > _REMEMBERED:
-            del self._ended_ids[next(iter(self._ended_ids))]
+        ended = Ended(instance.id, instance.key, self._clock.now(), reason, instance.executions)
+        self._ended[instance.id] = ended
         if len(self._ended) > _REMEMBERED:
             del self._ended[next(iter(self._ended))]
+
+    def _on_lost(self, instance: Instance, reason: str) -> None:
+        """Destroy an instance whose kernel has ended while nothing ran in it."""
+        task = asyncio.ensure_future(self.destroy(instance, f"{reason}, while nothing ran"))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
+        """Let an instance live for ``ttl`` from now on."""
+        instance.ttl = ttl
+        instance.deadline = self._clock.now() + ttl
 
     async def destroy_due(self) -> None:
         """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
@@ -246,7 +175,6 @@ class Instances:
         """Destroy every instance and forget those that ended."""
         await asyncio.gather(*(self.destroy(i, reason) for i in self.living()))
         self._ended.clear()
-        self._ended_ids.clear()
 
     async def close(self) -> None:
         """Destroy every instance and let go of sockets and directories."""

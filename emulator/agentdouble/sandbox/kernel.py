@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
@@ -85,7 +86,7 @@ class Kernel:
             return execution.result()
         ending = await self._end_execution(execution)
         if ending == "died":
-            return execution.died(await self.last_words())
+            return execution.died(self.last_words())
         return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
 
     async def _end_execution(self, execution: Execution) -> _Ending:
@@ -136,13 +137,15 @@ class Kernel:
             socket.close(linger=0)  # jupyter_client gave it a second for what nobody will read
         await self._manager.cleanup_resources()
 
-    async def last_words(self) -> str:
-        """Say how the kernel ended; wait for its end."""
-        code = await asyncio.shield(self.died)
+    def last_words(self) -> str:
+        """Say how a kernel that has ended did."""
         if self._end_reason is not None:
             return self._end_reason
-        if code is not None and code < 0:
-            return f"the kernel's process was killed by signal {-code}"
+        code = self.died.result()
+        if code is None:
+            return "the kernel's process has ended with its fork server"
+        if code < 0:
+            return f"the kernel's process was killed by signal {-code} ({_signal_name(-code)})"
         return f"the kernel's process exited with code {code}"
 
     async def _wait(self) -> int | None:
@@ -165,7 +168,7 @@ class Kernel:
             )
             heard.cancel()
             if self.died.done():
-                raise KernelStartError(self.language.display_name, await self.last_words())
+                raise KernelStartError(self.language.display_name, self.last_words())
 
     async def _listen(self, socket: zmq.asyncio.Socket, on_message: Any) -> None:
         while True:
@@ -189,6 +192,13 @@ class Kernel:
         execution = self._running
         if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
             execution.on_reply(message["content"])
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
 
 
 def _execute_request(code: str) -> dict[str, Any]:

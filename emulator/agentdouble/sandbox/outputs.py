@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentdouble.sandbox.result import Output
+
+
+@dataclass
+class _Stream:
+    """A stream that may go on; its chunks are joined once, for a flood brings thousands."""
+
+    name: str
+    chunks: list[str] = field(default_factory=list)
+
+    def closed(self) -> Output:
+        return Output("stream", name=self.name, text="".join(self.chunks))
 
 
 class OutputCollector:
@@ -17,7 +28,7 @@ class OutputCollector:
     """
 
     def __init__(self, limit: int) -> None:
-        self._outputs: list[Output] = []
+        self._outputs: list[Output | _Stream] = []
         self._display_ids: dict[str, list[int]] = {}
         self._clear_before_next = False
         self._limit = limit
@@ -39,18 +50,20 @@ class OutputCollector:
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
         """Take the error from a kernel's reply, if no message told of one (SBX-06)."""
-        if not any(output.output_type == "error" for output in self._outputs):
+        errors = [o for o in self._outputs if isinstance(o, Output) and o.output_type == "error"]
+        if not errors:
             self._error({"ename": "", "evalue": "", "traceback": (), **reply})
 
     def outputs(self) -> tuple[Output, ...]:
         """Return what was put out, with a mark at the end if the limit cut it."""
+        kept = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
         if not self._dropped:
-            return tuple(self._outputs)
+            return kept
         mark = (
-            f"[output cut: {self._dropped} bytes beyond the limit of {self._limit} bytes "
-            "were dropped]\n"
+            f"[output cut: the limit is {self._limit} bytes, and at least {self._dropped} bytes "
+            "more were dropped]\n"
         )
-        return (*self._outputs, Output("stream", name="stderr", text=mark))
+        return (*kept, Output("stream", name="stderr", text=mark))
 
     def _clear_if_asked(self) -> None:
         if self._clear_before_next:
@@ -70,11 +83,10 @@ class OutputCollector:
         if not kept:
             return
         last = self._outputs[-1] if self._outputs else None
-        joins = last is not None and (last.output_type, last.name) == ("stream", name)
-        if last is not None and joins:
-            self._outputs[-1] = replace(last, text=(last.text or "") + kept)
-        else:
-            self._outputs.append(Output("stream", name=name, text=kept))
+        if not isinstance(last, _Stream) or last.name != name:
+            last = _Stream(name)
+            self._outputs.append(last)
+        last.chunks.append(kept)
 
     def _display(self, msg_type: str, content: Mapping[str, Any]) -> None:
         self._clear_if_asked()
@@ -98,11 +110,10 @@ class OutputCollector:
         if not shown or not self._fits(content["data"]):
             return
         for index in shown:
-            self._outputs[index] = replace(
-                self._outputs[index],
-                data=content["data"],
-                metadata=content.get("metadata", {}),
-            )
+            before = self._outputs[index]
+            assert isinstance(before, Output)  # only displays have an id
+            after = replace(before, data=content["data"], metadata=content.get("metadata", {}))
+            self._outputs[index] = after
 
     def _error(self, content: Mapping[str, Any]) -> None:
         """Keep an error even where the limit is used up; only its own text is cut to the limit."""

@@ -24,6 +24,8 @@ from ipykernel.ipkernel import IPythonKernel  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
+from agentdouble.sandbox.fork_server.capped_stream import CappedStream  # noqa: E402
+
 
 class SandboxKernel(IPythonKernel):
     """A kernel whose coroutines can be interrupted wherever they are."""
@@ -48,6 +50,7 @@ class SandboxKernelApp(IPKernelApp):
     """The kernel application; nothing of it may exist before the fork."""
 
     kernel_class = SandboxKernel
+    outstream_class = f"{CappedStream.__module__}.{CappedStream.__name__}"
 
     def init_crash_handler(self) -> None:
         """Leave crashes to the double, which sees them anyway."""
