@@ -58,6 +58,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if len(named) != 1:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(named)}.")
     item.user_properties.append((verdicts.CLAUSE, named[0].id))
+    item.extra_keyword_matches.add(named[0].id)  # so that -k INV-05 finds it
 
 
 @pytest.hookimpl(wrapper=True)
