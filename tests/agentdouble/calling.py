@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import select
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -103,6 +104,18 @@ def output(output_type: str, **fields: Any) -> dict[str, Any]:
     }
     assert fields.keys() <= nothing.keys()
     return {"output_type": output_type, **nothing, **fields}
+
+
+def has_gone(pid: int, timeout_s: float) -> bool:
+    """Wait until a process has ended, whether or not its new parent has noticed."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([pidfd], [], [], timeout_s)[0])
+    finally:
+        os.close(pidfd)
 
 
 class Begun:
