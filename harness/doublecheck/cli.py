@@ -48,18 +48,16 @@ _RUN_EXAMPLES = """
 
   doublecheck run --json > report.json
 
-Keys and the tool id come from PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY and PLATFORM_TOOL_ID
-('agentdouble env' prints a double's), an API key from DOUBLECHECK_API_KEY.
+[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
 
-[bold]Exit codes[/bold]  0: no check failed, 1: a check failed, 2: wrong usage, 3: checks could
-not be carried out.
+[bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out
 """
 
 
 @app.command(epilog=_RUN_EXAMPLES)
 def run(
     url: Annotated[
-        str | None, typer.Option(help="Where the platform runs [a double is started].")
+        str | None, typer.Option(help="Where the platform runs (default: a double is started).")
     ] = None,
     target: Annotated[
         Literal["double", "live"],
@@ -71,7 +69,9 @@ def run(
     select: Annotated[
         str | None, typer.Option("-k", metavar="EXPR", help="Only clauses or checks that match.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("-v", help="Name each check as it runs.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check a platform clause by clause and print what came out."""
