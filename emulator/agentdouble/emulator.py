@@ -146,7 +146,7 @@ class Emulator:
         self._thread.call(coroutine)
 
     def _destroy_due(self) -> None:
-        self._call(self._in_force(self._instances.destroy_due()))
+        self._call(self._in_force(self._instances.settle()))
 
     async def _in_force(self, coroutine: Any) -> None:
         with ledger.using(self._ledger):
@@ -159,7 +159,7 @@ class Emulator:
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
-        await self._in_force(self._instances.destroy_due())
+        await self._in_force(self._instances.settle())
 
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ class AsyncPlatform:
         request_id: str | None = None,
         headers: Mapping[str, str] | None = None,
         **fields: Any,
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
         The invocation begins with the first event that is asked for. To leave early, close

@@ -17,7 +17,10 @@ from doublecheck.results import Output, images_of
 if TYPE_CHECKING:
     from doublecheck.results import CodeResult
 
-_PRE = "margin:0;padding:.2em .6em;font-family:monospace;background:none;color:inherit;white-space:pre-wrap"
+_PRE = (
+    "margin:0;padding:.2em .6em;font-family:monospace;"
+    "background:none;color:inherit;white-space:pre-wrap"
+)
 _MARKED = _PRE + ";border-left:3px solid {colour}"
 _ORANGE, _RED = "#c77c1e", "#d0453c"
 _COLOURS = [

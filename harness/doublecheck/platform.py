@@ -7,7 +7,7 @@ stands in ``clients``, once. Only the sending differs.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -83,7 +83,7 @@ class Platform:
         request_id: str | None = None,
         headers: Mapping[str, str] | None = None,
         **fields: Any,
-    ) -> Iterator[StreamEvent]:
+    ) -> Generator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
         The invocation begins with the first event that is asked for.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import select
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -101,3 +104,32 @@ def output(output_type: str, **fields: Any) -> dict[str, Any]:
     }
     assert fields.keys() <= nothing.keys()
     return {"output_type": output_type, **nothing, **fields}
+
+
+def has_gone(pid: int, timeout_s: float) -> bool:
+    """Wait until a process has ended, whether or not its new parent has noticed."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([pidfd], [], [], timeout_s)[0])
+    finally:
+        os.close(pidfd)
+
+
+class Begun:
+    """Code that runs in a session and waits to be let go; it has begun when this is made."""
+
+    def __init__(self, double: Emulator, session: str, then: str, **fields: Any) -> None:
+        self._home = Path(text(double, "import os; print(os.getcwd())", session).strip())
+        for name in ("begun", "go"):
+            os.mkfifo(self._home / name)
+        code = f"open('begun', 'w').close()\nopen('go').close()\n{then}"
+        self.future = background(lambda: run(double, code, session, **fields))
+        with (self._home / "begun").open():
+            pass
+
+    def go(self) -> None:
+        with (self._home / "go").open("w"):
+            pass

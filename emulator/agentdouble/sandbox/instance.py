@@ -86,7 +86,7 @@ class Instance:
             kernel = await self._start(language)
             self._kernels[language.name] = kernel
             if self._ended is not None:  # it ended while its kernel started
-                await self.end(self._ended)
+                await kernel.kill(self._ended)
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
             kernel.died.add_done_callback(lambda _: self._lost(kernel))
         return kernel
@@ -114,5 +114,6 @@ class Instance:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
         await asyncio.gather(*(kernel.kill(reason) for kernel in self._kernels.values()))
-        if self._workspace is not None:
-            self._workspace.remove()
+        async with self._turn:  # a kernel that was starting meanwhile is gone by then, too
+            if self._workspace is not None:
+                self._workspace.remove()

@@ -162,6 +162,12 @@ class Instances:
             *(self.destroy(i, f"expired at {i.deadline:%Y-%m-%dT%H:%M:%SZ}") for i in due)
         )
 
+    async def settle(self) -> None:
+        """Destroy what is due; return when every instance that is ending is gone."""
+        await self.destroy_due()
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
     async def reap(self) -> None:
         """Destroy what is due, for ever; polls, because a frozen clock wakes nobody."""
         while True:
@@ -172,15 +178,15 @@ class Instances:
             await asyncio.sleep(REAPER_INTERVAL_S)
 
     async def reset(self, reason: str) -> None:
-        """Destroy every instance and forget those that ended."""
+        """Destroy every instance and forget those that ended; return when all are gone."""
         await asyncio.gather(*(self.destroy(i, reason) for i in self.living()))
+        if self._ending:
+            await asyncio.wait(set(self._ending))
         self._ended.clear()
 
     async def close(self) -> None:
         """Destroy every instance and let go of sockets and directories."""
         await self.reset("the double stopped")
-        if self._ending:
-            await asyncio.wait(self._ending)
         await self._kernels.close()
 
 

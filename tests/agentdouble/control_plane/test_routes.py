@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble import Emulator, signing
 from agentdouble.invoke_tool import Address, HttpRequest, build
-from agentdouble.sandbox import Instances
+from agentdouble.sandbox.instances import Instances
 from agentdouble.signing import Credentials
 from tests.agentdouble.calling import body_of, error_of, run, send, signed
 

@@ -1,0 +1,114 @@
+"""``doublecheck run``: what it needs, what it runs, what it prints and how it exits."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from doublecheck.errors import MissingExtraError, TargetError
+from doublecheck.target import Kind
+
+if TYPE_CHECKING:
+    from doublecheck.verdicts import Verdict
+
+PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be checked: a platform, and which of the checks."""
+
+    url: str | None
+    kind: Kind
+    reference_app: bool
+    select: str | None
+    verbose: bool
+
+    def arguments(self) -> list[str]:
+        """Return the order as pytest options."""
+        given = [f"--platform-target={self.kind}"]
+        if self.url is not None:
+            given.append(f"--platform-url={self.url}")
+        if self.reference_app:
+            given.append("--platform-reference-app")
+        if self.select is not None:
+            given += ["-k", self.select]
+        return given
+
+    def target(self) -> str:
+        """Return the platform in words."""
+        return f"{self.kind} at {self.url}" if self.url else "a double of its own"
+
+
+def check(order: Order, *, as_json: bool) -> int:
+    """Run the checks, print what came out, and return the exit code.
+
+    Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
+    """
+    _require_pytest()
+    _require_target(order)
+    from doublecheck import running
+    from doublecheck.reports import document, terminal
+
+    result = running.run(order.arguments(), verbose=order.verbose)
+    if not result.checks:
+        return _nothing_ran(order, result.pytest_exit)
+    if as_json:
+        target = {"kind": order.kind, "url": order.url}
+        print(json.dumps(document.document(result, target), indent=2))  # noqa: T201
+    else:
+        terminal.show(result, order.target(), Console())
+    return _exit_code(result.verdicts().values(), result.pytest_exit)
+
+
+def _require_pytest() -> None:
+    if importlib.util.find_spec("pytest") is None:
+        raise MissingExtraError("pytest, which runs the checks,", install="pytest")
+
+
+def _require_target(order: Order) -> None:
+    """Raise what stands in the way, before the first check stumbles over it."""
+    if order.url is not None:
+        from doublecheck import connecting
+        from doublecheck.platform import Platform
+
+        with Platform(connecting.running(order.url, order.kind, order.reference_app)) as platform:
+            platform.request("GET", "/ping")
+        return
+    if order.kind == "live" or order.reference_app:
+        option = "--target live" if order.kind == "live" else "--reference-app"
+        raise TargetError(f"{option} is about a platform that runs: say where with --url.")
+    _require_double()
+
+
+def _require_double() -> None:
+    import agentdouble
+
+    try:
+        agentdouble.Emulator  # noqa: B018 (its import is what may fail)
+    except DoublesMissingExtraError as error:
+        what = "The double, which 'doublecheck run' without --url starts,"
+        raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None
+
+
+def _nothing_ran(order: Order, pytest_exit: int) -> int:
+    if order.select is not None and pytest_exit != 2:  # 2: interrupted
+        raise TargetError(f"No check matches -k {order.select!r}. Try -k INV, or without it.")
+    print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
+    return NOT_CARRIED_OUT
+
+
+def _exit_code(verdicts: Collection[Verdict], pytest_exit: int) -> int:
+    from doublecheck.verdicts import Verdict
+
+    if Verdict.FAILED in verdicts:
+        return FAILED
+    completed = pytest_exit in (0, 1)
+    return PASSED if completed and Verdict.ERROR not in verdicts else NOT_CARRIED_OUT

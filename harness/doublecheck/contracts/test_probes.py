@@ -1,0 +1,85 @@
+"""Checks of the four probes (PRB)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from doublecheck.clients import application
+from doublecheck.contracts import reference_app as reference
+from doublecheck.contracts import wire
+from doublecheck.contracts.clauses import clause
+from doublecheck.platform import Platform
+
+PROBES = ("/ping", "/health", "/readiness", "/liveness")
+
+
+@clause("PRB-01")
+def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
+    """The string is in the answer; which string, the reference application tells."""
+    text = wire.ping(platform)
+
+    assert text.strip(), "the ping function's string is empty"
+    if platform.target.reference_app:
+        assert reference.PING == text
+
+
+@clause("PRB-02")
+def test_health_answers_with_a_status(platform: Platform) -> None:
+    """The health status is a text that is not empty."""
+    assert platform.health().strip()
+
+
+@clause("PRB-03")
+def test_readiness_answers_with_a_result(platform: Platform) -> None:
+    """The readiness result is a text that is not empty."""
+    assert platform.readiness().strip()
+
+
+@clause("PRB-04")
+def test_liveness_answers_with_a_result(platform: Platform) -> None:
+    """The liveness result is a text that is not empty."""
+    assert platform.liveness().strip()
+
+
+@clause("PRB-05")
+def test_probes_exist_without_a_ping_function(platform: Platform) -> None:
+    """An application with an entrypoint alone has all four, and a short text for ping."""
+    if platform.target.kind == "live":
+        pytest.skip("not observable: needs the reference application without a ping function")
+    base = f"/runtimes/{reference.BARE_NAME}"
+
+    answers = {probe: platform.request("GET", base + probe) for probe in PROBES}
+
+    assert dict.fromkeys(PROBES, 200) == {p: answer.status_code for p, answer in answers.items()}
+    assert application.read_probe(answers["/ping"]).strip()
+
+
+@clause("PRB-06")
+def test_ping_answers_within_a_second(platform: Platform) -> None:
+    """Ping answers in time while nothing else goes on."""
+    assert wire.ping(platform)
+
+
+@clause("PRB-06", reference_app=True)
+def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
+    """Ping answers in time while an entrypoint blocks; the ping function itself says so.
+
+    The entrypoint blocks until the ping function has been called meanwhile.
+    """
+    heard = ""
+    with ThreadPoolExecutor(1) as pool:
+        blocking = pool.submit(wire.invoke, platform, {"do": "block"})
+        while heard != reference.BUSY and not blocking.done():
+            heard = wire.ping(platform)
+
+    assert [reference.BUSY, reference.BUSY] == [heard, wire.returned(blocking.result())]
+
+
+@clause("PRB-07")
+def test_all_four_probes_are_registered(platform: Platform) -> None:
+    """Every one of them answers GET with 200."""
+    statuses = {probe: platform.request("GET", probe).status_code for probe in PROBES}
+
+    assert dict.fromkeys(PROBES, 200) == statuses

@@ -1,0 +1,75 @@
+"""Checks of the agent-side tool run_code (RUN)."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from agentdouble import environment, run_code
+from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
+from doublecheck.contracts.clauses import clause
+from doublecheck.fixtures import PlatformEnv
+
+WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
+
+
+@pytest.fixture
+def state() -> dict[str, Any]:
+    """The state of a tool context: a session that no other check uses."""
+    return {
+        "user_id": "doublecheck",
+        "session_id": uuid.uuid4().hex,
+        environment.TOOL_TTL: "120",
+    }
+
+
+@clause("RUN-01")
+def test_it_returns_the_result(platform_env: PlatformEnv, state: dict[str, Any]) -> None:
+    """Code and language go in; the JSON of 2.7 comes out."""
+    result = json.loads(run_code("print(6 * 7)", "python3", state))
+
+    data = result["data"]
+    assert (True, "ok", "print(6 * 7)") == (result["success"], data["status"], data["code"])
+    assert ["42\n"] == [output["text"] for output in data["outputs"]]
+
+
+@clause("RUN-02")
+def test_it_says_that_the_tool_id_is_missing(
+    platform_env: PlatformEnv, state: dict[str, Any]
+) -> None:
+    """The error names the variable."""
+    platform_env.unset(environment.TOOL_ID)
+
+    with pytest.raises(ToolIdMissingError, match="PLATFORM_TOOL_ID"):
+        run_code("1", "python3", state)
+
+
+@clause("RUN-03")
+def test_the_contexts_credentials_come_first(
+    platform_env: PlatformEnv, state: dict[str, Any]
+) -> None:
+    """Wrong ones in the context are refused though the environment's are right."""
+    with pytest.raises(PlatformError):
+        run_code("1", "python3", {**state, **WRONG})
+
+
+@clause("RUN-03")
+def test_the_environments_credentials_come_next(
+    platform_env: PlatformEnv, state: dict[str, Any]
+) -> None:
+    """A context without credentials leaves it to the environment's."""
+    assert json.loads(run_code("1", "python3", state))["success"]
+
+
+@clause("RUN-03")
+def test_it_says_that_credentials_are_missing(
+    platform_env: PlatformEnv, state: dict[str, Any]
+) -> None:
+    """With neither, the error names both variables."""
+    platform_env.unset(environment.ACCESS_KEY, environment.SECRET_KEY)
+
+    with pytest.raises(CredentialsMissingError, match=r"PLATFORM_ACCESS_KEY.*PLATFORM_SECRET_KEY"):
+        run_code("1", "python3", state)

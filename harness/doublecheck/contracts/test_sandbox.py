@@ -1,0 +1,103 @@
+"""Checks of session instances and of what code comes to (SBX)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.wire import Sandbox
+from doublecheck.platform import Platform
+from doublecheck.results import CodeResult, Output
+
+
+@clause("SBX-01")
+def test_the_first_invocation_creates_the_instance(sandbox: Sandbox) -> None:
+    """A session id that nobody has used runs code at once, in an instance that is new."""
+    first = sandbox.run("print('kept' in globals())")
+
+    assert ("ok", "False\n", 1) == (first.status, first.stdout, first.execution_count)
+    assert re.fullmatch(r"s-[\w-]+", first.session_id), first.session_id
+
+
+@clause("SBX-02")
+def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
+    """A second execution finds the variable of the first, in the same instance."""
+    first = sandbox.run("kept = 41")
+    second = sandbox.run("print(kept + 1)")
+
+    assert ("42\n", first.session_id) == (second.stdout, second.session_id)
+
+
+@clause("SBX-03")
+def test_the_instance_is_destroyed_after_thirty_minutes(sandbox: Sandbox) -> None:
+    """A second before that it lives and has its state; then the session has a new one."""
+    platform = sandbox.platform
+    if platform.target.kind == "live":
+        pytest.skip("not run: takes 30 minutes")
+    first = sandbox.run("kept = 41", ttl_s=None)
+    try:
+        platform.clock.advance(minutes=29, seconds=59 - _age_s(platform, first))
+        before = sandbox.run("print(kept + 1)", ttl_s=None)
+        platform.clock.advance(seconds=1)
+        after = sandbox.run("print('kept' in globals())", ttl_s=None)
+    finally:
+        platform.reset()
+
+    assert ("42\n", first.session_id) == (before.stdout, before.session_id)
+    assert ("False\n", 1) == (after.stdout, after.execution_count)
+    assert first.session_id != after.session_id
+
+
+@clause("SBX-04")
+def test_sessions_do_not_interfere(sandbox: Sandbox) -> None:
+    """Two sessions give one name two values, and each keeps its own."""
+    other = sandbox.with_session("other")
+    ids = [sandbox.run("x = 1").session_id, other.run("x = 2").session_id]
+
+    seen = [sandbox.run("print(x)").stdout, other.run("print(x)").stdout]
+
+    assert ["1\n", "2\n"] == seen
+    assert 2 == len(set(ids)), ids
+
+
+@clause("SBX-05")
+def test_standard_output_is_a_stream(sandbox: Sandbox) -> None:
+    """What is printed arrives in one output, of type stream and name stdout."""
+    result = sandbox.run("print('hello')\nprint('Grüße')")
+
+    assert (Output("stream", name="stdout", text="hello\nGrüße\n"),) == result.outputs
+
+
+@clause("SBX-06")
+def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
+    """An output has name, value and traceback of the error, and the status is not ok."""
+    result = sandbox.run("print('before')\n1 / 0")
+
+    assert result.error is not None, result.outputs
+    assert ("ZeroDivisionError", "division by zero") == (result.error.ename, result.error.evalue)
+    assert "ZeroDivisionError" in result.error.traceback
+    assert result.status != "ok"
+
+
+@clause("SBX-07")
+def test_executions_are_counted(sandbox: Sandbox) -> None:
+    """The count starts at 1 and goes on with every execution of the instance."""
+    assert [1, 2, 3] == [sandbox.run("pass").execution_count for _ in range(3)]
+
+
+@clause("SBX-12")
+def test_users_with_one_session_id_are_separate(sandbox: Sandbox) -> None:
+    """Another user's session of the same name is another instance."""
+    first = sandbox.run("kept = 41")
+    other = sandbox.with_user("somebody-else").run("print('kept' in globals())")
+
+    assert "False\n" == other.stdout
+    assert first.session_id != other.session_id
+
+
+def _age_s(platform: Platform, result: CodeResult) -> float:
+    """Return the seconds that the instance has lived, on the platform's clock."""
+    created_at = {session.session_id: session.created_at for session in platform.sessions()}
+    return (platform.clock.now() - created_at[result.session_id]).total_seconds()

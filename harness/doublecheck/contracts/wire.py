@@ -1,0 +1,201 @@
+"""What the checks ask a platform and how they read its answers, leaving open what is open."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agentdouble import invoke_tool, signing
+from agentdouble.signing import Credentials
+from doublecheck.clients import application
+from doublecheck.clients.calls import Request
+from doublecheck.errors import NoAnswerError
+
+if TYPE_CHECKING:
+    import httpx
+
+    from doublecheck.platform import Platform
+    from doublecheck.results import CodeResult
+
+TTL_S = 120  # what a check makes on a platform ends by itself, soon
+PING_WITHIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A user's session, in which checks run code."""
+
+    platform: Platform
+    user_id: str
+    session_id: str
+
+    def run(self, code: str, *, ttl_s: int | None = TTL_S) -> CodeResult:
+        """Run Python code in the session."""
+        return self.platform.run_code(
+            code, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
+        )
+
+    def with_user(self, user_id: str) -> Sandbox:
+        """Return the session of the same name of another user."""
+        return replace(self, user_id=user_id)
+
+    def with_session(self, suffix: str) -> Sandbox:
+        """Return another session of the same user."""
+        return replace(self, session_id=f"{self.session_id}-{suffix}")
+
+
+def invoke(
+    platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """Invoke the application and return the answer as it came."""
+    return platform.request(
+        "POST",
+        "/invoke",
+        headers={"Content-Type": "application/json", **(headers or {})},
+        content=json.dumps(payload).encode(),
+    )
+
+
+def returned(response: httpx.Response) -> str:
+    """Return the string that an entrypoint returned, out of its JSON (U-INVOKE-ENVELOPE)."""
+    assert (response.status_code, _media_type(response)) == (200, "application/json"), response.text
+
+    value = json_of(response)
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    assert isinstance(value, str), f"{response.text} holds no string"
+    return value
+
+
+def json_of(response: httpx.Response) -> Any:
+    """Return the JSON of an answer, whatever its status."""
+    try:
+        return response.json()
+    except ValueError:
+        pytest.fail(f"HTTP {response.status_code} without JSON: {response.text!r}")
+
+
+def echo(
+    platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return payload and headers as the reference application saw them; names in lower case."""
+    seen = parsed(returned(invoke(platform, payload, headers)))
+    seen["headers"] = {name.lower(): value for name, value in seen["headers"].items()}
+    return seen
+
+
+def chunk(data: str) -> str:
+    """Return the string that was yielded, out of its event (U-INVOKE-SSE-CHUNK)."""
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return data
+    return value if isinstance(value, str) else data
+
+
+def ping(platform: Platform) -> str:
+    """Return the text of ``/ping``; fail if it takes longer than a second."""
+    try:
+        response = platform.request("GET", "/ping", timeout_s=PING_WITHIN_S)
+    except NoAnswerError:
+        pytest.fail(f"GET /ping was not answered within {PING_WITHIN_S:g} s.")
+    return application.read_probe(response)
+
+
+def control_plane(
+    platform: Platform,
+    body: Mapping[str, Any],
+    *,
+    action: str = invoke_tool.ACTION,
+    version: str = invoke_tool.VERSION,
+    credentials: Credentials | None = None,
+) -> httpx.Response:
+    """Send a signed control-plane request and return the answer as it came."""
+    address = platform.target.address()
+    url = f"{address.url}/?Action={action}&Version={version}"
+    content = json.dumps(body).encode()
+    headers = signing.sign(
+        "POST",
+        url,
+        content,
+        credentials=credentials or address.credentials,
+        region=address.region,
+        service=address.service,
+        when=dt.datetime.now(dt.timezone.utc),
+    )
+    return platform.send(Request("POST", url, headers, content))
+
+
+def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
+    """Send an InvokeTool request without a signature and return the answer as it came."""
+    address = platform.target.control_plane
+    url = f"{address}/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
+    headers = {"Content-Type": "application/json"}
+    return platform.send(Request("POST", url, headers, json.dumps(body).encode()))
+
+
+def body(sandbox: Sandbox, code: str) -> dict[str, Any]:
+    """Return the body of an InvokeTool request that runs code."""
+    return invoke_tool.RunCode(
+        tool_id=sandbox.platform.target.sandbox_tool(),
+        user_session_id=f"{sandbox.user_id}_{sandbox.session_id}",
+        code=code,
+        ttl_s=TTL_S,
+    ).body()
+
+
+def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ResponseMetadata and Result of an answer; fail if one is no object."""
+    document = json_of(response)
+    assert isinstance(document, dict), response.text
+    metadata, result = document.get("ResponseMetadata"), document.get("Result")
+    assert isinstance(metadata, dict), f"ResponseMetadata is no object: {response.text}"
+    assert isinstance(result, dict), f"Result is no object: {response.text}"
+    return metadata, result
+
+
+def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON that Result.Result holds, and its ``data``; fail if one is no object."""
+    text = result.get("Result")
+    assert isinstance(text, str), f"Result.Result is no string: {text!r}"
+    document = parsed(text)
+    data = document.get("data")
+    assert isinstance(data, dict), f"data is no object: {text}"
+    return document, data
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the JSON object that a string holds; fail if it holds none."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        pytest.fail(f"{text!r} holds no JSON")
+    assert isinstance(document, dict), f"{text!r} holds no JSON object"
+    return document
+
+
+def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Return the names of the types of those fields that are there."""
+    return {name: type(document[name]).__name__ for name in names if name in document}
+
+
+def refusal(response: httpx.Response) -> str:
+    """Return code and message of a control-plane refusal; fail if it is none (U-ERROR-SHAPE)."""
+    assert response.status_code >= 400, f"not refused: {response.text}"
+    document = parsed(response.text)
+    assert "Result" not in document, f"refused, and with a result: {response.text}"
+
+    metadata = document.get("ResponseMetadata")
+    error = metadata.get("Error") if isinstance(metadata, dict) else None
+    assert isinstance(error, dict), f"ResponseMetadata.Error is no object: {response.text}"
+    return f"{error.get('Code')}: {error.get('Message')}"
+
+
+def _media_type(response: httpx.Response) -> str:
+    content_type: str = response.headers.get("content-type", "")
+    return content_type.partition(";")[0].strip().lower()

@@ -1,0 +1,62 @@
+"""Verdicts: what a check came to, and why one was not carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doublecheck.errors import AnswerError, NoAnswerError
+
+if TYPE_CHECKING:
+    from doublecheck.contracts.clauses import Clause
+    from doublecheck.target import Target
+
+CLAUSE = "clause"
+VERDICT = "verdict"
+
+
+class Verdict(str, Enum):
+    """What a check came to; from the worst to the most harmless.
+
+    An error means that the check could not be carried out: it is never blamed on the
+    platform. The last three were not carried out for a reason that the report gives.
+    """
+
+    FAILED = "failed"
+    ERROR = "error"
+    NOT_RUN = "not run"
+    NOT_OBSERVABLE = "not observable"
+    NOT_APPLICABLE = "not applicable"
+    PASSED = "passed"
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a clause that several checks were made on."""
+    carried_out = [v for v in verdicts if v in (Verdict.FAILED, Verdict.ERROR, Verdict.PASSED)]
+    return min(carried_out or verdicts, key=list(Verdict).index)
+
+
+def why_not(clause: Clause, target: Target, *, reference_app: bool) -> str | None:
+    """Return why a check cannot be carried out on a target, or None if it can."""
+    if clause.scope == "library" and target.kind == "live":
+        return f"{Verdict.NOT_APPLICABLE.value}: checks the library, not a live platform"
+    if reference_app and not target.reference_app:
+        return f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application"
+    return None
+
+
+def of_failure(when: str, error: BaseException) -> Verdict:
+    """Return whether what a check raised speaks against the platform or against the check."""
+    broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
+    return Verdict.FAILED if when == "call" and isinstance(error, broken) else Verdict.ERROR
+
+
+def of_skip(reason: str) -> Verdict:
+    """Return the verdict that a reason for not carrying out a check begins with."""
+    for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE):
+        if reason.startswith(f"{verdict.value}: "):
+            return verdict
+    return Verdict.NOT_RUN

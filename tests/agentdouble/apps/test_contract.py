@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from agentdouble import SimpleApp
+from agentdouble.errors import DecorationError
+
+
+async def good(payload: Any, headers: Any) -> str:
+    return ""
+
+
+async def other_names(request: Any, meta: Any) -> str:
+    return ""
+
+
+async def stream(payload: Any, headers: Any) -> AsyncIterator[str]:
+    yield ""
+
+
+async def with_default(payload: Any, headers: Any, more: int = 1) -> str:
+    return ""
+
+
+class Handler:
+    async def method(self, payload: Any, headers: Any) -> str:
+        return ""
+
+    async def __call__(self, payload: Any, headers: Any) -> str:
+        return ""
+
+
+def sync(payload: Any, headers: Any) -> str:
+    return ""
+
+
+def sync_generator(payload: Any, headers: Any) -> Any:
+    yield ""
+
+
+async def no_parameter() -> str:
+    return ""
+
+
+async def one(payload: Any) -> str:
+    return ""
+
+
+async def three(payload: Any, headers: Any, more: Any) -> str:
+    return ""
+
+
+async def keyword_only(payload: Any, *, headers: Any) -> str:
+    return ""
+
+
+async def needs_keyword(payload: Any, headers: Any, *, more: Any) -> str:
+    return ""
+
+
+async def star(*arguments: Any) -> str:
+    return ""
+
+
+async def one_and_star(payload: Any, *headers: Any) -> str:
+    return ""
+
+
+async def other_order(headers: Any, payload: Any) -> str:
+    return ""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [good, other_names, stream, with_default, Handler().method, functools.partial(three, more=1)],
+)
+def test_an_entrypoint_is_async_and_takes_payload_and_headers(function: Any) -> None:
+    """DEC-01: what fits is registered and handed back unchanged."""
+    assert function is SimpleApp().entrypoint(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (sync, "it is not async"),
+        (sync_generator, "it is not async"),
+        (lambda payload, headers: "", "it is not async"),
+        (Handler(), "it is not async"),
+        (no_parameter, "it does not take these two: too many positional arguments"),
+        (one, "it does not take these two: too many positional arguments"),
+        (three, "it does not take these two: missing a required argument: 'more'"),
+        (keyword_only, "it does not take these two: "),
+        (needs_keyword, "it does not take these two: missing a required"),
+        (Handler.method, "it does not take these two: missing a required argument: 'headers'"),
+        (star, "it does not name both parameters"),
+        (one_and_star, "it does not name both parameters"),
+        (other_order, "it takes them in the other order"),
+        ("good", "it is not a function"),
+        (None, "it is not a function"),
+    ],
+)
+def test_anything_else_is_refused_at_decoration(function: Any, why: str) -> None:
+    """DEC-01: the error says what is wrong, and is a TypeError."""
+    app = SimpleApp()
+
+    with pytest.raises(DecorationError) as caught:
+        app.entrypoint(function)
+
+    assert why in str(caught.value)
+    assert isinstance(caught.value, TypeError)
+    assert "entrypoint" == caught.value.decorator
+
+
+def test_the_error_says_where_the_function_stands() -> None:
+    """Name, file and line."""
+    line = sync.__code__.co_firstlineno
+
+    with pytest.raises(DecorationError, match=rf"sync \(.*test_contract\.py:{line}\)"):
+        SimpleApp().entrypoint(sync)
+
+
+@pytest.mark.parametrize("function", [lambda: "up", functools.partial(lambda text: text, "up")])
+def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
+    """DEC-02: what fits is registered and handed back unchanged."""
+    assert function is SimpleApp().ping(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (no_parameter, "it is async"),
+        (stream, "it is async"),
+        (lambda text: text, "it takes parameters"),
+        (lambda text="": text, "it takes parameters"),
+        (lambda *_: "", "it takes parameters"),
+        (1, "it is not a function"),
+    ],
+)
+def test_any_other_ping_is_refused_at_decoration(function: Any, why: str) -> None:
+    """DEC-02: the error says what is wrong."""
+    with pytest.raises(DecorationError, match=f": {why}") as caught:
+        SimpleApp().ping(function)
+
+    assert "ping" == caught.value.decorator
+
+
+def test_async_task_is_planned_and_says_so() -> None:
+    """DEC-03: not implemented."""
+    with pytest.raises(NotImplementedError, match=r"planned .* not implemented"):
+        SimpleApp().async_task(good)

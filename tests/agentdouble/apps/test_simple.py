@@ -1,0 +1,583 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+
+from agentdouble import Emulator, SimpleApp, serving
+from agentdouble.apps import bodies
+from tests.agentdouble.calling import background
+
+FAILED = (
+    "An error occurred inside the user-defined entrypoint function (decorated with "
+    "@app.entrypoint). Check the application's log."
+)
+INVALID = "Invalid JSON payload. Please provide a valid JSON object in the request body."
+
+
+class Strange:
+    def __str__(self) -> str:
+        return "strange ü"
+
+
+RETURNED: dict[str, Any] = {
+    "str": "ü 'x'",
+    "empty": "",
+    "surrogate": "\ud800",
+    "dict": {"a": 1, "ü": [None, True]},
+    "none": None,
+    "int": 7,
+    "float": 1.5,
+    "list": [1, "b"],
+    "nan": float("nan"),
+    "object": Strange(),
+    "bytes": b"x",
+    "dict of objects": {"a": Strange},
+}
+RAISED: dict[str, BaseException] = {
+    "value": ValueError("boom"),
+    "key": KeyError("prompt"),
+    "http": HTTPException(404, "not here"),
+    "http 5xx": HTTPException(503, "inner secret"),
+    "exit": SystemExit(3),
+}
+
+
+async def numbers() -> AsyncIterator[Any]:
+    for chunk in ("one", {"n": 2}, 3, "fünf\nsechs\r\nsieben", "", "\ud800", None):
+        yield chunk
+
+
+def make_app() -> SimpleApp:
+    app = SimpleApp("wire")
+
+    @app.entrypoint
+    async def answer(payload: dict[str, Any], headers: dict[str, str]) -> Any:
+        kind, name = payload["prompt"], payload.get("name", "")
+        if kind == "return":
+            return RETURNED[name]
+        if kind == "raise":
+            raise RAISED[name]
+        if kind == "payload":
+            return payload
+        if kind == "headers":
+            return headers
+        if kind == "response":
+            return PlainTextResponse("mine", 201, {"X-Mine": "1"})
+        if kind == "async stream":
+            return numbers()
+        if kind == "sync stream":
+            return (chunk for chunk in ("one", 2))
+        if kind == "failing stream":
+            return failing(RAISED[name])
+        return f"prompt was {kind}"
+
+    return app
+
+
+async def failing(error: BaseException) -> AsyncIterator[str]:
+    yield "before"
+    raise error
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[str]:
+    with Emulator(make_app()) as double:
+        yield double.url
+
+
+def invoke(url: str, kind: str, name: str = "", **headers: str) -> httpx.Response:
+    return httpx.post(f"{url}/invoke", json={"prompt": kind, "name": name}, headers=headers)
+
+
+def answered(response: httpx.Response) -> tuple[int, str, str]:
+    return response.status_code, response.headers["content-type"], response.text
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("str", "\"ü 'x'\""),
+        ("empty", '""'),
+        ("surrogate", '"\\ud800"'),
+        ("dict", '{"a": 1, "ü": [null, true]}'),
+        ("none", "null"),
+        ("int", "7"),
+        ("float", "1.5"),
+        ("list", '[1, "b"]'),
+        ("nan", '"nan"'),
+        ("object", '"strange ü"'),
+        ("bytes", "\"b'x'\""),
+    ],
+)
+def test_what_is_returned_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
+    """INV-04: bare JSON, letters literal; what JSON cannot say is sent as its text."""
+    assert (200, "application/json", body) == answered(invoke(wire, "return", name))
+
+
+def test_what_json_cannot_say_inside_is_sent_as_text(wire: str) -> None:
+    """Even then the answer is valid JSON."""
+    assert isinstance(invoke(wire, "return", "dict of objects").json(), str)
+
+
+def test_a_response_passes_as_it_is(wire: str) -> None:
+    """An entrypoint can answer on its own terms."""
+    response = invoke(wire, "response")
+
+    assert (201, "text/plain; charset=utf-8", "mine") == answered(response)
+    assert "1" == response.headers["x-mine"]
+
+
+def test_every_field_of_the_body_reaches_the_entrypoint(wire: str) -> None:
+    """INV-01: prompt and all others, as they were sent."""
+    body = {"prompt": "payload", "more": {"deep": [1, None]}, "ü": "ü"}
+
+    assert body == httpx.post(f"{wire}/invoke", json=body).json()
+
+
+def test_every_header_reaches_the_entrypoint_in_lower_case(wire: str) -> None:
+    """INV-02: user_id, session_id, request_id and custom ones."""
+    headers = invoke(
+        wire, "headers", user_id="u", Session_Id="s", request_id="r", X_Mine="1"
+    ).json()
+
+    assert ("u", "s", "r", "1") == tuple(
+        headers[name] for name in ("user_id", "session_id", "request_id", "x_mine")
+    )
+
+
+def test_user_and_session_may_be_absent(wire: str) -> None:
+    """INV-03: nothing is enforced, not even a content type."""
+    response = httpx.post(f"{wire}/invoke", content=b'{"prompt": "hi"}')
+
+    assert (200, "application/json", '"prompt was hi"') == answered(response)
+
+
+STREAMED_AS_JSON = (
+    'data: "one"\n\n'
+    'data: {"n": 2}\n\n'
+    "data: 3\n\n"
+    'data: "fünf\\nsechs\\r\\nsieben"\n\n'
+    'data: ""\n\n'
+    'data: "\\ud800"\n\n'
+    "data: null\n\n"
+)
+STREAMED = (
+    "data: one\n\n"
+    'data: {"n": 2}\n\n'
+    "data: 3\n\n"
+    "data: fünf\ndata: sechs\ndata: sieben\n\n"
+    "data: \n\n"
+    "data: ?\n\n"
+    "data: null\n\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("async stream", STREAMED), ("sync stream", "data: one\n\ndata: 2\n\n")],
+)
+def test_what_is_yielded_is_streamed_as_events(wire: str, kind: str, body: str) -> None:
+    """INV-05: one event a chunk, text raw, a newline in it as several data lines."""
+    assert (200, "text/event-stream; charset=utf-8", body) == answered(invoke(wire, kind))
+
+
+def test_a_failure_in_a_stream_is_an_event(wire: str) -> None:
+    """INV-06: an object with error, after what came before."""
+    event = {
+        "error": "boom",
+        "error_type": "ValueError",
+        "message": "An error occurred during streaming",
+    }
+
+    response = invoke(wire, "failing stream", "value")
+
+    assert (
+        200,
+        "text/event-stream; charset=utf-8",
+        f"data: before\n\ndata: {json.dumps(event)}\n\n",
+    ) == answered(response)
+
+
+def test_an_exit_in_a_stream_is_an_event_too(wire: str) -> None:
+    """sys.exit() in a generator ends its stream and not the application."""
+    last = invoke(wire, "failing stream", "exit").text.split("\n\n")[1]
+
+    assert "SystemExit: 3" == json.loads(last.removeprefix("data: "))["error"]
+    assert 200 == invoke(wire, "hi").status_code
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "error"),
+    [
+        ("value", 500, {"message": FAILED, "type": "ValueError"}),
+        ("key", 500, {"message": FAILED, "type": "KeyError"}),
+        ("exit", 500, {"message": FAILED, "type": "ApplicationExitError"}),
+        ("http", 404, {"message": "not here", "type": "HTTPException"}),
+        ("http 5xx", 503, {"message": FAILED, "type": "HTTPException"}),
+    ],
+)
+def test_what_is_raised_is_answered_and_the_application_lives(
+    wire: str, name: str, status: int, error: dict[str, str]
+) -> None:
+    """INV-07: an error in JSON, without what an inner error says; the next call works."""
+    response = invoke(wire, "raise", name)
+
+    assert (status, {"error": error}) == (response.status_code, response.json())
+    assert '"prompt was hi"' == invoke(wire, "hi").text
+
+
+def test_what_is_raised_is_logged(wire: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The author finds the traceback in the log."""
+    invoke(wire, "raise", "value")
+
+    (record,) = [r for r in caplog.records if r.name == "agentdouble.apps.simple"]
+    assert "The entrypoint of wire raised." == record.getMessage()
+    assert record.exc_info is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"text",
+        b"[]",
+        b'"text"',
+        b"null",
+        b"1",
+        b"\xff\xfe",
+        b'{"prompt": "\xff"}',
+        b"[" * 100_000,
+        b"1" * 5000,
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+def test_a_body_that_is_no_json_object_is_refused(wire: str, body: bytes) -> None:
+    """INV-08: 400 with a clear error, whatever the body is."""
+    response = httpx.post(f"{wire}/invoke", content=body)
+
+    assert (400, {"error": {"message": INVALID, "type": "BadRequest"}}) == (
+        response.status_code,
+        response.json(),
+    )
+
+
+def test_only_post_invokes(wire: str) -> None:
+    """405 with the method that is allowed."""
+    response = httpx.get(f"{wire}/invoke")
+
+    assert (405, "POST") == (response.status_code, response.headers["allow"])
+
+
+@pytest.mark.parametrize("path", ["/env", "/docs", "/invoke/more"])
+def test_other_paths_are_not_found(wire: str, path: str) -> None:
+    """The application has its five routes only."""
+    assert (404, "text/plain; charset=utf-8", "Not Found") == answered(httpx.get(wire + path))
+
+
+def test_without_an_entrypoint_nothing_is_invoked() -> None:
+    """404 that says what to register."""
+    with Emulator(SimpleApp()) as double:
+        response = httpx.post(f"{double.url}/invoke", json={})
+
+    message = "Entrypoint function is not set. Please register a function with @app.entrypoint."
+    assert (404, {"error": {"message": message, "type": "NotFound"}}) == (
+        response.status_code,
+        response.json(),
+    )
+
+
+# Probes
+
+
+def test_the_probes_answer_without_a_ping_function(wire: str) -> None:
+    """PRB-02 to PRB-05: all four exist, with a short healthy text."""
+    found = {}
+    for path in ("ping", "health", "readiness", "liveness"):
+        response = httpx.get(f"{wire}/{path}")
+        assert (200, "application/json") == answered(response)[:2]
+        found[path] = response.json()
+
+    stamps = {path: found[path].get("timestamp") for path in found}
+    state = {"status": "success", "service": "agent-service"}
+    assert {
+        "ping": {"status": "pong!"},
+        "health": {**state, "status": "healthy", "timestamp": stamps["health"]},
+        "readiness": {**state, "timestamp": stamps["readiness"]},
+        "liveness": {**state, "timestamp": stamps["liveness"]},
+    } == found
+
+
+@contextmanager
+def pinging(ping: Any, **unknowns: str) -> Iterator[str]:
+    app = SimpleApp()
+    if ping is not None:
+        app.ping(ping)
+    chosen = {name.replace("_", "-"): value for name, value in unknowns.items()}
+    with Emulator(app, unknowns=chosen) as double:
+        yield double.url
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [("up", '{"status": "up"}'), ({"x": 1}, '{"status": {"x": 1}}'), (None, '{"status": null}')],
+)
+def test_ping_answers_with_the_ping_function_s_value(value: object, body: str) -> None:
+    """PRB-01."""
+    with pinging(lambda: value) as url:
+        assert (200, "application/json", body) == answered(httpx.get(f"{url}/ping"))
+
+
+def test_a_ping_function_that_raises_is_an_error() -> None:
+    """500 with what happened, and the application lives."""
+
+    def broken() -> str:
+        raise OSError("no disk")
+
+    with pinging(broken) as url:
+        response = httpx.get(f"{url}/ping")
+        health = httpx.get(f"{url}/health").status_code
+
+    error = {"message": "The ping function raised: no disk", "type": "OSError"}
+    assert (500, {"error": error}, 200) == (response.status_code, response.json(), health)
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "status", "body"),
+    [
+        ({"U_PROBE_BODIES": "text"}, 200, "pong!"),
+        ({"U_PROBE_BODIES": "json-string"}, 200, '"pong!"'),
+        ({"U_PROBE_ERROR": "absent-404"}, 404, ""),
+    ],
+)
+def test_bodies_of_ping_as_the_ledger_has_them(
+    unknowns: dict[str, str], status: int, body: str
+) -> None:
+    """U-PROBE-BODIES and U-PROBE-ERROR."""
+    with pinging(None, **unknowns) as url:
+        response = httpx.get(f"{url}/ping")
+
+    assert (status, body) == (response.status_code, response.text)
+
+
+@pytest.mark.parametrize(("name", "body"), [("text", "{}"), ("json-string", '"{}"')])
+def test_bodies_of_the_other_probes_as_the_ledger_has_them(name: str, body: str) -> None:
+    """U-PROBE-BODIES holds for all four."""
+    with pinging(None, U_PROBE_BODIES=name) as url:
+        found = [httpx.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
+
+    assert [body.format(word) for word in ("healthy", "success", "success")] == found
+
+
+def test_a_slow_ping_is_answered_late_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """U-PING-SLOW late: the answer comes, and a warning names the application."""
+    logged = threading.Event()
+    monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
+    handler = logging.Handler()
+    handler.emit = lambda _record: logged.set()  # type: ignore[method-assign]
+    logger = logging.getLogger("agentdouble.apps.simple")
+    logger.addHandler(handler)
+    try:
+        with pinging(lambda: "late" if logged.wait(10) else "never") as url:
+            assert {"status": "late"} == httpx.get(f"{url}/ping").json()
+    finally:
+        logger.removeHandler(handler)
+    assert "The ping function of agent takes longer than 1 s." in caplog.messages
+
+
+def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """U-PING-SLOW 503: nobody waits for the ping function."""
+    answered_ = threading.Event()
+    monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
+    with pinging(lambda: answered_.wait(10), U_PING_SLOW="503") as url:
+        response = httpx.get(f"{url}/ping")
+        answered_.set()
+
+    assert (503, "SlowPing") == (response.status_code, response.json()["error"]["type"])
+
+
+# What the ledger has
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "kind", "name", "status", "body"),
+    [
+        ({"U-INVOKE-ENVELOPE": "object"}, "return", "int", 200, '{"response": 7}'),
+        ({"U-INVOKE-ERROR": "text"}, "raise", "value", 500, "Internal Server Error"),
+        (
+            {"U-INVOKE-STREAM-ERROR": "error-only"},
+            "failing stream",
+            "value",
+            200,
+            'data: before\n\ndata: {"error": "boom"}\n\n',
+        ),
+        (
+            {"U-INVOKE-SSE-CHUNK": "json"},
+            "async stream",
+            "",
+            200,
+            STREAMED_AS_JSON,
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_answers_of_invoke_as_the_ledger_has_them(
+    unknowns: dict[str, str], kind: str, name: str, status: int, body: str
+) -> None:
+    """Each built alternative is seen on the wire."""
+    with Emulator(make_app(), unknowns=unknowns) as double:
+        response = invoke(double.url, kind, name)
+
+    assert (status, body) == (response.status_code, response.text)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "missing"),
+    [
+        ((), None),
+        (("user_id",), "user_id"),
+        (("session_id",), "session_id"),
+        (("content-type",), "Content-Type: application/json"),
+        (
+            ("user_id", "session_id", "content-type"),
+            "user_id, session_id, Content-Type: application/json",
+        ),
+    ],
+)
+def test_headers_are_enforced_where_the_ledger_says_so(
+    left_out: tuple[str, ...], missing: str | None
+) -> None:
+    """U-INVOKE-HEADERS enforced: 400 that names what is absent."""
+    headers = {"user_id": "u", "session_id": "s", "content-type": "application/json"}
+    sent = {name: value for name, value in headers.items() if name not in left_out}
+    with Emulator(make_app(), unknowns={"U-INVOKE-HEADERS": "enforced"}) as double:
+        response = httpx.post(f"{double.url}/invoke", content=b'{"prompt": "hi"}', headers=sent)
+
+    if missing is None:
+        assert 200 == response.status_code
+    else:
+        error = {"message": f"The request lacks {missing}.", "type": "BadRequest"}
+        assert (400, {"error": error}) == (response.status_code, response.json())
+
+
+# While it runs
+
+
+def test_a_stream_arrives_as_it_is_produced() -> None:
+    """INV-05: the second chunk is made when the first has arrived."""
+    arrived = threading.Event()
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def stream(payload: dict[str, Any], headers: dict[str, str]) -> AsyncIterator[str]:
+        yield "first"
+        yield "second" if await asyncio.to_thread(arrived.wait, 10) else "too late"
+
+    lines = []
+    with Emulator(app) as double, httpx.stream("POST", f"{double.url}/invoke", json={}) as response:
+        for line in response.iter_lines():
+            lines.append(line)
+            arrived.set()
+
+    assert ["data: first", "", "data: second", ""] == lines
+
+
+def test_a_client_that_goes_away_ends_the_stream() -> None:
+    """The generator is cancelled and cleans up."""
+    ended = threading.Event()
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def stream(payload: dict[str, Any], headers: dict[str, str]) -> AsyncIterator[str]:
+        try:
+            yield "first"
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with Emulator(app) as double:
+        with httpx.stream("POST", f"{double.url}/invoke", json={}) as response:
+            assert "data: first" == next(response.iter_lines())
+
+        assert ended.wait(10)
+
+
+def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
+    """PRB-06: ping answers while the application blocks its loop."""
+    begun, go = threading.Event(), threading.Event()
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def block(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        begun.set()
+        return "let go" if go.wait(10) else "too late"
+
+    with Emulator(app) as double:
+        running = background(lambda: httpx.post(f"{double.url}/invoke", json={}, timeout=20).json())
+        begun.wait(10)
+        pong = httpx.get(f"{double.url}/ping").json()
+        go.set()
+
+        assert ({"status": "pong!"}, "let go") == (pong, running.result(20))
+
+
+# Served by others
+
+
+def test_it_is_an_asgi_application_in_its_own_right() -> None:
+    """Without a server and without a lifespan, on the caller's own loop."""
+
+    async def call() -> list[tuple[int, str]]:
+        transport = httpx.ASGITransport(make_app())
+        async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+            answers = [
+                await client.post("/invoke", json={"prompt": kind})
+                for kind in ("hi", "async stream")
+            ]
+            answers.append(await client.get("/ping"))
+            return [(answer.status_code, answer.text) for answer in answers]
+
+    assert [
+        (200, '"prompt was hi"'),
+        (200, STREAMED),
+        (200, '{"status": "pong!"}'),
+    ] == asyncio.run(call())
+
+
+def test_plain_uvicorn_serves_it() -> None:
+    """A deployment's own server runs it, with its lifespan."""
+    listener = serving.open_socket("127.0.0.1", 0)
+    url = serving.address_of(listener)
+    server = uvicorn.Server(uvicorn.Config(make_app(), log_config=None))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+    try:
+        answers = [invoke(url, kind).text for kind in ("hi", "async stream")]
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+    assert ['"prompt was hi"', STREAMED] == answers
+
+
+def test_a_response_is_not_wrapped() -> None:
+    """What is an answer already stays one."""
+    response = Response("x")
+
+    assert response is bodies.result(response)

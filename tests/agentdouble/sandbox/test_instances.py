@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import freezegun
+import httpx
+import psutil
+import pytest
+
+from agentdouble import Clock, Emulator, ledger
+from agentdouble.errors import InstanceEndedError, TooManyInstancesError
+from agentdouble.sandbox.instances import Instances
+from agentdouble.settings import Settings
+from tests.agentdouble.calling import (
+    Begun,
+    background,
+    body_of,
+    call,
+    error_of,
+    output,
+    result,
+    run,
+    text,
+)
+
+MINUTE = dt.timedelta(minutes=1)
+SECOND = dt.timedelta(seconds=1)
+PID = "import os; print(os.getpid())"
+
+
+def kernel(double: Emulator, session: str = "s1", **fields: object) -> psutil.Process:
+    return psutil.Process(int(text(double, PID, session, **fields)))
+
+
+def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
+    found: str = result(double, "1", session, **fields)["SessionId"]
+    return found
+
+
+def sessions(double: Emulator) -> list[str]:
+    listed = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    return [session["UserSessionId"] for session in listed]
+
+
+def test_the_first_call_makes_an_instance_and_the_next_reuses_it(double: Emulator) -> None:
+    """SBX-01, SBX-02: the execution context persists, and executions are counted."""
+    first = result(double, "x = 41")
+    second = run(double, "x + 1")
+
+    assert ["s1"] == sessions(double)
+    assert (first["SessionId"], 2) == (
+        second["data"]["session_id"],
+        second["data"]["execution_count"],
+    )
+    assert [output("execute_result", data={"text/plain": "42"}, execution_count=2)] == second[
+        "data"
+    ]["outputs"]
+
+
+def test_sessions_do_not_see_each_other(double: Emulator) -> None:
+    """SBX-04: another session has another process, other names and other files."""
+    one = result(double, "x = 1; open('mine', 'w').close()", "one")
+    two = result(double, "import os; print('x' in globals(), os.listdir())", "two")
+
+    assert one["SessionId"] != two["SessionId"]
+    assert '"text": "False []\\n"' in two["Result"]
+
+
+def test_an_instance_lives_until_the_last_second(double: Emulator) -> None:
+    """SBX-03: at 29:59 the state is there."""
+    run(double, "x = 1")
+
+    double.clock.advance(30 * MINUTE - 30 * SECOND)
+
+    assert "1\n" == text(double, "print(x)")
+
+
+def test_after_thirty_minutes_an_instance_is_destroyed(double: Emulator) -> None:
+    """SBX-03: its process is gone when advance() returns; the next call begins anew."""
+    before = session_id(double)
+    process = kernel(double)
+
+    double.clock.advance(30 * MINUTE)
+
+    assert not process.is_running()
+    assert [] == sessions(double)
+    after = run(double, "1")["data"]
+    assert before != after["session_id"]
+    assert 1 == after["execution_count"]
+
+
+def test_the_double_s_own_route_moves_the_clock_too(double: Emulator) -> None:
+    """POST /_emulator/clock returns when what is due is gone, for doubles in another process."""
+    process = kernel(double)
+
+    answer = httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
+
+    assert 1800.0 == answer.json()["offset_s"]
+    assert not process.is_running()
+
+
+def test_the_rules_hold_on_a_frozen_clock(double: Emulator) -> None:
+    """SBX-03 to the second, under freeze_time in the process of the double, without waiting."""
+    start = dt.datetime(2040, 1, 1, tzinfo=dt.timezone.utc)
+    with freezegun.freeze_time(start) as frozen:
+        before = session_id(double)
+        process = kernel(double)
+        frozen.move_to(start + 30 * MINUTE - SECOND)
+        alive = session_id(double)
+
+        frozen.move_to(start + 30 * MINUTE)
+        process.wait(10)  # the reaper alone; nobody asks anything
+        after = run(double, "1")["data"]
+
+    assert before == alive
+    assert before != after["session_id"]
+    assert 1 == after["execution_count"]
+
+
+def test_a_request_that_comes_before_the_reaper_destroys_what_is_due() -> None:
+    """An instance that is due is never answered from, whoever finds it first."""
+    clock = Clock()
+
+    async def rules() -> tuple[bool, bool]:
+        with within(clock) as instances:
+            first = await instances.get_or_create("t-1", "u")
+            clock.move(30 * MINUTE - SECOND)
+            same = await instances.get_or_create("t-1", "u") is first
+            clock.move(SECOND)
+            other = await instances.get_or_create("t-1", "u") is not first
+            await instances.close()
+            return same, other
+
+    with freezegun.freeze_time("2040-01-01", real_asyncio=True):
+        assert (True, True) == asyncio.run(rules())
+
+
+@contextmanager
+def within(
+    clock: Clock, unknowns: dict[str, str] | None = None, **settings: int
+) -> Iterator[Instances]:
+    with ledger.using(ledger.Ledger(unknowns)):
+        yield Instances(clock, Settings.load(**settings))
+
+
+def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
+    """A Ttl of 60 s ends the instance after 60 s; later ones change nothing."""
+    first = session_id(double, ttl_s=60)
+    ignored = session_id(double, ttl_s=3600)
+    double.clock.advance(60 * SECOND)
+
+    assert first == ignored
+    assert [] == sessions(double)
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "ttl_s", "kept"),
+    [
+        pytest.param({}, 1800, False, id="U-TTL-EXTENDS absolute, U-TTL-REPEATED ignored"),
+        pytest.param({"U-TTL-EXTENDS": "sliding"}, None, True, id="U-TTL-EXTENDS sliding"),
+        pytest.param({"U-TTL-REPEATED": "renews"}, 1800, True, id="U-TTL-REPEATED renews"),
+        pytest.param({"U-TTL-REPEATED": "renews"}, None, False, id="U-TTL-REPEATED without a Ttl"),
+        pytest.param({"U-TTL-REPEATED": "renews"}, 60, False, id="U-TTL-REPEATED with a shorter"),
+    ],
+)
+@pytest.mark.parametrize("by", ["UserSessionId", "SessionId"])
+def test_whether_use_extends_the_validity_is_the_ledger_s(
+    unknowns: dict[str, str], ttl_s: int | None, kept: bool, by: str
+) -> None:
+    """An instance used at 20 minutes lives at 40 only where the ledger says so."""
+    with Emulator(unknowns=unknowns) as double:
+        first = session_id(double)
+        double.clock.advance(20 * MINUTE)
+        again = body_of(double, "1", ttl_s=ttl_s)
+        if by == "SessionId":
+            again = {**again, "UserSessionId": None, "SessionId": first}
+        used = call(double, again).json()["Result"]["SessionId"]
+        double.clock.advance(20 * MINUTE)
+        alive = sessions(double) == ["s1"]
+
+    assert (first, kept) == (used, alive)
+
+
+def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
+    """U-TTL-DURING killed: the answer says that the instance expired under the code."""
+    running = Begun(double, "s1", "print('never')")
+
+    double.clock.advance(30 * MINUTE)
+
+    inner = running.future.result(30)
+    assert ("error", "KernelDied") == (
+        inner["data"]["status"],
+        inner["data"]["outputs"][0]["ename"],
+    )
+    assert "expired at " in inner["message"]
+
+
+@pytest.mark.parametrize("how", ["clock", "route"])
+def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how: str) -> None:
+    """U-TTL-DURING finishes: the code runs to its end, then the instance goes."""
+    with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
+        running = Begun(double, "s1", PID)
+        if how == "clock":
+            double.clock.advance(30 * MINUTE)
+        else:
+            httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
+        running.go()
+        inner = running.future.result(30)
+        process_id = int(inner["data"]["outputs"][0]["text"])
+        double.clock.advance(0 * SECOND)
+
+        assert "ok" == inner["data"]["status"]
+        assert not psutil.pid_exists(process_id)
+
+
+def test_an_ended_session_stays_ended_where_the_ledger_says_so() -> None:
+    """U-TTL-AFTER error: the next call is refused and told when it expired."""
+    with Emulator(unknowns={"U-TTL-AFTER": "error"}) as double:
+        run(double, "1")
+        double.clock.advance(30 * MINUTE)
+        error = error_of(call(double, body_of(double, "1")))
+        double.reset()
+        after = run(double, "1")
+
+    assert (404, "InvalidResource.NotFound") == (error["status"], error["Code"])
+    assert "'s1' has ended: expired at " in error["Message"]
+    assert after["success"]
+
+
+def test_reset_destroys_every_instance(double: Emulator) -> None:
+    """Processes are gone when reset() returns."""
+    processes = [kernel(double, "one"), kernel(double, "two")]
+
+    double.reset()
+
+    assert [False, False] == [process.is_running() for process in processes]
+    assert [] == sessions(double)
+
+
+def test_reset_does_not_wait_for_running_code(double: Emulator) -> None:
+    """Code that runs is killed, and its caller is told why."""
+    running = Begun(double, "s1", "1")
+
+    double.reset()
+
+    assert "the double was reset" in running.future.result(30)["message"]
+
+
+def test_calls_at_once_on_a_new_session_make_one_instance(double: Emulator) -> None:
+    """Whoever comes first makes it; all are served by it."""
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: run(double, "1", "new"), range(8)))
+
+    assert 1 == len({inner["data"]["session_id"] for inner in results})
+    assert list(range(1, 9)) == sorted(inner["data"]["execution_count"] for inner in results)
+
+
+def test_two_hundred_at_once_get_one_instance() -> None:
+    """There is no gap between looking for an instance and making it."""
+
+    async def at_once() -> int:
+        with within(Clock()) as instances:
+            made = await asyncio.gather(*(instances.get_or_create("t-1", "u") for _ in range(200)))
+            await instances.close()
+            return len(set(made))
+
+    assert 1 == asyncio.run(at_once())
+
+
+def test_tools_have_instances_of_their_own() -> None:
+    """The same session id with another tool is another instance."""
+
+    async def two() -> bool:
+        with within(Clock()) as instances:
+            one = await instances.get_or_create("t-1", "u")
+            other = await instances.get_or_create("t-2", "u")
+            await instances.close()
+            return one.id != other.id
+
+    assert asyncio.run(two())
+
+
+def test_the_number_of_instances_is_limited() -> None:
+    """At the limit the next is refused; when one is gone there is room again."""
+
+    async def limited() -> None:
+        with within(Clock(), max_instances=1) as instances:
+            first = await instances.get_or_create("t-1", "u")
+            with pytest.raises(TooManyInstancesError, match="1 session instances are alive"):
+                await instances.get_or_create("t-1", "v")
+            await instances.destroy(first, "it may")
+            await instances.get_or_create("t-1", "v")
+            await instances.close()
+
+    asyncio.run(limited())
+
+
+def test_an_instance_that_has_ended_runs_nothing() -> None:
+    """Who still holds it is told why it ended."""
+
+    async def ended() -> None:
+        with within(Clock()) as instances:
+            instance = await instances.get_or_create("t-1", "u")
+            await instances.destroy(instance, "no reason")
+            with pytest.raises(InstanceEndedError, match="'u' has ended: no reason"):
+                await instances.execute(instance, "1", "python3", 1)
+            await instances.close()
+
+    asyncio.run(ended())
+
+
+def test_an_instance_that_ends_while_its_kernel_starts_leaves_no_kernel(double: Emulator) -> None:
+    """A reset that comes during a start finds nothing left afterwards."""
+    before = set(psutil.Process().children())
+    starting = background(lambda: call(double, body_of(double, "1", "starting")))
+    while set(psutil.Process().children()) == before:
+        pass
+
+    double.reset()
+    left = set(psutil.Process().children())
+    response = starting.result(30)
+
+    assert before == left
+    assert "'starting' has ended: the double was reset." in error_of(response)["Message"]

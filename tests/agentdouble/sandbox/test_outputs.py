@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox.outputs import OutputCollector
+from agentdouble.sandbox.result import Output
+from tests.agentdouble.calling import output, run
+
+LIMIT = 100
+
+
+def collected(*messages: tuple[str, dict[str, Any]], limit: int = LIMIT) -> tuple[Output, ...]:
+    collector = OutputCollector(limit)
+    for msg_type, content in messages:
+        collector.add(msg_type, content)
+    return collector.outputs()
+
+
+def stream(text: str, name: str = "stdout") -> tuple[str, dict[str, Any]]:
+    return "stream", {"name": name, "text": text}
+
+
+def display(data: str, display_id: str | None = None, *, update: bool = False) -> Any:
+    transient = {} if display_id is None else {"display_id": display_id}
+    content = {"data": {"text/plain": data}, "metadata": {}, "transient": transient}
+    return "update_display_data" if update else "display_data", content
+
+
+def shown(data: str) -> Output:
+    return Output("display_data", data={"text/plain": data}, metadata={})
+
+
+def out(text: str, name: str = "stdout") -> Output:
+    return Output("stream", name=name, text=text)
+
+
+CLEAR: Any = ("clear_output", {"wait": False})
+CLEAR_BEFORE_NEXT: Any = ("clear_output", {"wait": True})
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([stream("a"), stream("b")], [out("ab")], id="chunks are joined"),
+        pytest.param(
+            [stream("a"), stream("b", "stderr"), stream("c")],
+            [out("a"), out("b", "stderr"), out("c")],
+            id="in order",
+        ),
+        pytest.param(
+            [stream("a"), display("d"), stream("b")],
+            [out("a"), shown("d"), out("b")],
+            id="a display parts a stream",
+        ),
+        pytest.param([stream("")], [], id="an empty chunk is none"),
+        pytest.param(
+            [display("1", "x"), display("2", "x"), display("3", "x", update=True)],
+            [shown("3"), shown("3")],
+            id="an update changes every display of its id",
+        ),
+        pytest.param([display("1"), display("2", "x", update=True)], [shown("1")], id="unknown id"),
+        pytest.param([stream("a"), CLEAR], [], id="clear"),
+        pytest.param([stream("a"), CLEAR, stream("b")], [out("b")], id="clear, then more"),
+        pytest.param([stream("a"), CLEAR_BEFORE_NEXT], [out("a")], id="clear waits for the next"),
+        pytest.param(
+            [stream("a"), CLEAR_BEFORE_NEXT, stream("b"), stream("c")],
+            [out("bc")],
+            id="clear before the next stream",
+        ),
+        pytest.param(
+            [display("a", "x"), CLEAR_BEFORE_NEXT, display("b"), display("c", "x", update=True)],
+            [shown("b")],
+            id="what was cleared is not updated",
+        ),
+        pytest.param([("comm_open", {}), ("status", {})], [], id="other messages"),
+    ],
+)
+def test_messages_become_outputs(messages: list[Any], expected: list[Output]) -> None:
+    """Outputs are what a notebook would show in the end."""
+    assert tuple(expected) == collected(*messages)
+
+
+def cut(dropped: int) -> Output:
+    text = f"[output cut: {dropped} bytes beyond the limit of 100 bytes were dropped]\n"
+    return out(text, "stderr")
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param([stream("x" * 100)], [out("x" * 100)], id="the limit itself"),
+        pytest.param([stream("x" * 101)], [out("x" * 100), cut(1)], id="one byte more"),
+        pytest.param(
+            [stream("x" * 100), stream("yy", "stderr"), stream("z")],
+            [out("x" * 100), cut(3)],
+            id="what comes after is counted",
+        ),
+        pytest.param([stream("x" * 99 + "ü")], [out("x" * 99), cut(1)], id="never half a letter"),
+        pytest.param([display("x" * 100), stream("a")], [out("a"), cut(118)], id="a large display"),
+        pytest.param(
+            [stream("x" * 101), CLEAR, stream("y" * 100)], [out("y" * 100)], id="clear makes room"
+        ),
+        pytest.param(
+            [stream("x" * 60), CLEAR_BEFORE_NEXT, stream("y" * 60)],
+            [out("y" * 60)],
+            id="clear makes room for the next",
+        ),
+        pytest.param(
+            [stream("x" * 60), CLEAR_BEFORE_NEXT, stream("y" * 101)],
+            [out("y" * 100), cut(1)],
+            id="the next after a clear is cut and says so",
+        ),
+    ],
+)
+def test_outputs_are_cut_at_the_limit(messages: list[Any], expected: list[Output]) -> None:
+    """What is beyond is dropped, and a last output says how much."""
+    assert tuple(expected) == collected(*messages)
+
+
+def test_an_error_is_kept_although_the_limit_is_used_up() -> None:
+    """Who reads the answer must see why it failed; only the error's own text is cut."""
+    error = ("error", {"ename": "E", "evalue": "v" * 90, "traceback": ["t" * 20, "u" * 20]})
+
+    outputs = collected(stream("x" * 200), error)
+
+    assert (
+        out("x" * 100),
+        Output("error", ename="E", evalue="v" * 90, traceback=("t" * 10, "")),
+        cut(130),
+    ) == outputs
+
+
+def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
+    """SBX-06: a failing execution always has its error among the outputs, once."""
+    collector = OutputCollector(LIMIT)
+    reply = {"status": "error", "ename": "E", "evalue": "v", "traceback": ["t"]}
+
+    collector.add_missing_error(reply)
+    collector.add_missing_error(reply)
+
+    assert (Output("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
+
+
+def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
+    inner = run(double, code, "outputs")
+    found: list[dict[str, Any]] = inner["data"]["outputs"]
+    return found
+
+
+def test_a_plot_is_a_png(shared: Emulator) -> None:
+    """matplotlib draws in the sandbox, and the image arrives in the answer."""
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+
+    (figure,) = outputs(shared, code)
+
+    png = base64.b64decode(figure["data"]["image/png"])
+    width, height = struct.unpack(">II", png[16:24])
+    assert output("display_data", data=figure["data"], metadata=figure["metadata"]) == figure
+    assert b"\x89PNG\r\n\x1a\n" == png[:8]
+    assert min(width, height) > 100
+
+
+def test_displays_are_updated_and_outputs_cleared(shared: Emulator) -> None:
+    """update_display_data and clear_output(wait=True) do what they do in a notebook."""
+    code = """
+from IPython.display import HTML, clear_output, display
+print("gone")
+clear_output(wait=True)
+handle = display(HTML("<b>1</b>"), display_id=True)
+handle.update(HTML("<b>2</b>"))
+"""
+
+    assert [
+        output(
+            "display_data",
+            data={
+                "text/plain": "<IPython.core.display.HTML object>",
+                "text/html": "<b>2</b>",
+            },
+        )
+    ] == outputs(shared, code)
+
+
+def test_output_over_the_cap_is_marked(shared: Emulator) -> None:
+    """A flood of a million bytes more than the limit ends with a mark."""
+    limit = 1024 * 1024
+
+    stdout, mark = outputs(shared, f"print('x' * {limit + 1_000_000}, end='')")
+
+    assert output("stream", name="stdout", text="x" * limit) == stdout
+    assert (
+        output(
+            "stream",
+            name="stderr",
+            text="[output cut: 1000000 bytes beyond the limit of 1048576 bytes were dropped]\n",
+        )
+        == mark
+    )
+
+
+def test_a_long_error_message_is_cut_too(shared: Emulator) -> None:
+    """No error makes the answer larger than the limit allows."""
+    error, mark = outputs(shared, "raise ValueError('x' * 3_000_000)")
+
+    kept = len(error["evalue"]) + sum(map(len, error["traceback"]))
+    assert ("ValueError", 1024 * 1024) == (error["ename"], kept)
+    assert "output cut" in mark["text"]
+
+
+def test_many_outputs_arrive_in_order(shared: Emulator) -> None:
+    """Nothing is lost or exchanged in a flood of messages."""
+    code = "for i in range(3000): display(i)"
+
+    expected = [{"text/plain": str(i)} for i in range(3000)]
+    assert expected == [output["data"] for output in outputs(shared, code)]
+
+
+def test_what_child_processes_print_is_heard(shared: Emulator) -> None:
+    """A shell command's output arrives like print's."""
+    (stdout,) = outputs(shared, "!echo from the shell")
+
+    assert "from the shell\r\n" == stdout["text"]
+
+
+def test_text_that_is_no_unicode_does_not_break_the_session(shared: Emulator) -> None:
+    """A lone surrogate in an error still yields an error, and the next call works."""
+    inner = run(shared, "raise ValueError('\\ud800')", "outputs")
+
+    assert ("error", ["error"]) == (
+        inner["data"]["status"],
+        [output["output_type"] for output in inner["data"]["outputs"]],
+    )
+    assert [output("stream", name="stdout", text="on\n")] == outputs(shared, "print('on')")
+
+
+def test_messages_of_the_code_s_own_making_do_not_break_the_session(shared: Emulator) -> None:
+    """Code that sends a malformed message to us harms nobody, itself included."""
+    code = """
+kernel = get_ipython().kernel
+_ = kernel.send_response(kernel.iopub_socket, "stream", {"no": "text"})
+"""
+
+    assert [] == outputs(shared, code)
+    assert [output("stream", name="stdout", text="on\n")] == outputs(shared, "print('on')")

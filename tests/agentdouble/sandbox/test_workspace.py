@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox import workspace
+from agentdouble.sandbox.workspace import Workspaces
+from tests.agentdouble.calling import has_gone, text
+
+SERVER = """
+import sys
+from agentdouble import Emulator
+from tests.agentdouble.calling import text
+with Emulator() as double:
+    print(text(double, "import os; print(os.getpid(), os.getcwd())"), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test sweeps a temporary directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="t-") as short:  # socket paths end at 108 bytes
+        monkeypatch.setenv("TMPDIR", short)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield
+
+
+def roots() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"{workspace.PREFIX}*"))
+
+
+def test_a_session_s_directories_are_private() -> None:
+    """Nobody else of this machine looks into a session."""
+    workspaces = Workspaces()
+    made = workspaces.make()
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (made.home, made.run, roots()[0])}
+
+    assert {0o700} == modes
+    workspaces.remove()
+    assert [] == roots()
+
+
+def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
+    """Removing one session's leaves the other's."""
+    workspaces = Workspaces()
+    one, two = workspaces.make(), workspaces.make()
+    (one.home / "file").write_text("x")
+
+    one.remove()
+
+    assert (False, False, True) == (one.home.exists(), one.run.exists(), two.home.exists())
+    workspaces.remove()
+
+
+def test_a_sweep_spares_the_living() -> None:
+    """Another double's directory stays while that double lives, and one that is being made."""
+    living = Workspaces()
+    being_made = Path(tempfile.mkdtemp(prefix=workspace.PREFIX))
+    somebody_s = Path(tempfile.mkdtemp(prefix="other-"))
+
+    workspace.sweep()
+
+    assert {*roots()} == {being_made, living.make().home.parent.parent}
+    assert somebody_s.exists()
+    living.remove()
+
+
+def test_a_sweep_removes_the_dead() -> None:
+    """A directory whose lock nobody holds belongs to a double that was killed."""
+    dead = Path(tempfile.mkdtemp(prefix=workspace.PREFIX))
+    (dead / "lock").touch()
+    (dead / "1").mkdir()
+
+    workspace.sweep()
+
+    assert [] == roots()
+
+
+def test_a_killed_double_leaves_no_kernel_and_the_next_sweeps_its_directory() -> None:
+    """SIGKILL of the process: its kernels end by themselves, its files with the next double."""
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    pid, home = server.stdout.readline().split()
+
+    server.kill()
+    kernel_is_gone = has_gone(int(pid), timeout_s=2)
+    server.communicate()
+    left_over = Path(home).exists()
+    with Emulator() as double:
+        text(double, "print()")
+        swept = not Path(home).exists()
+
+    assert (True, True, True) == (kernel_is_gone, left_over, swept)

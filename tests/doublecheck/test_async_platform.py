@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from doublecheck import (
+    AnswerError,
+    AsyncPlatform,
+    Credentials,
+    NotADoubleError,
+    RefusedError,
+    StreamEvent,
+    Target,
+    UnreachableError,
+)
+from doublecheck.connecting import serving_double
+from doublecheck.contracts.reference_app import reference_app
+
+
+def test_it_does_what_the_blocking_one_does() -> None:
+    """Every method, awaited, gives what Platform gives."""
+
+    async def use(target: Target) -> None:
+        async with AsyncPlatform(target) as platform:
+            assert "hi" == await platform.invoke("hi", do="say")
+            stream = platform.stream("", do="stream", chunks=["a", "b"])
+            assert [StreamEvent("a"), StreamEvent("b")] == [event async for event in stream]
+            probes = [platform.ping(), platform.health(), platform.readiness(), platform.liveness()]
+            texts = ["reference application", "healthy", "success", "success"]
+            assert texts == list(await asyncio.gather(*probes))
+            assert "42" == (await platform.run_code("6 * 7")).text
+            assert 1 == len(await platform.sessions())
+            moved = await platform.clock.advance(minutes=30)
+            assert moved <= await platform.clock.now()
+            assert () == await platform.sessions()
+            assert 7 == len(await platform.journal())
+            await platform.reset()
+            assert () == await platform.journal()
+            with pytest.raises(RefusedError):
+                await platform.invoke("it broke", do="fail")
+            with pytest.raises(AnswerError, match="instead of stream"):
+                await anext(platform.stream("hi"))
+
+    with serving_double(reference_app()) as target:
+        asyncio.run(use(target))
+
+
+def test_a_stream_can_be_left_early() -> None:
+    """Closing it closes its connection; a warning about one would be an error here."""
+
+    async def use(target: Target) -> StreamEvent:
+        async with AsyncPlatform(target) as platform:
+            stream = platform.stream("", do="stream", chunks=["a", "b"], gate="left")
+            async with contextlib.aclosing(stream) as events:
+                return await anext(events)
+
+    with serving_double(reference_app()) as target:
+        assert StreamEvent("a") == asyncio.run(use(target))
+
+
+def test_errors_are_the_same() -> None:
+    """A dead address and a live platform's missing clock."""
+
+    async def use() -> None:
+        async with AsyncPlatform(
+            Target("http://127.0.0.1:1", tool_id="t-1", credentials=Credentials("AK", "SK"))
+        ) as dead:
+            with pytest.raises(UnreachableError):
+                await dead.ping()
+            with pytest.raises(UnreachableError):
+                await dead.run_code("1")
+            with pytest.raises(UnreachableError):
+                await anext(dead.stream("hi"))
+            with pytest.raises(NotADoubleError):
+                await dead.clock.now()
+
+    asyncio.run(use())

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from doublecheck import Platform, Secret, Target, TargetError, UnreachableError, connect
+from doublecheck.connecting import answers_as_double, running, serving_double
+
+_UNCLOSED = """
+import doublecheck
+
+platform = doublecheck.connect()
+platform.run_code("1")
+print(*platform.sessions()[0].pids)
+"""
+
+
+def test_without_a_url_a_double_starts_and_stops() -> None:
+    """It answers until the platform is closed; closing twice does no harm."""
+    with connect() as platform:
+        assert ("double", "pong!") == (platform.target.kind, platform.ping())
+    platform.close()
+
+    with Platform(platform.target) as gone, pytest.raises(UnreachableError):
+        gone.ping()
+
+
+def test_a_double_ends_with_its_interpreter() -> None:
+    """Nobody closed it, and neither a process nor a complaint is left."""
+    command = [sys.executable, "-W", "error", "-c", _UNCLOSED]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    pids = [int(pid) for pid in ended.stdout.split()]
+    assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
+
+
+def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
+    """Its clock can be moved; its keys come from arguments or the environment."""
+    with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as found:
+        assert ("double", "t-1") == (found.target.kind, found.target.tool_id)
+        found.clock.now()
+
+
+def test_the_environment_names_a_platform(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The PLATFORM_ variables that a double prints are enough to run code in it."""
+    for name, value in platform_server.environment().items():
+        monkeypatch.setenv(name, value)
+
+    with connect() as found:
+        assert platform_server == found.target
+        assert "42" == found.run_code("6 * 7", session_id="environment").text
+
+
+def test_what_answers_on_this_machine_and_is_no_double_is_live(
+    platform_server: Target,
+) -> None:
+    """An application of one's own, say: its clock is not ours to move."""
+    with connect(f"{platform_server.url}/runtimes/nobody") as found:
+        assert "live" == found.target.kind
+
+
+def test_a_dead_address_on_this_machine_is_told_at_once() -> None:
+    """Before anything is run against it."""
+    with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1 "):
+        connect("http://127.0.0.1:1")
+
+
+def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key comes from the argument or from DOUBLECHECK_API_KEY."""
+    with Emulator(api_key="k") as double:
+        assert Secret("k") == Target.of(double).api_key
+        assert not answers_as_double(double.url)
+        assert answers_as_double(double.url, "k")
+        monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
+        assert answers_as_double(double.url)
+
+
+def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:
+    """The error says how a live one is opted into."""
+    with pytest.raises(TargetError, match="opted into twice"):
+        running(f"{platform_server.url}/runtimes/nobody", "double", reference_app=False)
+
+
+def test_a_double_serves_with_settings() -> None:
+    """They are agentdouble's."""
+    with serving_double(tool_id="t-mine", reference_app=True) as target:
+        assert ("t-mine", True) == (target.tool_id, target.reference_app)

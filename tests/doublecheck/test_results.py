@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from doublecheck import CodeError, CodeResult, Output, StreamEvent
+
+PNG = base64.b64encode(b"\x89PNG").decode()
+
+
+def result(*outputs: Output, status: str = "ok") -> CodeResult:
+    return CodeResult(status == "ok", status, "it ran", outputs, 3, "s-1", "code")
+
+
+def test_a_result_gives_its_parts_by_name() -> None:
+    """Streams are joined, the text is the last value's, images are bytes."""
+    shown = result(
+        Output("stream", name="stdout", text="a\n"),
+        Output("display_data", data={"text/plain": "<Figure>", "image/png": PNG}),
+        Output("stream", name="stderr", text="careful\n"),
+        Output("stream", name="stdout", text="b\n"),
+        Output("execute_result", data={"text/plain": "42"}),
+    )
+
+    assert ("a\nb\n", "careful\n") == (shown.stdout, shown.stderr)
+    assert ("42", (b"\x89PNG",), None) == (shown.text, shown.images, shown.error)
+
+
+def test_a_failure_gives_its_error() -> None:
+    """Name, value and the traceback as one text."""
+    failed = result(
+        Output("error", ename="ValueError", evalue="no", traceback=("one", "two")), status="error"
+    )
+
+    assert CodeError("ValueError", "no", "one\ntwo") == failed.error
+    assert "<CodeResult error [3] error='ValueError: no'>" == repr(failed)
+
+
+def test_a_repr_is_short() -> None:
+    """A long output is cut, and what is absent is not mentioned."""
+    shown = result(Output("stream", name="stdout", text="x" * 1000))
+
+    assert f"<CodeResult ok [3] stdout='{'x' * 57}...'>" == repr(shown)
+    assert "<CodeResult ok [3]>" == repr(result())
+
+
+def test_what_is_no_image_is_left_out() -> None:
+    """Garbage where base64 should be does no harm."""
+    broken = result(Output("display_data", data={"image/png": "a", "image/svg+xml": "<svg/>"}))
+
+    assert (b"<svg/>",) == broken.images
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ('{"error": "it broke"}', "it broke"),
+        ('{"error": {"message": "no string"}}', None),
+        ("[1]", None),
+        ("plain text", None),
+    ],
+)
+def test_an_event_tells_whether_it_is_a_failure(data: str, expected: str | None) -> None:
+    """A failure is a JSON object with a string ``error``."""
+    assert expected == StreamEvent(data).error
