@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -15,9 +16,11 @@ import traceback
 from typing import NoReturn
 
 from agentdouble.sandbox.fork_server import processes
+from agentdouble.sandbox.fork_server.confinement import Confinement, confine
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
 
 KERNELS = {
+    "javascript": "agentdouble.sandbox.javascript.kernel",
     "python": "agentdouble.sandbox.fork_server.python_kernel",
 }
 _LIMITS = {
@@ -45,6 +48,7 @@ def run(request: ForkRequest) -> NoReturn:
 
 
 def _settle(request: ForkRequest) -> None:
+    _close_inherited()
     os.setsid()
     processes.die_with_parent()
     processes.adopt_orphans()
@@ -56,10 +60,20 @@ def _settle(request: ForkRequest) -> None:
     _redirect_stdio()
     _reseed()
     tempfile.tempdir = None
+    if request.confinement is not None:
+        confine(Confinement(**request.confinement))
     for name, value in request.limits.items():
         resource.setrlimit(_LIMITS[name], (value, value))
     sys.argv = ["kernel", "-f", request.connection_file]
     gc.enable()
+
+
+def _close_inherited() -> None:
+    """Close what the server had open; its epoll alone would let code disturb the server."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
+        if int(name) > 2:
+            with contextlib.suppress(OSError):  # the listing's own
+                os.close(int(name))
 
 
 def _reset_signals() -> None:

@@ -16,6 +16,12 @@ from collections.abc import Sequence
 from agentdouble.sandbox.fork_server import protocol
 from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
 
+# Nothing secret: a fork's /proc/self/environ shows what the fork server was started with.
+_INHERITED = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "MPLBACKEND"),
+    *("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"),  # without them it may find no modules
+)
+
 
 class ForkServerGoneError(Exception):
     """The fork server has ended, and its kernels with it."""
@@ -57,6 +63,7 @@ class ForkServer:
                     *preload,
                 ],
                 pass_fds=[there.fileno()],
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from contextlib import suppress
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-
-_libc = ctypes.CDLL(None, use_errno=True)
+from agentdouble.sandbox.fork_server import linux
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends, whatever it is doing."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def _prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, value, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
 
 
 def children(pid: int) -> list[int]:

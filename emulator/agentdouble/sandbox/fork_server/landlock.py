@@ -1,0 +1,97 @@
+"""Landlock: what this process and all its descendants may still reach, of their own will.
+
+https://docs.kernel.org/userspace-api/landlock.html; each version (ABI) knows more rights.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+from collections.abc import Iterable
+
+from agentdouble.sandbox.fork_server import linux
+
+_SYS_CREATE_RULESET = 444
+_SYS_ADD_RULE = 445
+_SYS_RESTRICT_SELF = 446
+_CREATE_RULESET_VERSION = 1
+_RULE_PATH_BENEATH = 1
+_RULE_NET_PORT = 2
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
+_TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_FOR_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_RIGHTS_IN_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NETWORK_ABI, _BIND_AND_CONNECT_TCP = 4, 0b11
+_SCOPE_ABI, _ABSTRACT_SOCKETS_AND_SIGNALS = 6, 0b11
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("directory", ctypes.c_int32))
+
+
+class _Port(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
+def abi() -> int:
+    """Return the version of Landlock that the kernel offers; raise OSError if it offers none."""
+    return linux.syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+
+
+def restrict(
+    *, readable: Iterable[str], writable: Iterable[str], tcp_ports: Iterable[int] | None
+) -> None:
+    """Leave only these paths, with what is below them, and these ports; no signal goes out.
+
+    ``tcp_ports`` is None for all of them. What the kernel's version does not know, a signal or
+    a port, is not refused; ``abi`` tells. Sets no_new_privs. Raises OSError.
+    """
+    version = abi()
+    files = max(rights for since, rights in _RIGHTS_IN_ABI.items() if since <= version)
+    ruleset = _create(version, files, limit_ports=tcp_ports is not None)
+    try:
+        for path in readable:
+            _allow(ruleset, path, files & _READ)
+        for path in writable:
+            _allow(ruleset, path, files)
+        for port in tcp_ports or () if version >= _NETWORK_ABI else ():
+            rule = _Port(_BIND_AND_CONNECT_TCP, port)
+            linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_NET_PORT, ctypes.byref(rule), 0)
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        linux.syscall(_SYS_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _create(version: int, files: int, *, limit_ports: bool) -> int:
+    network = _BIND_AND_CONNECT_TCP if limit_ports and version >= _NETWORK_ABI else 0
+    scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= _SCOPE_ABI else 0
+    size = 8 if version < _NETWORK_ABI else 16 if version < _SCOPE_ABI else 24
+    ruleset = _Ruleset(files, network, scoped)
+    return linux.syscall(_SYS_CREATE_RULESET, ctypes.byref(ruleset), size, 0)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:  # nothing there, or nothing that this user could reach: nothing to allow
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= _FOR_FILES
+        rule = _PathBeneath(rights, place)
+        linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0)
+    finally:
+        os.close(place)
