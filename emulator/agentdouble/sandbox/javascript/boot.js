@@ -1,0 +1,173 @@
+// What runs in the engine before any cell. TOKEN is replaced before it is sent: it marks what
+// is not plain text in the one pipe that keeps outputs in order.
+
+const TOKEN = "@TOKEN@";
+const DISPLAY = Symbol.for("Jupyter.display");
+const { inspect, readFileSync } = Deno;
+const writeSync = Deno.stdout.writeSync.bind(Deno.stdout);
+const later = globalThis.setImmediate;
+const encoder = new TextEncoder();
+const pending = new Set();
+let timers = [];
+let started = false;
+let unwritten = new Uint8Array();
+
+// What an interrupt keeps from being written is written first the next time: no half frames.
+function write(text) {
+  const bytes = encoder.encode(text);
+  unwritten = unwritten.length ? Uint8Array.from([...unwritten, ...bytes]) : bytes;
+  while (unwritten.length) unwritten = unwritten.subarray(writeSync(unwritten));
+}
+
+function emit(kind, payload) {
+  write(`\0${TOKEN} ${kind} ${encoder.encode(payload).length}\n${payload}`);
+}
+
+const macrotask = () => new Promise((resolve) => later(resolve));
+
+// ---- what cells see ----
+
+const Console = Deno[Deno.internal]?.Console;
+if (Console) {
+  // Deno's console also feeds the inspector's, which keeps a thousand messages' objects alive.
+  globalThis.console = new Console((text, level) => level < 2 ? write(text) : emit("stderr", text));
+}
+
+for (const name of ["alert", "confirm", "prompt"]) {
+  globalThis[name] = () => {
+    throw new Error(`${name}() is not available: nobody is there to answer`);
+  };
+}
+
+// Execution that is terminated inside a timer's callback ends deno; inside a microtask it does
+// not. So a timer runs its callback in a microtask, and an interrupt can stop it.
+for (const name of ["setImmediate", "setInterval", "setTimeout"]) {
+  const original = globalThis[name];
+  const clear = globalThis[name.replace("set", "clear")];
+  const wrapper = function (callback, ...rest) {
+    if (typeof callback !== "function") return original(callback, ...rest);
+    const values = rest.slice(name === "setImmediate" ? 0 : 1);
+    const id = original(() => queueMicrotask(() => callback(...values)), rest[0]);
+    timers.push(() => clear(id));
+    return id;
+  };
+  globalThis[name] = Object.defineProperties(wrapper, Object.getOwnPropertyDescriptors(original));
+}
+
+function bundle(value) {
+  return typeof value?.[DISPLAY] === "function" ? value[DISPLAY]() : { "text/plain": inspect(value) };
+}
+
+function show(data, { update = false, display_id } = {}) {
+  const transient = display_id === undefined ? {} : { display_id };
+  emit(update ? "update_display_data" : "display_data", JSON.stringify({ data, metadata: {}, transient }));
+}
+
+function display(value, options = {}) {
+  const data = options.raw ? value : bundle(value);
+  if (typeof data?.then !== "function") {
+    show(data, options);
+    return Promise.resolve();
+  }
+  const shown = Promise.resolve(data).then((settled) => show(settled, options));
+  pending.add(shown);
+  return shown.finally(() => pending.delete(shown));
+}
+
+const media = (type) => (strings, ...values) => ({
+  [DISPLAY]: () => ({ [type]: String.raw({ raw: strings }, ...values) }),
+});
+
+function image(source) {
+  const bytes = typeof source === "string" ? readFileSync(source) : source;
+  const type = bytes[0] === 0xff ? "image/jpeg" : "image/png";
+  return { [DISPLAY]: () => ({ [type]: bytes.toBase64() }) };
+}
+
+globalThis.display = display;
+Deno.jupyter = {
+  $display: DISPLAY,
+  display,
+  html: media("text/html"),
+  image,
+  md: media("text/markdown"),
+  svg: media("image/svg+xml"),
+};
+
+// ---- what the kernel calls ----
+
+// Every cell begins with `await __cell()`: only what runs from the event loop, and not inside
+// the inspector's own message, can be interrupted.
+function cell() {
+  started = true;
+  return macrotask();
+}
+
+// An import names what it wants; a name that the module lacks is an error, as in a module.
+cell.named = (namespace, specifier, names) => {
+  const missing = names.find((name) => !(name in namespace));
+  if (missing === undefined) return namespace;
+  throw new SyntaxError(`The requested module '${specifier}' does not provide an export named '${missing}'`);
+};
+
+const kernel = {
+  begin() {
+    started = false;
+    timers = [];
+  },
+
+  // A macrotask first: rejections that nobody handles are reported before the cell is over.
+  async finish(value) {
+    await macrotask();
+    await Promise.allSettled(pending);
+    return value === undefined ? null : JSON.stringify(await bundle(value));
+  },
+
+  async describe(error) {
+    await macrotask();
+    if (!(error instanceof Error)) {
+      return { name: "Uncaught", message: inspect(error), stack: `Uncaught ${inspect(error)}`, started };
+    }
+    const kind = error.constructor?.name;
+    const name = error.name === "Error" && kind ? kind : String(error.name);
+    return { name, message: String(error.message), stack: inspect(error), started };
+  },
+
+  // The interrupted cell goes on wherever a promise of its own settles: stop what would do
+  // that. The answer comes when the event loop turns, so not while code keeps it busy.
+  async abandon() {
+    for (const clear of timers) clear();
+    timers = [];
+    await macrotask();
+    write("");
+  },
+
+  // Types become blanks, so positions stay; what cannot be blanked (enum) is compiled.
+  async stripTypes(code) {
+    const { stripTypeScriptTypes } = await import("node:module");
+    try {
+      return { code: stripTypeScriptTypes(code, { mode: "strip" }) };
+    } catch (error) {
+      if (error.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") return { error: String(error.message) };
+    }
+    try {
+      return { code: stripTypeScriptTypes(code, { mode: "transform" }) };
+    } catch (error) {
+      return { error: String(error.message) };
+    }
+  },
+};
+
+Object.defineProperty(globalThis, "__cell", { value: cell });
+Object.defineProperty(cell, "kernel", { value: kernel, configurable: true });
+
+addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
+  emit("uncaught", `Uncaught (in promise) ${inspect(event.reason)}`);
+});
+addEventListener("error", (event) => {
+  event.preventDefault();
+  emit("uncaught", `Uncaught ${inspect(event.error)}`);
+});
+setInterval(() => {}, 1e9); // an event loop with nothing to wait for would end
+emit("ready", "");

@@ -1,0 +1,119 @@
+"""One cell: its source made ready, run, and its outcome."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agentdouble.sandbox.javascript import errors, imports
+from agentdouble.sandbox.javascript.engine import CELL, Engine, HelperError
+from agentdouble.sandbox.javascript.errors import PREFIX, CellError
+from agentdouble.sandbox.javascript.inspector import InspectorError
+
+_COLLECTED = "Promise was collected"
+
+
+async def run(
+    engine: Engine, code: str, number: int, *, typescript: bool = False
+) -> dict[str, Any] | None:
+    """Run a cell; return its result by media type, None if it has none.
+
+    Raises CellError if it fails and EngineGoneError if the engine ends.
+    """
+    source = await _without_types(engine, code) if typescript else code
+    try:
+        answer = await _evaluate(engine, source, number)
+        result = await engine.help("finish", _argument(answer["result"]))
+    except HelperError as error:
+        raise await _error(engine, error.details, source, number) from None
+    except InspectorError as error:
+        raise _lost_promise(error) from None
+    bundle: dict[str, Any] | None = None if result is None else json.loads(result)
+    return bundle
+
+
+async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
+    """Evaluate a cell; what V8 refuses before it begins is tried again in another way."""
+    if _may_be_object(source):  # as in every REPL: {a: 1} is an object and not a block
+        answer = await _attempt(engine, f"({source}\n)", number)
+        details = answer.get("exceptionDetails")
+        if details is None:
+            return answer
+        description = await _describe(engine, details)
+        if description["started"]:
+            raise errors.thrown(description, details)
+    while True:
+        answer = await _attempt(engine, source, number)
+        details = answer.get("exceptionDetails")
+        if details is None:
+            return answer
+        description = await _describe(engine, details)
+        rewritten = _rewritten(source, details, description)
+        if rewritten is None:
+            raise _failure(description, details, source, number)
+        source = rewritten
+
+
+async def _attempt(engine: Engine, source: str, number: int) -> dict[str, Any]:
+    await engine.help("begin")
+    return await engine.call(
+        "Runtime.evaluate",
+        expression=f"{PREFIX}{source}\n//# sourceURL=cell-{number}.js",
+        replMode=True,
+        awaitPromise=True,
+        objectGroup=CELL,
+    )
+
+
+def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]) -> str | None:
+    if description["started"] or description["message"] != imports.REFUSAL:
+        return None
+    return imports.rewrite(source, errors.offset(source, *errors.position(details)))
+
+
+async def _describe(engine: Engine, details: dict[str, Any]) -> dict[str, Any]:
+    description: dict[str, Any] = await engine.help("describe", _argument(details["exception"]))
+    return description
+
+
+async def _error(engine: Engine, details: dict[str, Any], source: str, number: int) -> CellError:
+    return _failure(await _describe(engine, details), details, source, number)
+
+
+def _failure(
+    description: dict[str, Any], details: dict[str, Any], source: str, number: int
+) -> CellError:
+    if description["started"]:
+        return errors.thrown(description, details)
+    return errors.unparsable(description, details, source, number)
+
+
+async def _without_types(engine: Engine, code: str) -> str:
+    answer = await engine.help("stripTypes", {"value": code})
+    if "error" in answer:
+        message: str = answer["error"].removeprefix("SyntaxError: ")
+        first = message.partition("\n")[0]
+        raise CellError("SyntaxError", first, f"SyntaxError: {message}".splitlines())
+    source: str = answer["code"]
+    return source
+
+
+def _lost_promise(error: InspectorError) -> CellError:
+    if str(error) == _COLLECTED:
+        return CellError("NeverSettled", "the cell awaits a promise that nothing can settle")
+    return CellError("InspectorError", str(error))
+
+
+def _may_be_object(source: str) -> bool:
+    trimmed = source.strip()
+    return trimmed.startswith("{") and trimmed.endswith("}")
+
+
+def _argument(remote: dict[str, Any]) -> dict[str, Any]:
+    """Return a value of the engine as an argument of a call."""
+    for key in ("objectId", "unserializableValue"):
+        if key in remote:
+            return {key: remote[key]}
+    if remote["type"] == "undefined":
+        return {}
+    return {"value": remote.get("value")}

@@ -1,0 +1,276 @@
+"""The engine: one deno process, from its start to its end."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from agentdouble.sandbox.javascript import deno
+from agentdouble.sandbox.javascript.errors import readable
+from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError
+from agentdouble.sandbox.javascript.outputs import FrameReader, Send, Streams
+
+CELL = "cell"  # the inspector's group of objects that one cell needs
+_BOOT = Path(__file__).with_name("boot.js")
+_IDLE_S = 0.025
+_EXIT_S = 0.5
+_PIPE_SIZE = 1024 * 1024
+_URL = re.compile(rb"ws://\S+")
+_BANNER = re.compile(
+    r"(?:Debugger listening on |Visit chrome://inspect |Debugger session |Waiting for the debugger )"
+    r".*\n"
+)
+_CRASH = re.compile(r"\n<--- Last few GCs --->|\n#\n# Fatal|=====\nDeno has panicked")
+_OUT_OF_MEMORY = "JavaScript out of memory"
+
+
+class EngineGoneError(Exception):
+    """The engine has ended; ``name`` says in a word how, the message in a sentence."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class HelperError(Exception):
+    """A function of boot.js has thrown; ``details`` are the inspector's."""
+
+    def __init__(self, details: dict[str, Any]) -> None:
+        super().__init__(details.get("text"))
+        self.details = details
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an engine ended: its exit code (negative for a signal), its last words, who ended it."""
+
+    code: int
+    words: str
+    reason: str | None
+
+    def error(self) -> EngineGoneError:
+        """Return the ending as an error."""
+        if self.reason is not None:
+            return EngineGoneError("EngineKilled", f"the JavaScript engine {self.reason}")
+        if _OUT_OF_MEMORY in self.words:
+            return EngineGoneError("OutOfMemory", "the JavaScript engine ran out of memory")
+        if self.code < 0:
+            message = f"the JavaScript engine was killed by signal {-self.code}"
+            return EngineGoneError("EngineKilled", message)
+        return EngineGoneError("Exit", f"the JavaScript engine exited with code {self.code}")
+
+
+class Engine:
+    """A deno process and the connection to its inspector; ``gone`` tells how it ended."""
+
+    def __init__(self, options: deno.Options, home: str) -> None:
+        """Start the process; it needs no event loop until ``open``. May raise DenoMissingError."""
+        self._reason: str | None = None
+        self._token = secrets.token_hex(8)
+        self.process = subprocess.Popen(  # noqa: S603 (deno's own command)
+            options.command(home),
+            cwd=home,
+            env=deno.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # an interrupt of the kernel's process group is not for it
+            preexec_fn=_die_with_parent(),
+        )
+        _send_boot_script(self.process.stdin, self._token)
+        self.gone: asyncio.Future[Ending]
+        self._inspector: Inspector
+        self._helper: str
+
+    async def open(self, send: Send) -> None:
+        """Connect; outputs go to ``send`` as Jupyter messages. May raise EngineGoneError."""
+        loop = asyncio.get_running_loop()
+        self.gone = loop.create_future()
+        self._url: asyncio.Future[str] = loop.create_future()
+        self._ready: asyncio.Future[str] = loop.create_future()
+        self._send = send
+        self._streams = Streams(send)
+        self._frames = FrameReader(self._token, self._on_text, self._on_frame)
+        self._listening, self._crash = b"", ""
+        self._pipes: dict[int, Callable[[bytes], None]] = {}
+        self._watch(self.process.stdout, self._frames.feed)
+        self._watch(self.process.stderr, self._on_stderr)
+        try:
+            await self._connect()
+        except (OSError, InspectorClosedError):
+            raise (await self._ending()).error() from None
+
+    async def _connect(self) -> None:
+        self._inspector = await Inspector.connect(await self._while_it_lives(self._url))
+        await self._while_it_lives(self._ready)
+        answer = await self._inspector.call("Runtime.evaluate", expression="__cell.kernel")
+        self._helper = answer["result"]["objectId"]
+        await self.call("Runtime.evaluate", expression="delete __cell.kernel")
+
+    async def _while_it_lives(self, future: asyncio.Future[str]) -> str:
+        futures: set[asyncio.Future[Any]] = {future, self.gone}
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+        if self.gone.done():
+            raise self.gone.result().error()
+        return future.result()
+
+    # ---- calls ----
+
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call the inspector; raise EngineGoneError if the engine ends meanwhile."""
+        try:
+            return await self._inspector.call(method, **params)
+        except InspectorClosedError:
+            raise (await self._ending()).error() from None
+
+    async def help(self, function: str, *arguments: dict[str, Any]) -> Any:
+        """Call a function of boot.js's ``kernel`` with values as the inspector writes them."""
+        answer = await self.call(
+            "Runtime.callFunctionOn",
+            objectId=self._helper,
+            functionDeclaration=f"function(...values) {{ return this.{function}(...values); }}",
+            arguments=list(arguments),
+            awaitPromise=True,
+            returnByValue=True,
+            objectGroup=CELL,
+        )
+        if "exceptionDetails" in answer:  # a display function of the cell's own has thrown
+            raise HelperError(answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def release(self) -> None:
+        """Let go of the values that the inspector keeps for the cell that is over."""
+        self._inspector.call("Runtime.releaseObjectGroup", objectGroup=CELL)
+
+    async def interrupt(self) -> None:
+        """Stop what runs, wherever it is, and what would go on later.
+
+        Code that only waits must not be terminated: the termination would hit what deno runs
+        next, and if that is its own event loop, deno ends.
+        """
+        try:
+            await asyncio.wait_for(self.help("abandon"), _IDLE_S)
+        except asyncio.TimeoutError:
+            await self.call("Runtime.terminateExecution")
+            await self.help("abandon")
+
+    async def _ending(self) -> Ending:
+        """Return how the engine ended, when the connection is closed; kill what does not end."""
+        try:
+            return await asyncio.wait_for(asyncio.shield(self.gone), _EXIT_S)
+        except asyncio.TimeoutError:
+            self.process.kill()
+            return await asyncio.shield(self.gone)
+
+    def kill(self, reason: str) -> None:
+        """End the process now; ``reason`` completes the sentence "the JavaScript engine ..."."""
+        self._reason = reason
+        self.process.kill()
+
+    # ---- outputs ----
+
+    def settle(self) -> None:
+        """Send on everything that has been put out until now."""
+        for descriptor in tuple(self._pipes):
+            waiting = array.array("i", [0])
+            fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+            # not until it is empty: a timer may go on writing for ever
+            if waiting[0]:
+                self._read(descriptor, waiting[0])
+        self._streams.flush()
+
+    def _watch(self, pipe: IO[bytes] | None, on_data: Callable[[bytes], None]) -> None:
+        assert pipe is not None
+        descriptor = pipe.fileno()
+        os.set_blocking(descriptor, False)
+        _widen(descriptor)
+        self._pipes[descriptor] = on_data
+        asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor, _PIPE_SIZE)
+
+    def _read(self, descriptor: int, size: int) -> None:
+        try:
+            data = os.read(descriptor, size)
+        except BlockingIOError:
+            return
+        if data:
+            self._pipes[descriptor](data)
+        else:
+            self._on_end(descriptor)
+
+    def _on_text(self, text: str) -> None:
+        self._streams.write("stdout", text)
+
+    def _on_frame(self, kind: str, payload: str) -> None:
+        if kind == "stderr":
+            self._streams.write("stderr", payload)
+        elif kind == "uncaught":
+            self._streams.write("stderr", "\n".join([*readable(payload, {}), ""]))
+        elif kind == "ready":
+            self._ready.set_result(payload)
+        else:
+            self._streams.flush()
+            self._send(kind, json.loads(payload))
+
+    def _on_stderr(self, data: bytes) -> None:
+        """Take in what deno itself or raw writes put out: its address, a crash, or text."""
+        if not self._url.done():
+            self._listening += data
+            address = _URL.search(self._listening)
+            if address is None:
+                return
+            self._url.set_result(address[0].decode())
+            data = self._listening
+        text = _BANNER.sub("", data.decode("utf-8", "replace"))
+        crash = _CRASH.search(self._crash + text)
+        if self._crash or crash:
+            self._crash += text  # a page of addresses is no output of the cell
+        else:
+            self._streams.write("stderr", text)
+
+    def _on_end(self, descriptor: int) -> None:
+        del self._pipes[descriptor]
+        asyncio.get_running_loop().remove_reader(descriptor)
+        if not self._pipes:
+            self._waiting = asyncio.ensure_future(self._wait())
+
+    async def _wait(self) -> None:
+        code = await asyncio.to_thread(self.process.wait)
+        self._streams.flush()
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+        words = self._crash or self._listening.decode("utf-8", "replace")
+        self.gone.set_result(Ending(code, words, self._reason))
+
+
+def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:
+    # from standard input, because then a relative path of an import means the session's own
+    # directory, and the engine needs to read nothing of the double's
+    assert stdin is not None
+    with stdin:
+        stdin.write(_BOOT.read_bytes().replace(b"@TOKEN@", token.encode()))
+
+
+def _widen(descriptor: int) -> None:
+    if sys.platform == "linux":
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    if sys.platform != "linux":
+        return None
+    from agentdouble.sandbox.fork_server import processes
+
+    return processes.die_with_parent

@@ -1,0 +1,220 @@
+"""The Jupyter side of the JavaScript kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import zmq
+from ipykernel.kernelbase import Kernel
+from traitlets.config import Config
+
+from agentdouble.sandbox.fork_server.python_kernel import SandboxKernelApp
+from agentdouble.sandbox.javascript import cells, deno
+from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
+from agentdouble.sandbox.javascript.errors import CellError
+from agentdouble.sandbox.javascript.inspector import InspectorError
+
+_HEED_S = 1.0
+_TABLE = "JavaScriptKernel"
+
+
+class JavaScriptKernel(Kernel):
+    """Runs cells in an engine; one that has ended is followed by a new one."""
+
+    implementation = "agentdouble-javascript"
+    implementation_version = "1"
+    banner = "JavaScript (deno)"
+    language_info = {  # noqa: RUF012 (as the base class has it)
+        "name": "javascript",
+        "mimetype": "text/javascript",
+        "file_extension": ".js",
+    }
+    _execute_sleep = 0.0  # half a millisecond for IPython's own outputs
+
+    def use(self, options: deno.Options, engine: Engine | None) -> None:
+        """Take the options and the engine that has been started already."""
+        self._options = options
+        self._engine = engine
+        self._home = os.getcwd()  # noqa: PTH109 (a string is what is needed)
+        self._parent: dict[str, Any] = {}
+        self._running: asyncio.Task[dict[str, Any] | None] | None = None
+
+    def start(self) -> None:
+        """Serve, and get the engine ready meanwhile."""
+        super().start()  # type: ignore[no-untyped-call]
+        loop = asyncio.get_event_loop()
+        loop.add_signal_handler(signal.SIGINT, self._on_interrupt)
+        self._opened = loop.create_task(self._open())
+
+    def pre_handler_hook(self) -> None:
+        """Keep our own handler of SIGINT while a message is handled."""
+
+    def post_handler_hook(self) -> None:
+        """Have nothing to restore."""
+
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: Mapping[str, str] | None = None,
+        allow_stdin: bool = False,
+        **_: object,
+    ) -> dict[str, Any]:
+        """Run a cell and say how it went."""
+        self._parent = self.get_parent("shell")  # type: ignore[no-untyped-call]
+        try:
+            result = await self._run(code)
+        except CellError as error:
+            return self._failed(error)
+        if result is not None and not silent:
+            content = {"data": result, "metadata": {}, "execution_count": self.execution_count}
+            self._publish("execute_result", content)
+        return {
+            "status": "ok",
+            "execution_count": self.execution_count,
+            "user_expressions": {},
+            "payload": [],
+        }
+
+    async def do_shutdown(self, restart: bool) -> dict[str, Any]:
+        """End the engine."""
+        if self._engine is not None:
+            self._engine.kill("was shut down")
+        return {"status": "ok", "restart": restart}
+
+    # ---- a cell ----
+
+    async def _run(self, code: str) -> dict[str, Any] | None:
+        engine = await self._ready_engine()
+        self._running = asyncio.ensure_future(
+            cells.run(engine, code, self.execution_count, typescript=self._options.typescript)
+        )
+        self._interrupted = False
+        try:
+            await asyncio.wait({self._running})
+            return self._running.result()
+        except (CellError, asyncio.CancelledError):
+            if self._interrupted:  # a termination can also come back as an error without a value
+                raise CellError("Interrupted", "the code was interrupted") from None
+            raise
+        except EngineGoneError as error:
+            self._replace()
+            raise _context_lost(error) from None
+        finally:
+            self._running = None
+            engine.settle()
+            engine.release()
+
+    async def _ready_engine(self) -> Engine:
+        """Return an engine that is connected; raise CellError if there is none."""
+        for _ in range(2):  # one may have ended while nothing ran
+            engine = await self._opened
+            if not engine.gone.done():
+                return engine
+            self._replace()
+        raise CellError("EngineNotStarted", "the JavaScript engine ends as soon as it starts")
+
+    def _failed(self, error: CellError) -> dict[str, Any]:
+        content = {"ename": error.name, "evalue": error.value, "traceback": error.traceback}
+        self._publish("error", content)
+        reply = {"status": "error", "execution_count": self.execution_count, **content}
+        if error.context_lost:
+            reply["context_lost"] = True
+        return reply
+
+    # ---- the engine ----
+
+    async def _open(self) -> Engine:
+        try:
+            engine = self._engine or Engine(self._options, self._home)
+            await engine.open(self._publish)
+        except (OSError, ImportError, EngineGoneError) as error:
+            raise CellError("EngineNotStarted", str(error)) from None
+        self._engine = engine
+        return engine
+
+    def _replace(self) -> None:
+        """Have a new engine ready for the next cell."""
+        self._engine = None
+        self._opened = asyncio.ensure_future(self._open())
+
+    def _on_interrupt(self) -> None:
+        self._interrupting = asyncio.ensure_future(self._interrupt())
+
+    async def _interrupt(self) -> None:
+        engine, running = self._engine, self._running
+        if engine is None or running is None:
+            return
+        self._interrupted = True
+        try:
+            await asyncio.wait_for(engine.interrupt(), _HEED_S)
+        except asyncio.TimeoutError:
+            engine.kill("did not heed the interrupt and was killed")
+        except InspectorError:
+            pass  # a second interrupt while the first is under way
+        except EngineGoneError:
+            pass  # the cell's outcome says so
+        else:
+            running.cancel()
+
+    def _publish(self, msg_type: str, content: dict[str, Any]) -> None:
+        assert self.session is not None
+        self.session.send(
+            self.iopub_socket,
+            msg_type,
+            content,
+            parent=self._parent,
+            ident=self._topic(msg_type),  # type: ignore[no-untyped-call]
+        )
+
+
+class JavaScriptKernelApp(SandboxKernelApp):
+    """The kernel application."""
+
+    kernel_class = JavaScriptKernel  # type: ignore[assignment]
+    outstream_class = None  # type: ignore[assignment]  # nothing in this process prints
+
+    def init_control(self, context: zmq.Context[Any]) -> None:
+        """Have no thread for subshells: a cell never keeps this process's own loop busy."""
+        super().init_control(context)  # type: ignore[no-untyped-call]
+        self.shell_channel_thread = None
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Let no output be dropped because a client is slow: zmq's own limit is 1000 messages."""
+        context.setsockopt(zmq.SNDHWM, 0)
+        super().init_iopub(context)  # type: ignore[no-untyped-call]
+
+
+def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
+    """Run a kernel in this process until it is told to stop.
+
+    ``config`` holds the engine's options in the table ``JavaScriptKernel`` and traitlets
+    settings, a table a class.
+    """
+    tables = dict(config)
+    options = deno.Options(**tables.pop(_TABLE, {}))
+    engine = _start_engine(options)  # it starts while the kernel's own parts do
+    app = JavaScriptKernelApp.instance(connection_file=connection_file, config=Config(tables))
+    app.initialize([])  # type: ignore[no-untyped-call]
+    app.kernel.use(options, engine)
+    app.start()  # type: ignore[no-untyped-call]
+
+
+def _start_engine(options: deno.Options) -> Engine | None:
+    try:
+        return Engine(options, os.getcwd())  # noqa: PTH109 (a string is what is needed)
+    except (OSError, ImportError):
+        return None  # the kernel tries again, and tells the client why it fails
+
+
+def _context_lost(error: EngineGoneError) -> CellError:
+    return CellError(
+        error.name,
+        f"{error}; its variables are lost, and the next cell gets a new one",
+        context_lost=True,
+    )

@@ -1,0 +1,105 @@
+"""What comes out of the engine's pipe: text, and between it frames that boot.js writes.
+
+One pipe for everything keeps the order, and a full pipe makes the engine wait: nothing is
+lost in a flood. Text is collected for 20 ms, or 20,000 lines would be 20,000 messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+from collections.abc import Callable
+from typing import Any
+
+Send = Callable[[str, dict[str, Any]], None]
+
+_DELAY_S = 0.02
+_ENOUGH = 256 * 1024
+
+
+class Streams:
+    """Collects text for stdout and stderr and sends it on as Jupyter messages."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._name = "stdout"
+        self._parts: list[str] = []
+        self._size = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def write(self, name: str, text: str) -> None:
+        """Take in text."""
+        if not text:
+            return
+        if name != self._name:
+            self.flush()
+            self._name = name
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size >= _ENOUGH:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
+
+    def flush(self) -> None:
+        """Send what was collected."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._parts:
+            text = "".join(self._parts)
+            self._parts, self._size = [], 0
+            self._send("stream", {"name": self._name, "text": text})
+
+
+class FrameReader:
+    """Takes the pipe apart: ``on_text`` gets what is text, ``on_frame`` kind and payload."""
+
+    def __init__(
+        self, token: str, on_text: Callable[[str], None], on_frame: Callable[[str, str], None]
+    ) -> None:
+        self._mark = b"\0" + token.encode()
+        self._header = re.compile(re.escape(self._mark) + rb" (\w+) (\d+)\n")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._on_text = on_text
+        self._on_frame = on_frame
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what was read."""
+        data = self._rest + data
+        start = 0
+        while (mark := data.find(self._mark, start)) >= 0:
+            self._text(data[start:mark])
+            start = mark
+            end = self._frame(data, mark)
+            if end is None:
+                break
+            start = end
+        else:
+            kept = _overlap(data[start:], self._mark)
+            self._text(data[start : len(data) - kept])
+            start = len(data) - kept
+        self._rest = data[start:]
+
+    def _frame(self, data: bytes, start: int) -> int | None:
+        """Pass on the frame at ``start`` and return its end; None if it is not all here yet."""
+        header = self._header.match(data, start)
+        if header is None:
+            return None
+        end = header.end() + int(header[2])
+        if end > len(data):
+            return None
+        self._on_frame(header[1].decode(), data[header.end() : end].decode("utf-8", "replace"))
+        return end
+
+    def _text(self, data: bytes) -> None:
+        if data:
+            self._on_text(self._decoder.decode(data))
+
+
+def _overlap(data: bytes, mark: bytes) -> int:
+    """Return how many of the last bytes may be the beginning of a mark."""
+    start = data.rfind(b"\0", max(0, len(data) - len(mark)))
+    return len(data) - start if start >= 0 and mark.startswith(data[start:]) else 0
