@@ -1,0 +1,140 @@
+"""Try each measure of confinement on this machine: ``python -m ...probe UID``, the session user.
+
+Prints a JSON object: for each measure None if it holds, else why not. A measure holds when
+what it forbids was tried and refused, so nothing is guessed from versions and settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from agentdouble.sandbox.fork_server.confinement import Confinement, confine
+
+_PROCESS_LIMIT = 8
+
+
+def main() -> None:
+    """Try the measures in turn; later ones build on those that hold."""
+    uid = int(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="t-") as directory:
+        print(json.dumps(probe(Path(directory), uid)))  # noqa: T201 (its answer)
+
+
+def probe(directory: Path, uid: int) -> dict[str, str | None]:
+    """Return why each measure does not hold, None where it does."""
+    root = os.geteuid() == 0
+    directory.chmod(0o711)
+    kind: Literal["plain", "user"] = "plain" if root else "user"
+    places = [directory / name for name in ("home", "tmp", "run")]
+    for place in places:
+        place.mkdir(mode=0o700)
+    home, tmp, run = map(str, places)
+    base = Confinement(home=home, tmp=tmp, run=run)
+    found = {"files": _try(replace(base, namespaces=kind), _home_is_writable)}
+    if found["files"] is None:
+        base = replace(base, namespaces=kind)
+    found["landlock"] = _try(replace(base, landlock=True), _outside_is_closed)
+    found["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
+    found["tcp_ports"] = _try(replace(base, landlock=True, tcp_ports=()), _no_port_is_usable)
+    found["network"] = found["files"] or _try(replace(base, network="own"), _has_loopback)
+    found["user"] = "only root can give each session a user of its own"
+    if root:
+        for place in places:
+            os.chown(place, uid, uid)
+        found["user"] = _try(replace(base, uid=uid), _python_is_readable)
+        if found["user"] is None:
+            base, found["signals"] = replace(base, uid=uid), None
+    found["processes"] = "it would count every process of this user"
+    if base.uid is not None or base.namespaces == "user":
+        found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
+    return found
+
+
+def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
+    """Confine a child and let it try; return why that failed, if it did."""
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.close(reading)
+            confine(asked)
+            holds()
+        except BaseException as error:
+            os.write(writing, (str(error) or type(error).__name__).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as answer:
+        reason = answer.read()
+    os.waitpid(pid, 0)
+    return reason or None
+
+
+def _home_is_writable() -> None:
+    Path("probe").write_text("")
+    Path("probe").unlink()
+
+
+def _python_is_readable() -> None:
+    _home_is_writable()
+    for path in (sys.executable, os.__file__, __file__):
+        if not os.access(path, os.R_OK):
+            raise PermissionError(f"a session's user could not read {path}")
+
+
+def _outside_is_closed() -> None:
+    os.close(os.open("/dev/null", os.O_WRONLY))
+    outside = Path("/proc/self/comm")  # writable, but for Landlock
+    _refused(lambda: outside.open("w").close())
+
+
+def _parent_is_out_of_reach() -> None:
+    _refused(lambda: os.kill(os.getppid(), 0))
+
+
+def _no_port_is_usable() -> None:
+    with socket.socket() as listener:
+        _refused(lambda: listener.bind(("127.0.0.1", 0)))
+
+
+def _has_loopback() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        socket.create_connection(listener.getsockname()).close()
+
+
+def _forks_end() -> None:
+    reading, writing = os.pipe()  # the children live until it is closed
+    forked = 0
+    try:
+        while forked <= _PROCESS_LIMIT:
+            if os.fork() == 0:
+                os.close(writing)
+                os.read(reading, 1)
+                os._exit(0)
+            forked += 1
+    except BlockingIOError:
+        if forked == 0:
+            raise OSError("it counts processes that are not the session's") from None
+        return
+    finally:
+        os.close(writing)
+    raise OSError("it does not stop forks")
+
+
+def _refused(attempt: Callable[[], None]) -> None:
+    try:
+        attempt()
+    except OSError:
+        return
+    raise OSError("what it forbids is still possible")
+
+
+if __name__ == "__main__":
+    main()

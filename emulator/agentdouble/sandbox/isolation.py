@@ -1,0 +1,161 @@
+"""What this machine offers to hold kernels apart, found out by trying it once.
+
+``Isolation`` says it measure by measure, with what would bring those that are missing, and
+makes the confinement of a session from those that are there.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentdouble.sandbox.fork_server.confinement import Confinement
+from agentdouble.sandbox.workspace import Workspace
+
+_PROBE = "agentdouble.sandbox.fork_server.probe"
+_PROBE_PATIENCE_S = 30
+# Nobody's: what systemd leaves above its containers; below it, its dynamic users, for
+# containers that know no more than 65536 users (https://systemd.io/UIDS-GIDS/).
+_USERS = (range(1_879_048_192, 2_147_352_576), range(61_184, 65_520))
+
+_NAMESPACES = (
+    "Linux 5.12, and user namespaces allowed: sysctl kernel.apparmor_restrict_unprivileged_userns=0 "
+    "(Ubuntu), sysctl kernel.unprivileged_userns_clone=1 (Debian); in Docker: "
+    "--cap-add SYS_ADMIN --security-opt apparmor=unconfined"
+)
+_MEASURES = {  # what each gives, and what would bring it
+    "files": ("/home/gem and /tmp are a session's own, nothing of the host in sight", _NAMESPACES),
+    "user": ("each session is a user of its own", "run the double as root"),
+    "landlock": (
+        "reads and writes end at the session's directories",
+        "Linux 5.13, booted with landlock in lsm=",
+    ),
+    "signals": ("no signal reaches beyond the session", "Linux 6.12 with Landlock, or root"),
+    "network": ("a session can have a loopback device of its own", _NAMESPACES),
+    "tcp_ports": ("a session can be held to some TCP ports", "Linux 6.7 with Landlock"),
+    "processes": ("a fork bomb ends with its session", f"root, or Linux 5.14 and {_NAMESPACES}"),
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure: what it gives; where it is missing why, and what would bring it."""
+
+    name: str
+    gives: str
+    why_not: str | None = None
+    remedy: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether this machine offers it."""
+        return self.why_not is None
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What this machine offers; ``measures`` are by name."""
+
+    measures: Mapping[str, Measure]
+
+    def offers(self, name: str) -> bool:
+        """Return whether a measure is available."""
+        return self.measures[name].available
+
+    def confinement_for(
+        self,
+        workspace: Workspace,
+        *,
+        network: Literal["shared", "own"] = "shared",
+        tcp_ports: tuple[int, ...] | None = None,
+        visible: tuple[str, ...] = (),
+        process_limit: int = 256,
+    ) -> Confinement | None:
+        """Return the tightest confinement that is to be had, None if nothing is.
+
+        Where sessions are users of their own, hands the workspace to one, the same for all
+        its kernels. Where a network of its own is not to be had, no TCP port can be used.
+        """
+        if not any(self.offers(name) for name in ("files", "landlock", "user")):
+            return None
+        own_network = network == "own" and self.offers("network")
+        if network == "own" and not own_network:
+            tcp_ports = ()
+        return Confinement(
+            home=str(workspace.home),
+            tmp=str(workspace.run / "tmp"),
+            run=str(workspace.run),
+            uid=self._user_of(workspace) if self.offers("user") else None,
+            namespaces=_namespaces() if self.offers("files") else None,
+            network="own" if own_network else "shared",
+            landlock=self.offers("landlock"),
+            tcp_ports=tcp_ports,
+            visible=visible,
+            process_limit=process_limit if self.offers("processes") else None,
+        )
+
+    def _user_of(self, workspace: Workspace) -> int:
+        owner = workspace.home.stat().st_uid
+        if owner != os.geteuid():
+            return owner
+        uid = next(_session_users())
+        for directory in (workspace.home, workspace.run, workspace.run / "tmp"):
+            os.chown(directory, uid, uid)
+        if not self.offers("files"):  # it has to walk there from the host's root
+            for above in (workspace.home.parent, workspace.home.parent.parent):
+                above.chmod(0o711)
+        return uid
+
+
+@functools.cache
+def find_out() -> Isolation:
+    """Try every measure, once a process, in a short-lived child of it; takes about 0.1 s."""
+    if sys.platform != "linux":
+        return _isolation(dict.fromkeys(_MEASURES, "only Linux has it"))
+    command = [sys.executable, "-m", _PROBE, str(next(_session_users()))]
+    try:
+        answer = subprocess.run(  # noqa: S603 (our own module)
+            command, capture_output=True, check=True, text=True, timeout=_PROBE_PATIENCE_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return _isolation(dict.fromkeys(_MEASURES, f"it could not be tried: {error}"))
+    return _isolation(json.loads(answer.stdout))
+
+
+def _isolation(reasons: Mapping[str, str | None]) -> Isolation:
+    measures = {}
+    for name, (gives, remedy) in _MEASURES.items():
+        why_not = reasons[name]
+        measures[name] = Measure(name, gives, why_not, remedy if why_not is not None else None)
+    return Isolation(measures)
+
+
+def _namespaces() -> Literal["plain", "user"]:
+    return "plain" if os.geteuid() == 0 else "user"
+
+
+@functools.cache
+def _session_users() -> Iterator[int]:
+    """Return user ids that nobody has, from a random one on: doubles run side by side."""
+    users = next((r for r in _USERS if _is_mapped(r[-1])), _USERS[-1])
+    start = secrets.randbelow(len(users))
+    return (users[(start + n) % len(users)] for n in itertools.count())
+
+
+def _is_mapped(uid: int) -> bool:
+    """Return whether that user exists in this process's user namespace."""
+    try:
+        lines = Path("/proc/self/uid_map").read_text().splitlines()
+    except OSError:
+        return False
+    spans = (tuple(map(int, line.split())) for line in lines)
+    return any(first <= uid < first + count for first, _, count in spans)
