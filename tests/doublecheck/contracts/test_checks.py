@@ -62,6 +62,14 @@ def test_every_check_passes_on_the_double(check: Callable[..., Run]) -> None:
     assert {Verdict.PASSED} == {one.verdict for one in run.checks}
 
 
+@pytest.mark.parametrize("group", ["INV", "PRB", "CTL", "SBX", "RUN", "DEC"])
+def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str) -> None:
+    """-k INV takes the checks of those clauses, and none whose name happens to match."""
+    items, _ = pytester.inline_genitems("--pyargs", "doublecheck.contracts", "-k", group)
+
+    assert {group} == {dict(item.user_properties)["clause"][:3] for item in items}
+
+
 def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     check: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
