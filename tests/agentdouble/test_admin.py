@@ -10,14 +10,14 @@ import pytest
 
 import agentdouble
 from agentdouble import Emulator
-from tests.agentdouble.calling import result, run, text
+from tests.agentdouble.calling import http, result, run, text
 
 
 def test_health_says_who_answers(double: Emulator) -> None:
     """Version, process, time and number of instances."""
     with freezegun.freeze_time("2030-01-01 12:00:00"):
         run(double, "1")
-        answer = httpx.get(f"{double.url}/_emulator/health").json()
+        answer = http.get(f"{double.url}/_emulator/health").json()
 
     assert {
         "status": "ok",
@@ -31,9 +31,9 @@ def test_health_says_who_answers(double: Emulator) -> None:
 def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
     """Advances add up; the answer has the platform's time."""
     with freezegun.freeze_time("2030-01-01 12:00:00"):
-        before = httpx.get(f"{double.url}/_emulator/clock").json()
-        httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1.5})
-        after = httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 60}).json()
+        before = http.get(f"{double.url}/_emulator/clock").json()
+        http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1.5})
+        after = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 60}).json()
 
     assert {"now": "2030-01-01T12:00:00+00:00", "offset_s": 0.0} == before
     assert {"now": "2030-01-01T12:01:01.500000+00:00", "offset_s": 61.5} == after
@@ -61,10 +61,10 @@ def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
 )
 def test_a_wrong_advance_is_refused_and_changes_nothing(double: Emulator, content: bytes) -> None:
     """400 in JSON, and the clock still works."""
-    response = httpx.post(f"{double.url}/_emulator/clock", content=content)
+    response = http.post(f"{double.url}/_emulator/clock", content=content)
 
     assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
-    assert 0.0 == httpx.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+    assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
 
 
 def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
@@ -72,7 +72,7 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
     first = result(double, "1", "listed", ttl_s=90)
     pid = int(text(double, "import os; print(os.getpid())", "listed"))
 
-    (session,) = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
     assert 80 < session["remaining_s"] <= 90
     assert session["created_at"] < session["deadline"]
@@ -91,14 +91,14 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
 def test_reset_forgets_everything(double: Emulator) -> None:
     """No sessions, no journal, no offset."""
     run(double, "1")
-    httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1})
+    http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1})
 
-    response = httpx.post(f"{double.url}/_emulator/reset")
+    response = http.post(f"{double.url}/_emulator/reset")
 
     assert {"status": "reset"} == response.json()
-    assert [] == httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-    assert [] == httpx.get(f"{double.url}/_emulator/journal").json()["entries"]
-    assert 0.0 == httpx.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+    assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    assert [] == http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
 
 
 def ask_from(client: tuple[str, int], path: str, **settings: Any) -> int:
@@ -144,7 +144,7 @@ def test_who_comes_through_a_proxy_is_not_this_machine(monkeypatch: pytest.Monke
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
     with Emulator() as double:
         headers = {"X-Forwarded-For": "192.0.2.7"}
-        response = httpx.get(f"{double.url}/_emulator/health", headers=headers)
+        response = http.get(f"{double.url}/_emulator/health", headers=headers)
 
     assert (403, "ForbiddenClient") == (
         response.status_code,

@@ -19,7 +19,7 @@ import pytest
 from agentdouble import Emulator, SimpleApp, run_code
 from agentdouble.errors import AddressInUseError, ApplicationLoadError, SettingsError
 from agentdouble.signing import Credentials
-from tests.agentdouble.calling import Begun, background, call, run
+from tests.agentdouble.calling import Begun, background, call, http, run
 
 LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "traitlets", "tornado")
 NOT_BUILT = [
@@ -87,7 +87,7 @@ def _own_temporary_directory(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def use(double: Emulator) -> None:
     run(double, "import os; open('file', 'w').close()")
-    httpx.post(f"{double.url}/invoke", json={"prompt": "print(1)"}, timeout=30)
+    http.post(f"{double.url}/invoke", json={"prompt": "print(1)"}, timeout=30)
 
 
 def test_a_double_changes_nothing_of_its_process() -> None:
@@ -236,7 +236,7 @@ def test_what_is_not_built_is_refused_by_name(
     shared: Emulator, method: str, path: str, what: str
 ) -> None:
     """501 that names the surface; never a made-up success."""
-    response = httpx.request(method, shared.url + path)
+    response = http.request(method, shared.url + path)
 
     message = (
         f"{what} is part of the platform, but this version of agentdouble has not built it yet."
@@ -261,10 +261,10 @@ def test_the_first_application_is_at_the_root_and_the_others_by_name() -> None:
     """Several applications behind one access point."""
     with Emulator(named("one"), named("two"), named("three")) as double:
         answers = [
-            httpx.post(double.url + path, json={}).json()
+            http.post(double.url + path, json={}).json()
             for path in ("/invoke", "/runtimes/two/invoke", "/runtimes/three/invoke")
         ]
-        pong = httpx.get(f"{double.url}/runtimes/two/ping").json()
+        pong = http.get(f"{double.url}/runtimes/two/ping").json()
 
     assert (["one", "two", "three"], {"status": "pong!"}) == (answers, pong)
 
@@ -279,7 +279,7 @@ def test_probes_tell_the_platform_s_time() -> None:
     """A hosted application's timestamps follow the double's clock."""
     with Emulator(named("one")) as double:
         double.clock.advance(dt.timedelta(days=1))
-        stamp = httpx.get(f"{double.url}/health").json()["timestamp"]
+        stamp = http.get(f"{double.url}/health").json()["timestamp"]
 
         assert 0 <= double.clock.now().timestamp() - stamp < 60
 
@@ -295,7 +295,7 @@ def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
         return run_code("import time; time.sleep(60)", timeout_s=60)
 
     with Emulator(app) as double:
-        running = background(lambda: httpx.post(f"{double.url}/invoke", json={}, timeout=30))
+        running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=30))
         begun.wait(10)
 
     with contextlib.suppress(httpx.TransportError):  # no answer, or one that says so

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from agentdouble.errors import (
     ToolIdMissingError,
 )
 from agentdouble.run_code import Invocation, hosted_by, invoked_by
+from tests.agentdouble.calling import http
 
 
 @dataclass
@@ -279,7 +279,7 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
     with Emulator(make_app(blocking=blocking)) as double:
 
         def ask(user_id: str, session_id: str, code: str) -> str:
-            response = httpx.post(
+            response = http.post(
                 f"{double.url}/invoke",
                 json={"prompt": code},
                 headers={"user_id": user_id, "session_id": session_id},
@@ -293,7 +293,7 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
             ask(user, session, "print('x' in globals())")
             for user, session in (("u1", "s1"), ("u1", "s2"), ("u2", "s1"))
         ]
-        sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+        sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
     assert ["True\n", "False\n", "False\n"] == seen
     assert ["runner_u1_s1", "runner_u1_s2", "runner_u2_s1"] == [
@@ -311,10 +311,10 @@ def test_a_stream_runs_code_in_its_session_too() -> None:
         yield printed(run_code("print(2)")).strip()
 
     with Emulator(app) as double:
-        body = httpx.post(
+        body = http.post(
             f"{double.url}/invoke", json={}, headers={"session_id": "s9"}, timeout=30
         ).text
-        sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+        sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
     assert "data: first\n\ndata: 2\n\n" == body
     assert ["streamer_anonymous_s9"] == [session["UserSessionId"] for session in sessions]

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import re
 
-import httpx
 import pytest
 
 from agentdouble import Emulator, environment
@@ -11,6 +10,7 @@ from agentdouble.agents import coder
 from agentdouble.agents.coder import CodeBlock
 from agentdouble.errors import CredentialsMissingError
 from agentdouble.run_code import hosted_by
+from tests.agentdouble.calling import http
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_fenced_blocks_are_found(message: str, blocks: list[tuple[str, str]]) ->
 
 
 def ask(double: Emulator, prompt: object) -> str:
-    response = httpx.post(
+    response = http.post(
         f"{double.url}/invoke",
         json={"prompt": prompt},
         headers={"session_id": "coder"},
