@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from agentdouble.errors import AddressInUseError
 
@@ -137,14 +138,25 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's protocol without its access log.
+
+    The setting ``access_log=False`` would take the handlers off the process's uvicorn.access
+    logger, which may be somebody else's.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.access_log = False
+
+
 def _server(app: ASGIApp, started: Callable[[], None]) -> _Server:
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
         forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says

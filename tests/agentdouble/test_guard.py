@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, SimpleApp, guard
-from tests.agentdouble.calling import body_of, error_of, send, signed
+from tests.agentdouble.calling import body_of, error_of, http, send, signed
 
 KEY = "local-key"
 LIMIT = 2000
@@ -53,13 +53,13 @@ def kind(response: httpx.Response) -> tuple[int, str]:
 @pytest.mark.parametrize("path", ["/ping", "/_emulator/health", "/nothing"])
 def test_a_foreign_host_is_refused(shared: Emulator, path: str, host: str) -> None:
     """A name that is rebound to this machine reaches nothing, the double's own routes included."""
-    assert (403, "ForbiddenHost") == kind(httpx.get(shared.url + path, headers={"Host": host}))
+    assert (403, "ForbiddenHost") == kind(http.get(shared.url + path, headers={"Host": host}))
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8000"])
 def test_this_machine_s_names_are_allowed(shared: Emulator, host: str) -> None:
     """A loopback name with any port is ours: a port may be forwarded."""
-    assert 200 == httpx.get(f"{shared.url}/ping", headers={"Host": host}).status_code
+    assert 200 == http.get(f"{shared.url}/ping", headers={"Host": host}).status_code
 
 
 def test_a_control_plane_request_with_a_foreign_host_is_refused_in_its_own_shape(
@@ -68,7 +68,7 @@ def test_a_control_plane_request_with_a_foreign_host_is_refused_in_its_own_shape
     """Who talks to the control plane reads its error envelope."""
     url = f"{shared.url}/?Action=InvokeTool&Version=2025-10-30"
 
-    response = httpx.post(url, headers={"Host": "evil.example"})
+    response = http.post(url, headers={"Host": "evil.example"})
 
     assert (403, "ForbiddenHost") == (response.status_code, error_of(response)["Code"])
 
@@ -79,14 +79,14 @@ def test_a_control_plane_request_with_a_foreign_host_is_refused_in_its_own_shape
 )
 def test_a_foreign_origin_is_refused(shared: Emulator, path: str, origin: str) -> None:
     """A web page of somebody else reaches nothing, whatever it asks for."""
-    response = httpx.get(shared.url + path, headers={"Origin": origin})
+    response = http.get(shared.url + path, headers={"Origin": origin})
 
     assert (403, "ForbiddenOrigin") == kind(response)
 
 
 def test_a_page_of_our_own_is_allowed(shared: Emulator) -> None:
     """An Origin that is the Host is not foreign."""
-    response = httpx.get(f"{shared.url}/ping", headers={"Origin": shared.url})
+    response = http.get(f"{shared.url}/ping", headers={"Origin": shared.url})
 
     assert 200 == response.status_code
 
@@ -94,8 +94,8 @@ def test_a_page_of_our_own_is_allowed(shared: Emulator) -> None:
 def test_names_can_be_allowed() -> None:
     """A CI service reaches the double by its service name."""
     with Emulator(allow_hosts=("Double.local",)) as double:
-        allowed = httpx.get(f"{double.url}/ping", headers={"Host": "double.LOCAL:80"})
-        refused = httpx.get(f"{double.url}/ping", headers={"Host": "other.local"})
+        allowed = http.get(f"{double.url}/ping", headers={"Host": "double.LOCAL:80"})
+        refused = http.get(f"{double.url}/ping", headers={"Host": "other.local"})
 
     assert [200, 403] == [allowed.status_code, refused.status_code]
 
@@ -104,8 +104,8 @@ def test_beyond_loopback_an_address_is_a_host() -> None:
     """Listening on every interface, any IP address is allowed and a foreign name is not."""
     with Emulator(host="0.0.0.0", api_key=KEY) as double:
         bearer = {"Authorization": f"Bearer {KEY}"}
-        by_address = httpx.get(f"{double.url}/ping", headers={"Host": "192.0.2.7:80", **bearer})
-        by_name = httpx.get(f"{double.url}/ping", headers={"Host": "evil.example", **bearer})
+        by_address = http.get(f"{double.url}/ping", headers={"Host": "192.0.2.7:80", **bearer})
+        by_name = http.get(f"{double.url}/ping", headers={"Host": "evil.example", **bearer})
 
     assert [200, 403] == [by_address.status_code, by_name.status_code]
 
@@ -130,7 +130,7 @@ def test_every_surface_asks_for_the_key(
     """Without the key there is nothing, on no surface."""
     raw = {name: value.encode("latin-1") for name, value in headers.items()}
 
-    response = httpx.request(method, keyed.url + path, headers=raw)
+    response = http.request(method, keyed.url + path, headers=raw)
 
     assert (401, "Unauthorized") == kind(response)
     assert "Bearer" == response.headers["www-authenticate"]
@@ -140,7 +140,7 @@ def test_every_surface_asks_for_the_key(
 @pytest.mark.parametrize("path", ["/ping", "/_emulator/health", "/runtimes/second/ping"])
 def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[str, str]) -> None:
     """The key may come as a Bearer token or in X-Api-Key."""
-    assert 200 == httpx.get(keyed.url + path, headers=headers).status_code
+    assert 200 == http.get(keyed.url + path, headers=headers).status_code
 
 
 def test_a_signed_request_needs_no_key(keyed: Emulator) -> None:
@@ -149,7 +149,7 @@ def test_a_signed_request_needs_no_key(keyed: Emulator) -> None:
     request = signed(keyed, wrong_tool)
 
     assert "InvalidResource.NotFound" == error_of(send(request))["Code"]
-    assert "MissingAuthenticationToken" == error_of(httpx.post(request.url))["Code"]
+    assert "MissingAuthenticationToken" == error_of(http.post(request.url))["Code"]
 
 
 def test_an_unsigned_control_plane_asks_for_the_key() -> None:
@@ -157,8 +157,8 @@ def test_an_unsigned_control_plane_asks_for_the_key() -> None:
     with Emulator(api_key=KEY, unknowns={"U-SIGNING": "none"}) as double:
         url = f"{double.url}/?Action=InvokeTool&Version=2025-10-30"
         body = body_of(double, "1")
-        without = httpx.post(url, json=body)
-        with_key = httpx.post(url, json={**body, "ToolId": "t-x"}, headers={"X-Api-Key": KEY})
+        without = http.post(url, json=body)
+        with_key = http.post(url, json={**body, "ToolId": "t-x"}, headers={"X-Api-Key": KEY})
 
     assert (401, "Unauthorized") == (without.status_code, error_of(without)["Code"])
     assert (404, "InvalidResource.NotFound") == (with_key.status_code, error_of(with_key)["Code"])
@@ -168,7 +168,7 @@ def test_a_host_header_does_not_bend_the_path_past_the_key(keyed: Emulator) -> N
     """Only the request line says what is asked for."""
     host = keyed.url.removeprefix("http://")
 
-    response = httpx.get(f"{keyed.url}/ping?Action=X", headers={"Host": f"{host}/?"})
+    response = http.get(f"{keyed.url}/ping?Action=X", headers={"Host": f"{host}/?"})
 
     assert 401 == response.status_code
 
@@ -185,7 +185,7 @@ def test_a_host_header_does_not_bend_the_path_past_the_key(keyed: Emulator) -> N
 )
 def test_a_body_over_the_limit_is_refused(keyed: Emulator, path: str, announced: bool) -> None:
     """413, with the limit in the message, also where no length is announced."""
-    response = httpx.post(keyed.url + path, content=big_body(announced), headers={"X-Api-Key": KEY})
+    response = http.post(keyed.url + path, content=big_body(announced), headers={"X-Api-Key": KEY})
 
     assert (413, "BodyTooLarge") == kind(response)
     assert "larger than 2000 bytes" in response.json()["error"]["message"]
@@ -198,7 +198,7 @@ def test_the_control_plane_refuses_a_large_body_in_its_own_shape(
     """413 in the error envelope."""
     url = f"{keyed.url}/?Action=InvokeTool&Version=2025-10-30"
 
-    response = httpx.post(url, content=big_body(announced))
+    response = http.post(url, content=big_body(announced))
 
     assert {
         "status": 413,
@@ -209,7 +209,7 @@ def test_the_control_plane_refuses_a_large_body_in_its_own_shape(
 
 def test_a_body_at_the_limit_is_taken(keyed: Emulator) -> None:
     """The limit itself is allowed."""
-    response = httpx.post(
+    response = http.post(
         f"{keyed.url}/invoke", content=b'"' + b"x" * (LIMIT - 2) + b'"', headers={"X-Api-Key": KEY}
     )
 

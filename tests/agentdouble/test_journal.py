@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from agentdouble import Clock, Emulator, SimpleApp, journal
 from agentdouble.journal import BODY_LIMIT, Entry, Journal
-from tests.agentdouble.calling import body_of, call, run, send, signed
+from tests.agentdouble.calling import body_of, call, http, run, send, signed
 
 SIGNATURE = "0123456789abcdef" * 4
 SIGNED = "HMAC-SHA256 Credential=AK/d/r/s/request, SignedHeaders=host"
@@ -63,7 +62,7 @@ def test_the_journal_keeps_the_last_requests() -> None:
 
 def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
     """Everything is there, the unknowns that the answer relied on included."""
-    response = httpx.post(f"{double.url}/invoke?q=1", json={"prompt": ""}, headers={"user_id": "u"})
+    response = http.post(f"{double.url}/invoke?q=1", json={"prompt": ""}, headers={"user_id": "u"})
 
     (entry,) = double.journal.entries()
     assert ("POST", f"{double.url}/invoke?q=1", '{"prompt":""}', 200, response.text) == (
@@ -81,7 +80,7 @@ def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
 
 def test_the_answer_names_the_unknowns_it_relied_on(double: Emulator) -> None:
     """The response header says which guesses an answer rests on."""
-    response = httpx.get(f"{double.url}/ping")
+    response = http.get(f"{double.url}/ping")
 
     assert "U-PROBE-BODIES, U-PROBE-ERROR" == response.headers["x-agentdouble-unknowns"]
 
@@ -95,7 +94,7 @@ def test_no_secret_reaches_the_journal(double: Emulator) -> None:
         "X-Security-Token": secrets[2],
         "Cookie": f"a={secrets[3]}",
     }
-    httpx.get(f"{double.url}/ping", headers=headers)
+    http.get(f"{double.url}/ping", headers=headers)
     request = signed(double, {})
     send(request)
     secrets.append(request.headers["Authorization"].partition("Signature=")[2])
@@ -114,7 +113,7 @@ def test_bodies_are_cut_and_say_so() -> None:
         return payload["prompt"]
 
     with Emulator(app) as double:
-        httpx.post(f"{double.url}/invoke", json={"prompt": "x" * BODY_LIMIT})
+        http.post(f"{double.url}/invoke", json={"prompt": "x" * BODY_LIMIT})
         (entry,) = double.journal.entries()
 
     frame = len('{"prompt":""}')
@@ -124,17 +123,17 @@ def test_bodies_are_cut_and_say_so() -> None:
 
 def test_the_double_s_own_routes_are_not_written(double: Emulator) -> None:
     """Looking at the journal does not fill it."""
-    httpx.get(f"{double.url}/_emulator/journal")
+    http.get(f"{double.url}/_emulator/journal")
 
     assert () == double.journal.entries()
 
 
 def test_the_double_answers_the_journal_over_http(double: Emulator) -> None:
     """Another process reads and empties the journal at /_emulator/journal."""
-    httpx.get(f"{double.url}/ping")
+    http.get(f"{double.url}/ping")
 
-    (entry,) = httpx.get(f"{double.url}/_emulator/journal").json()["entries"]
-    httpx.delete(f"{double.url}/_emulator/journal")
+    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    http.delete(f"{double.url}/_emulator/journal")
 
     assert ("GET", 200) == (entry["method"], entry["status"])
     assert entry["curl"].startswith(f"curl -X GET {double.url}/ping -H ")
@@ -145,7 +144,7 @@ def test_the_journal_keeps_as_many_as_the_settings_say() -> None:
     """The oldest goes first."""
     with Emulator(journal_size=1) as double:
         for path in ("/ping", "/health"):
-            httpx.get(double.url + path)
+            http.get(double.url + path)
 
         assert [f"{double.url}/health"] == [entry.url for entry in double.journal.entries()]
 

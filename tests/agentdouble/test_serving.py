@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from agentdouble import serving
 from agentdouble.errors import AddressInUseError
+from tests.agentdouble.calling import http
 
 
 def app() -> Starlette:
@@ -28,12 +29,12 @@ def test_a_thread_serves_until_it_is_stopped() -> None:
     server = serving.ServerThread(app(), listener)
 
     server.start()
-    answer = httpx.get(url).text
+    answer = http.get(url).text
     server.stop()
 
     assert "here" == answer
     with pytest.raises(httpx.ConnectError):
-        httpx.get(url)
+        http.get(url)
 
 
 def test_a_startup_that_fails_is_raised() -> None:

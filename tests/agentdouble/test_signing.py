@@ -212,6 +212,13 @@ def test_no_byte_of_the_body_can_be_changed(index: int) -> None:
     assert ["SignatureDoesNotMatch"] * 2 == [refusal(changed), refusal(announced)]
 
 
+def test_an_announced_hash_must_be_the_body_s() -> None:
+    """A hash that is not signed is not passed over: it is checked against the body."""
+    sent = {"host": BASE["host"], "x-date": BASE["x-date"], "x-content-sha256": "0" * 64}
+
+    assert "SignatureDoesNotMatch" == refusal(request("host;x-date", sent))
+
+
 @pytest.mark.parametrize(
     "name", [name for name in SDK_SIGNED.split(";") if name not in ("x-date", "x-content-sha256")]
 )

@@ -37,7 +37,7 @@ def _agentdouble(
 _SERVE_EXAMPLES = """
 [bold]Examples[/bold]
 
-  agentdouble serve                       the shipped coder, which runs the code it is sent
+  agentdouble serve                       the shipped coder
 
   agentdouble serve my_agent:app          your own SimpleApp at /invoke
 
@@ -51,10 +51,10 @@ _SERVE_EXAMPLES = """
 def serve(
     apps: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[[NAME=]MODULE:APP]...", help="Applications to serve."),
+        typer.Argument(metavar="[NAME=]MODULE:APP", help="Applications to serve."),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1].")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one [8000].")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one (8000).")] = None,
     api_key: Annotated[
         str | None, typer.Option(help="Key that every surface asks for; needed beyond loopback.")
     ] = None,
@@ -69,7 +69,7 @@ def serve(
         typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Settings file [agentdouble.toml, if there is one].")
+        Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:

@@ -93,6 +93,8 @@ class InvokeTool:
         payload = _parse(RunCodePayload, _json_object(text), "OperationPayload.")
         if not payload.code.strip():
             raise _invalid("OperationPayload.code", "it is empty")
+        if "\0" in payload.code:  # on Python 3.10 a kernel never replies to it
+            raise _invalid("OperationPayload.code", "it has a NUL character")
         try:
             size = len(payload.code.encode())
         except UnicodeEncodeError as error:

@@ -123,7 +123,7 @@ class Instances:
         if result.status == "timeout" and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost":
             lost = True
         if lost:
-            await self.destroy(instance, result.message)
+            await self.destroy(instance, result.message.rstrip("."))
         return result
 
     async def destroy(self, instance: Instance, reason: str) -> None:

@@ -80,6 +80,7 @@ class _Failure:
     def __init__(self, clause: Clause, shown: Any) -> None:
         self._clause = clause
         self._shown = shown
+        self.reprcrash = getattr(shown, "reprcrash", None)  # pytest's own name for the last line
 
     def toterminal(self, writer: Any) -> None:
         writer.line(str(self._clause), bold=True)

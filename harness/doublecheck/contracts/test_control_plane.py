@@ -99,7 +99,9 @@ def test_ids_have_their_shape(answer: httpx.Response) -> None:
 
 @clause("CTL-06")
 @pytest.mark.parametrize(
-    ("action", "version"), [("NoSuchAction", "2025-10-30"), ("InvokeTool", "1999-12-31")]
+    ("action", "version"),
+    [("NoSuchAction", "2025-10-30"), ("InvokeTool", "1999-12-31")],
+    ids=["action", "version"],
 )
 def test_another_action_or_version_is_refused(
     platform: Platform, sandbox: Sandbox, action: str, version: str

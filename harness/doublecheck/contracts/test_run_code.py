@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from agentdouble import environment, run_code
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
+from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.fixtures import PlatformEnv
 
@@ -29,11 +29,11 @@ def state() -> dict[str, Any]:
 @clause("RUN-01")
 def test_it_returns_the_result(platform_env: PlatformEnv, state: dict[str, Any]) -> None:
     """Code and language go in; the JSON of 2.7 comes out."""
-    result = json.loads(run_code("print(6 * 7)", "python3", state))
+    result, data = wire.inner({"Result": run_code("print(6 * 7)", "python3", state)})
 
-    data = result["data"]
-    assert (True, "ok", "print(6 * 7)") == (result["success"], data["status"], data["code"])
-    assert ["42\n"] == [output["text"] for output in data["outputs"]]
+    told = (result.get("success"), data.get("status"), data.get("code"))
+    assert (True, "ok", "print(6 * 7)") == told
+    assert ["42\n"] == [output.get("text") for output in data.get("outputs", ())]
 
 
 @clause("RUN-02")
@@ -61,7 +61,9 @@ def test_the_environments_credentials_come_next(
     platform_env: PlatformEnv, state: dict[str, Any]
 ) -> None:
     """A context without credentials leaves it to the environment's."""
-    assert json.loads(run_code("1", "python3", state))["success"]
+    result, _ = wire.inner({"Result": run_code("1", "python3", state)})
+
+    assert result.get("success") is True, result
 
 
 @clause("RUN-03")

@@ -13,7 +13,7 @@ from doublecheck.results import CodeResult, Output
 
 
 @clause("SBX-01")
-def test_the_first_invocation_creates_the_instance(sandbox: Sandbox) -> None:
+def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
     """A session id that nobody has used runs code at once, in an instance that is new."""
     first = sandbox.run("print('kept' in globals())")
 

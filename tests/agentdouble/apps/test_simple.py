@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from agentdouble import Emulator, SimpleApp, serving
 from agentdouble.apps import bodies
-from tests.agentdouble.calling import background
+from tests.agentdouble.calling import background, http
 
 FAILED = (
     "An error occurred inside the user-defined entrypoint function (decorated with "
@@ -97,7 +97,7 @@ def wire() -> Iterator[str]:
 
 
 def invoke(url: str, kind: str, name: str = "", **headers: str) -> httpx.Response:
-    return httpx.post(f"{url}/invoke", json={"prompt": kind, "name": name}, headers=headers)
+    return http.post(f"{url}/invoke", json={"prompt": kind, "name": name}, headers=headers)
 
 
 def answered(response: httpx.Response) -> tuple[int, str, str]:
@@ -142,7 +142,7 @@ def test_every_field_of_the_body_reaches_the_entrypoint(wire: str) -> None:
     """INV-01: prompt and all others, as they were sent."""
     body = {"prompt": "payload", "more": {"deep": [1, None]}, "ü": "ü"}
 
-    assert body == httpx.post(f"{wire}/invoke", json=body).json()
+    assert body == http.post(f"{wire}/invoke", json=body).json()
 
 
 def test_every_header_reaches_the_entrypoint_in_lower_case(wire: str) -> None:
@@ -158,7 +158,7 @@ def test_every_header_reaches_the_entrypoint_in_lower_case(wire: str) -> None:
 
 def test_user_and_session_may_be_absent(wire: str) -> None:
     """INV-03: nothing is enforced, not even a content type."""
-    response = httpx.post(f"{wire}/invoke", content=b'{"prompt": "hi"}')
+    response = http.post(f"{wire}/invoke", content=b'{"prompt": "hi"}')
 
     assert (200, "application/json", '"prompt was hi"') == answered(response)
 
@@ -265,7 +265,7 @@ def test_what_is_raised_is_logged(wire: str, caplog: pytest.LogCaptureFixture) -
 )
 def test_a_body_that_is_no_json_object_is_refused(wire: str, body: bytes) -> None:
     """INV-08: 400 with a clear error, whatever the body is."""
-    response = httpx.post(f"{wire}/invoke", content=body)
+    response = http.post(f"{wire}/invoke", content=body)
 
     assert (400, {"error": {"message": INVALID, "type": "BadRequest"}}) == (
         response.status_code,
@@ -275,7 +275,7 @@ def test_a_body_that_is_no_json_object_is_refused(wire: str, body: bytes) -> Non
 
 def test_only_post_invokes(wire: str) -> None:
     """405 with the method that is allowed."""
-    response = httpx.get(f"{wire}/invoke")
+    response = http.get(f"{wire}/invoke")
 
     assert (405, "POST") == (response.status_code, response.headers["allow"])
 
@@ -283,13 +283,13 @@ def test_only_post_invokes(wire: str) -> None:
 @pytest.mark.parametrize("path", ["/env", "/docs", "/invoke/more"])
 def test_other_paths_are_not_found(wire: str, path: str) -> None:
     """The application has its five routes only."""
-    assert (404, "text/plain; charset=utf-8", "Not Found") == answered(httpx.get(wire + path))
+    assert (404, "text/plain; charset=utf-8", "Not Found") == answered(http.get(wire + path))
 
 
 def test_without_an_entrypoint_nothing_is_invoked() -> None:
     """404 that says what to register."""
     with Emulator(SimpleApp()) as double:
-        response = httpx.post(f"{double.url}/invoke", json={})
+        response = http.post(f"{double.url}/invoke", json={})
 
     message = "Entrypoint function is not set. Please register a function with @app.entrypoint."
     assert (404, {"error": {"message": message, "type": "NotFound"}}) == (
@@ -305,7 +305,7 @@ def test_the_probes_answer_without_a_ping_function(wire: str) -> None:
     """PRB-02 to PRB-05: all four exist, with a short healthy text."""
     found = {}
     for path in ("ping", "health", "readiness", "liveness"):
-        response = httpx.get(f"{wire}/{path}")
+        response = http.get(f"{wire}/{path}")
         assert (200, "application/json") == answered(response)[:2]
         found[path] = response.json()
 
@@ -336,7 +336,7 @@ def pinging(ping: Any, **unknowns: str) -> Iterator[str]:
 def test_ping_answers_with_the_ping_function_s_value(value: object, body: str) -> None:
     """PRB-01."""
     with pinging(lambda: value) as url:
-        assert (200, "application/json", body) == answered(httpx.get(f"{url}/ping"))
+        assert (200, "application/json", body) == answered(http.get(f"{url}/ping"))
 
 
 def test_a_ping_function_that_raises_is_an_error() -> None:
@@ -346,8 +346,8 @@ def test_a_ping_function_that_raises_is_an_error() -> None:
         raise OSError("no disk")
 
     with pinging(broken) as url:
-        response = httpx.get(f"{url}/ping")
-        health = httpx.get(f"{url}/health").status_code
+        response = http.get(f"{url}/ping")
+        health = http.get(f"{url}/health").status_code
 
     error = {"message": "The ping function raised: no disk", "type": "OSError"}
     assert (500, {"error": error}, 200) == (response.status_code, response.json(), health)
@@ -366,7 +366,7 @@ def test_bodies_of_ping_as_the_ledger_has_them(
 ) -> None:
     """U-PROBE-BODIES and U-PROBE-ERROR."""
     with pinging(None, **unknowns) as url:
-        response = httpx.get(f"{url}/ping")
+        response = http.get(f"{url}/ping")
 
     assert (status, body) == (response.status_code, response.text)
 
@@ -375,7 +375,7 @@ def test_bodies_of_ping_as_the_ledger_has_them(
 def test_bodies_of_the_other_probes_as_the_ledger_has_them(name: str, body: str) -> None:
     """U-PROBE-BODIES holds for all four."""
     with pinging(None, U_PROBE_BODIES=name) as url:
-        found = [httpx.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
+        found = [http.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
 
     assert [body.format(word) for word in ("healthy", "success", "success")] == found
 
@@ -392,7 +392,7 @@ def test_a_slow_ping_is_answered_late_and_logged(
     logger.addHandler(handler)
     try:
         with pinging(lambda: "late" if logged.wait(10) else "never") as url:
-            assert {"status": "late"} == httpx.get(f"{url}/ping").json()
+            assert {"status": "late"} == http.get(f"{url}/ping").json()
     finally:
         logger.removeHandler(handler)
     assert "The ping function of agent takes longer than 1 s." in caplog.messages
@@ -405,7 +405,7 @@ def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
     answered_ = threading.Event()
     monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
     with pinging(lambda: answered_.wait(10), U_PING_SLOW="503") as url:
-        response = httpx.get(f"{url}/ping")
+        response = http.get(f"{url}/ping")
         answered_.set()
 
     assert (503, "SlowPing") == (response.status_code, response.json()["error"]["type"])
@@ -466,7 +466,7 @@ def test_headers_are_enforced_where_the_ledger_says_so(
     headers = {"user_id": "u", "session_id": "s", "content-type": "application/json"}
     sent = {name: value for name, value in headers.items() if name not in left_out}
     with Emulator(make_app(), unknowns={"U-INVOKE-HEADERS": "enforced"}) as double:
-        response = httpx.post(f"{double.url}/invoke", content=b'{"prompt": "hi"}', headers=sent)
+        response = http.post(f"{double.url}/invoke", content=b'{"prompt": "hi"}', headers=sent)
 
     if missing is None:
         assert 200 == response.status_code
@@ -489,7 +489,7 @@ def test_a_stream_arrives_as_it_is_produced() -> None:
         yield "second" if await asyncio.to_thread(arrived.wait, 10) else "too late"
 
     lines = []
-    with Emulator(app) as double, httpx.stream("POST", f"{double.url}/invoke", json={}) as response:
+    with Emulator(app) as double, http.stream("POST", f"{double.url}/invoke", json={}) as response:
         for line in response.iter_lines():
             lines.append(line)
             arrived.set()
@@ -511,7 +511,7 @@ def test_a_client_that_goes_away_ends_the_stream() -> None:
             ended.set()
 
     with Emulator(app) as double:
-        with httpx.stream("POST", f"{double.url}/invoke", json={}) as response:
+        with http.stream("POST", f"{double.url}/invoke", json={}) as response:
             assert "data: first" == next(response.iter_lines())
 
         assert ended.wait(10)
@@ -528,9 +528,9 @@ def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
         return "let go" if go.wait(10) else "too late"
 
     with Emulator(app) as double:
-        running = background(lambda: httpx.post(f"{double.url}/invoke", json={}, timeout=20).json())
+        running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=20).json())
         begun.wait(10)
-        pong = httpx.get(f"{double.url}/ping").json()
+        pong = http.get(f"{double.url}/ping").json()
         go.set()
 
         assert ({"status": "pong!"}, "let go") == (pong, running.result(20))

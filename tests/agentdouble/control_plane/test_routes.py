@@ -11,7 +11,7 @@ from agentdouble import Emulator, signing
 from agentdouble.invoke_tool import Address, HttpRequest, build
 from agentdouble.sandbox.instances import Instances
 from agentdouble.signing import Credentials
-from tests.agentdouble.calling import body_of, error_of, run, send, signed
+from tests.agentdouble.calling import body_of, error_of, http, run, send, signed
 
 VERSION = "2025-10-30"
 
@@ -29,7 +29,7 @@ def changed(request: HttpRequest, **headers: str | None) -> HttpRequest:
 
 def test_a_refusal_has_the_whole_error_envelope(shared: Emulator) -> None:
     """ResponseMetadata with its five fields and Error with its three; no Result."""
-    response = httpx.post(f"{shared.url}/?Action=InvokeTool&Version={VERSION}", json={})
+    response = http.post(f"{shared.url}/?Action=InvokeTool&Version={VERSION}", json={})
 
     metadata = response.json()["ResponseMetadata"]
     assert 401 == response.status_code
@@ -213,7 +213,7 @@ def post(double: Emulator, action: str, version: str) -> httpx.Response:
         service="agentkit",
         when=dt.datetime.now(dt.timezone.utc),
     )
-    return httpx.post(url, content=b"{}", headers=headers)
+    return http.post(url, content=b"{}", headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_body_that_is_no_json_object_is_refused(
         service="agentkit",
         when=dt.datetime.now(dt.timezone.utc),
     )
-    response = httpx.post(
+    response = http.post(
         f"{shared.url}/?Action=InvokeTool&Version={VERSION}", content=body, headers=headers
     )
 
@@ -257,7 +257,7 @@ def test_without_signing_anybody_may_call() -> None:
     """U-SIGNING none: no signature is asked for."""
     with Emulator(unknowns={"U-SIGNING": "none"}) as double:
         url = f"{double.url}/?Action=InvokeTool&Version={VERSION}"
-        unsigned = httpx.post(url, json=body_of(double, "print(1)"))
+        unsigned = http.post(url, json=body_of(double, "print(1)"))
         also_signed = run(double, "print(2)")
 
     assert 200 == unsigned.status_code

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import freezegun
-import httpx
 import psutil
 import pytest
 
@@ -21,6 +20,7 @@ from tests.agentdouble.calling import (
     body_of,
     call,
     error_of,
+    http,
     output,
     result,
     run,
@@ -42,7 +42,7 @@ def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
 
 
 def sessions(double: Emulator) -> list[str]:
-    listed = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    listed = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return [session["UserSessionId"] for session in listed]
 
 
@@ -97,7 +97,7 @@ def test_the_double_s_own_route_moves_the_clock_too(double: Emulator) -> None:
     """POST /_emulator/clock returns when what is due is gone, for doubles in another process."""
     process = kernel(double)
 
-    answer = httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
+    answer = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
 
     assert 1800.0 == answer.json()["offset_s"]
     assert not process.is_running()
@@ -158,18 +158,20 @@ def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unknowns", "ttl_s", "kept"),
+    ("unknowns", "by", "ttl_s", "kept"),
     [
-        pytest.param({}, 1800, False, id="U-TTL-EXTENDS absolute, U-TTL-REPEATED ignored"),
-        pytest.param({"U-TTL-EXTENDS": "sliding"}, None, True, id="U-TTL-EXTENDS sliding"),
-        pytest.param({"U-TTL-REPEATED": "renews"}, 1800, True, id="U-TTL-REPEATED renews"),
-        pytest.param({"U-TTL-REPEATED": "renews"}, None, False, id="U-TTL-REPEATED without a Ttl"),
-        pytest.param({"U-TTL-REPEATED": "renews"}, 60, False, id="U-TTL-REPEATED with a shorter"),
+        ({}, "UserSessionId", 1800, False),
+        ({"U-TTL-EXTENDS": "sliding"}, "UserSessionId", None, True),
+        ({"U-TTL-EXTENDS": "sliding"}, "SessionId", None, True),
+        ({"U-TTL-REPEATED": "renews"}, "UserSessionId", 1800, True),
+        ({"U-TTL-REPEATED": "renews"}, "SessionId", 1800, True),
+        ({"U-TTL-REPEATED": "renews"}, "UserSessionId", None, False),
+        ({"U-TTL-REPEATED": "renews"}, "UserSessionId", 60, False),
     ],
+    ids=str,
 )
-@pytest.mark.parametrize("by", ["UserSessionId", "SessionId"])
 def test_whether_use_extends_the_validity_is_the_ledger_s(
-    unknowns: dict[str, str], ttl_s: int | None, kept: bool, by: str
+    unknowns: dict[str, str], by: str, ttl_s: int | None, kept: bool
 ) -> None:
     """An instance used at 20 minutes lives at 40 only where the ledger says so."""
     with Emulator(unknowns=unknowns) as double:
@@ -207,7 +209,7 @@ def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how:
         if how == "clock":
             double.clock.advance(30 * MINUTE)
         else:
-            httpx.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
+            http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
         running.go()
         inner = running.future.result(30)
         process_id = int(inner["data"]["outputs"][0]["text"])

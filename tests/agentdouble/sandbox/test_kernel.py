@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-import httpx
 import psutil
 import pytest
 
@@ -14,6 +13,7 @@ from tests.agentdouble.calling import (
     body_of,
     call,
     error_of,
+    http,
     output,
     result,
     run,
@@ -44,7 +44,7 @@ def guarded() -> Iterator[Emulator]:
 
 
 def pid_of(double: Emulator, session: str) -> int:
-    sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     (pid,) = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
     return int(pid)
 
@@ -68,11 +68,11 @@ print(oct(stat.S_IMODE(os.stat(os.getcwd()).st_mode)), os.getcwd())
 """
     home = "import os; print(os.getcwd())"
 
-    first, second = text(shared, code, "home-1").split("\n")[:2]
+    first, second = text(shared, code, "kept").split("\n")[:2]
 
     assert "True True" == first
     assert second.startswith("0o700 ")
-    assert text(shared, home, "home-1") != text(shared, home, "home-2")
+    assert text(shared, home, "kept") != text(shared, home, "home-2")
 
 
 def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
@@ -101,13 +101,13 @@ def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
 
 def test_a_timeout_interrupts_an_await(shared: Emulator) -> None:
     """Code that waits in a coroutine heeds the interrupt too, and keeps its context."""
-    run(shared, "x = 42", "await")
+    run(shared, "x = 42", "kept")
 
-    inner = run(shared, "import asyncio\nawait asyncio.sleep(60)", "await", timeout_s=1)
+    inner = run(shared, "import asyncio\nawait asyncio.sleep(60)", "kept", timeout_s=1)
 
     assert "timeout" == inner["data"]["status"]
     assert inner["message"].endswith("the context is kept.")
-    assert "42\n" == text(shared, "print(x)", "await")
+    assert "42\n" == text(shared, "print(x)", "kept")
 
 
 def test_code_that_swallows_the_interrupt_is_killed(shared: Emulator) -> None:
@@ -174,39 +174,39 @@ def test_a_kernel_that_dies_is_answered_with_what_happened(
 
 def test_exit_is_an_error_and_not_the_end(shared: Emulator) -> None:
     """sys.exit() fails, and the session lives on."""
-    run(shared, "x = 1", "exits")
+    run(shared, "x = 1", "kept")
 
-    inner = run(shared, "import sys; sys.exit(3)", "exits")
+    inner = run(shared, "import sys; sys.exit(3)", "kept")
 
     assert "SystemExit" == inner["data"]["outputs"][0]["ename"]
-    assert "1\n" == text(shared, "print(x)", "exits")
+    assert "1\n" == text(shared, "print(x)", "kept")
 
 
 def test_input_is_an_error_at_once(shared: Emulator) -> None:
     """Nobody answers input(): the code is told so, and does not wait for its timeout."""
-    inner = run(shared, "input('name? ')", "input")
+    inner = run(shared, "input('name? ')", "kept")
 
     assert "StdinNotImplementedError" == inner["data"]["outputs"][-1]["ename"]
 
 
 def test_calls_at_once_are_served_in_order(shared: Emulator) -> None:
     """U-EXEC-CONCURRENCY: one after the other, in arrival order."""
-    run(shared, "seen = []", "order")
-    first = Begun(shared, "order", "seen.append(1)")
-    second = background(lambda: run(shared, "seen.append(2)", "order"))
+    run(shared, "seen = []", "kept")
+    first = Begun(shared, "kept", "seen.append(1)")
+    second = background(lambda: run(shared, "seen.append(2)", "kept"))
     first.go()
 
     first.future.result(30)
     second.result(30)
 
-    assert "[1, 2]\n" == text(shared, "print(seen)", "order")
+    assert "[1, 2]\n" == text(shared, "print(seen)", "kept")
 
 
 def test_sessions_run_side_by_side(shared: Emulator) -> None:
     """Code that waits in one session does not keep another waiting (SBX-04)."""
     waiting = Begun(shared, "side-1", "print('done')")
 
-    assert "2\n" == text(shared, "print(2)", "side-2")
+    assert "2\n" == text(shared, "print(2)", "kept")
 
     waiting.go()
     assert waiting.future.result(30)["success"]
@@ -258,7 +258,7 @@ def test_code_that_waits_its_turn_is_not_blamed_for_the_death_before_it(double: 
 def arrived(double: Emulator, count: int) -> None:
     """Return when so many requests have been read whole."""
     while sum(entry.request_body != "" for entry in double.journal.entries()) < count:
-        httpx.get(f"{double.url}/_emulator/health")
+        http.get(f"{double.url}/_emulator/health")
 
 
 def test_the_default_timeout_is_that_of_the_settings() -> None:

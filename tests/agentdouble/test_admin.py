@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+import freezegun
+import httpx
+import pytest
+
+import agentdouble
+from agentdouble import Emulator
+from tests.agentdouble.calling import http, result, run, text
+
+
+def test_health_says_who_answers(double: Emulator) -> None:
+    """Version, process, time and number of instances."""
+    with freezegun.freeze_time("2030-01-01 12:00:00"):
+        run(double, "1")
+        answer = http.get(f"{double.url}/_emulator/health").json()
+
+    assert {
+        "status": "ok",
+        "version": agentdouble.__version__,
+        "pid": os.getpid(),
+        "now": "2030-01-01T12:00:00+00:00",
+        "instances": 1,
+    } == answer
+
+
+def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
+    """Advances add up; the answer has the platform's time."""
+    with freezegun.freeze_time("2030-01-01 12:00:00"):
+        before = http.get(f"{double.url}/_emulator/clock").json()
+        http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1.5})
+        after = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 60}).json()
+
+    assert {"now": "2030-01-01T12:00:00+00:00", "offset_s": 0.0} == before
+    assert {"now": "2030-01-01T12:01:01.500000+00:00", "offset_s": 61.5} == after
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"advance_s": -1}',
+        b'{"advance_s": "60"}',
+        b'{"advance_s": true}',
+        b'{"advance_s": null}',
+        b'{"advance_s": NaN}',
+        b'{"advance_s": Infinity}',
+        b'{"advance_s": 1e400}',
+        b'{"advance_s": 1e12}',
+        b'{"advance_s": 1e300}',
+        b"[" * 100_000,
+    ],
+    ids=lambda content: content[:24].decode(),
+)
+def test_a_wrong_advance_is_refused_and_changes_nothing(double: Emulator, content: bytes) -> None:
+    """400 in JSON, and the clock still works."""
+    response = http.post(f"{double.url}/_emulator/clock", content=content)
+
+    assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
+    assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+
+
+def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
+    """Ids, times, executions and processes of every living instance."""
+    first = result(double, "1", "listed", ttl_s=90)
+    pid = int(text(double, "import os; print(os.getpid())", "listed"))
+
+    (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+    assert 80 < session["remaining_s"] <= 90
+    assert session["created_at"] < session["deadline"]
+    assert {
+        "SessionId": first["SessionId"],
+        "UserSessionId": "listed",
+        "ToolId": "t-sandbox",
+        "created_at": session["created_at"],
+        "deadline": session["deadline"],
+        "remaining_s": session["remaining_s"],
+        "executions": 2,
+        "pids": [pid],
+    } == session
+
+
+def test_reset_forgets_everything(double: Emulator) -> None:
+    """No sessions, no journal, no offset."""
+    run(double, "1")
+    http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1})
+
+    response = http.post(f"{double.url}/_emulator/reset")
+
+    assert {"status": "reset"} == response.json()
+    assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    assert [] == http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+
+
+def ask_from(client: tuple[str, int], path: str, **settings: Any) -> int:
+    """Ask a double from another machine."""
+    emulator = Emulator(**settings)
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(emulator.app, client=client)
+        async with httpx.AsyncClient(transport=transport, base_url=emulator.url) as http:
+            return (await http.get(path, headers={"X-Api-Key": "key"})).status_code
+
+    try:
+        return asyncio.run(ask())
+    finally:
+        emulator.stop()
+
+
+@pytest.mark.parametrize(
+    ("client", "settings", "status"),
+    [
+        pytest.param(("127.0.0.1", 1), {}, 200, id="this machine"),
+        pytest.param(("::1", 1), {}, 200, id="this machine by IPv6"),
+        pytest.param(("192.0.2.7", 1), {}, 403, id="another machine"),
+        pytest.param(("::ffff:192.0.2.7", 1), {}, 403, id="another machine by mapped IPv4"),
+        pytest.param(("192.0.2.7", 1), {"api_key": "key"}, 200, id="another with the key"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/_emulator/health", "/_emulator/journal", "/_emulator/sessions"])
+def test_the_double_s_own_routes_answer_this_machine_only(
+    client: tuple[str, int], settings: dict[str, str], status: int, path: str
+) -> None:
+    """Others need the API key that guards the whole server."""
+    assert status == ask_from(client, path, **settings)
+
+
+def test_other_routes_answer_other_machines() -> None:
+    """Only /_emulator is held back."""
+    assert 200 == ask_from(("192.0.2.7", 1), "/ping")
+
+
+def test_who_comes_through_a_proxy_is_not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy on this machine says for whom it asks, whatever the environment's setting."""
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
+    with Emulator() as double:
+        headers = {"X-Forwarded-For": "192.0.2.7"}
+        response = http.get(f"{double.url}/_emulator/health", headers=headers)
+
+    assert (403, "ForbiddenClient") == (
+        response.status_code,
+        response.json()["error"]["type"],
+    )

@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import gc
+import logging
+import os
+import signal
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from agentdouble import Emulator, SimpleApp, run_code
+from agentdouble.errors import AddressInUseError, ApplicationLoadError, SettingsError
+from agentdouble.signing import Credentials
+from tests.agentdouble.calling import Begun, background, call, http, run
+
+LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "traitlets", "tornado")
+NOT_BUILT = [
+    ("GET", "/list-apps", "API-server mode"),
+    ("POST", "/apps/a/users/u/sessions", "API-server mode"),
+    ("POST", "/run", "API-server mode"),
+    ("POST", "/run_sse", "API-server mode"),
+    ("GET", "/version", "API-server mode"),
+    ("POST", "/mcp", "MCP"),
+    ("POST", "/mcp/service", "MCP"),
+    ("GET", "/.well-known/agent-card.json", "A2A"),
+    ("POST", "/", "A2A"),
+    ("POST", "/v1/jupyter/execute", "The session's data plane"),
+]
+
+
+def process_state() -> dict[str, Any]:
+    """Return what belongs to the process and not to a double."""
+    root = logging.getLogger()
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    return {
+        "signals": handlers,
+        "wakeup": current_wakeup_fd(),
+        "logging": (list(root.handlers), root.level, root.disabled, logging.root.manager.disable),
+        "loggers": {
+            logger.name: (logger.level, logger.handlers[:], logger.propagate)
+            for logger in map(logging.getLogger, LOGGERS)
+        },
+        "cwd": Path.cwd(),
+        "environment": dict(os.environ),
+        "umask": current_umask(),
+        "policy": type(asyncio.get_event_loop_policy()),
+    }
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def current_wakeup_fd() -> int:
+    fd = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(fd)
+    return fd
+
+
+def traces() -> dict[str, Any]:
+    """Return what a double could leave behind."""
+    gc.collect()
+    return {
+        "threads": {thread.name for thread in threading.enumerate()},
+        "children": {child.pid for child in psutil.Process().children(recursive=True)},
+        "directories": set(Path(tempfile.gettempdir()).glob("agentdouble-*")),
+        "descriptors": psutil.Process().num_fds(),
+    }
+
+
+@pytest.fixture
+def _own_temporary_directory(monkeypatch: pytest.MonkeyPatch) -> Any:
+    with tempfile.TemporaryDirectory(prefix="t-") as short:
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        yield
+
+
+def use(double: Emulator) -> None:
+    run(double, "import os; open('file', 'w').close()")
+    http.post(f"{double.url}/invoke", json={"prompt": "print(1)"}, timeout=30)
+
+
+def test_a_double_changes_nothing_of_its_process() -> None:
+    """No signal handler, no logging, no directory, no variable, no policy: during and after."""
+    before = process_state()
+
+    with Emulator() as double:
+        use(double)
+        during = process_state()
+
+    assert before == during
+    assert before == process_state()
+
+
+@pytest.mark.usefixtures("_own_temporary_directory")
+def test_a_double_leaves_nothing_behind() -> None:
+    """No thread, no process, no directory, no descriptor: not after ten doubles either."""
+    with Emulator() as double:
+        use(double)  # what is imported on first use may open something for good
+    before = traces()
+
+    for number in range(10):
+        with Emulator() as double:
+            if number % 5 == 0:
+                use(double)
+
+    assert before == traces()
+
+
+@pytest.mark.usefixtures("_own_temporary_directory")
+def test_a_double_that_stops_while_code_runs_leaves_nothing_behind() -> None:
+    """Running code is killed with its kernel, and its caller is not left waiting."""
+    with Emulator() as double:
+        use(double)
+    before = traces()
+
+    with Emulator() as double:
+        running = Begun(double, "s1", "1", timeout_s=60)
+    with pytest.raises((AssertionError, httpx.TransportError)):
+        running.future.result(10)
+
+    assert {**before, "threads": set()} == {**traces(), "threads": set()}
+    assert not {"agentdouble", "agentdouble-app"} & traces()["threads"] - before["threads"]
+
+
+def test_a_double_can_be_started_once() -> None:
+    """A second start says what to do instead."""
+    with (
+        Emulator() as double,
+        pytest.raises(RuntimeError, match="started or stopped already; make a new one"),
+    ):
+        double.start()
+
+
+def test_stopping_twice_is_stopping_once() -> None:
+    """A test that stops its double inside the with statement is no mistake."""
+    with Emulator() as double:
+        double.stop()
+
+    double.stop()
+    with pytest.raises(RuntimeError, match="make a new one"):
+        double.start()
+
+
+def test_a_double_that_was_never_started_lets_go_of_its_port() -> None:
+    """stop() closes what the constructor opened."""
+    first = Emulator()
+    first.stop()
+
+    with Emulator(port=int(first.url.rpartition(":")[2])) as second:
+        assert first.url == second.url
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_only_a_running_double_can_be_reset(when: str) -> None:
+    """The error says how to run it."""
+    double = Emulator()
+    if when == "after":
+        double.start()
+    double.stop()
+
+    with pytest.raises(RuntimeError, match="not running; use it in a with statement"):
+        double.reset()
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_port_in_use_is_one_clear_error(started: bool) -> None:
+    """Also where the other double has only been made."""
+    other = Emulator()
+    if started:
+        other.start()
+    port = int(other.url.rpartition(":")[2])
+    try:
+        with pytest.raises(AddressInUseError, match=f"Port {port} on 127.0.0.1 is in use"):
+            Emulator(port=port)
+    finally:
+        other.stop()
+
+
+def test_a_wrong_setting_is_refused_when_the_double_is_made() -> None:
+    """Keyword arguments are settings."""
+    with pytest.raises(SettingsError, match="Did you mean max_instances"):
+        Emulator(max_instance=1)
+
+
+def test_doubles_side_by_side_are_separate() -> None:
+    """Each has its own port, keys, clock and sessions."""
+    with Emulator() as one, Emulator() as other:
+        run(one, "x = 1")
+        foreign = Emulator.__new__(Emulator)
+        foreign.url, foreign.credentials = other.url, one.credentials
+        refused = call(foreign, {})
+        inner = run(other, "print('x' in globals())")
+
+    assert 401 == refused.status_code
+    assert "False\n" == inner["data"]["outputs"][0]["text"]
+
+
+def test_keys_are_made_anew_for_each_double() -> None:
+    """What one double prints opens no other."""
+    one, other = Emulator(), Emulator()
+    one.stop()
+    other.stop()
+
+    assert one.credentials.access_key != other.credentials.access_key
+    assert one.credentials.secret_key != other.credentials.secret_key
+    assert len(one.credentials.secret_key) >= 32
+
+
+def test_the_environment_points_a_client_at_the_double() -> None:
+    """Address, tool and keys are this double's."""
+    with Emulator(access_key="AK", secret_key="SK", tool_id="t-mine") as double:
+        assert {
+            "PLATFORM_TOOL_ID": "t-mine",
+            "PLATFORM_TOOL_HOST": double.url.removeprefix("http://"),
+            "PLATFORM_TOOL_SCHEME": "http",
+            "PLATFORM_TOOL_REGION": "cn-beijing",
+            "PLATFORM_ACCESS_KEY": "AK",
+            "PLATFORM_SECRET_KEY": "SK",
+        } == double.environment()
+        assert Credentials("AK", "SK") == double.credentials
+
+
+@pytest.mark.parametrize(("method", "path", "what"), NOT_BUILT)
+def test_what_is_not_built_is_refused_by_name(
+    shared: Emulator, method: str, path: str, what: str
+) -> None:
+    """501 that names the surface; never a made-up success."""
+    response = http.request(method, shared.url + path)
+
+    message = (
+        f"{what} is part of the platform, but this version of agentdouble has not built it yet."
+    )
+    assert (501, {"error": {"message": message, "type": "NotImplemented"}}) == (
+        response.status_code,
+        response.json(),
+    )
+
+
+def named(name: str) -> SimpleApp:
+    app = SimpleApp(name)
+
+    @app.entrypoint
+    async def answer(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        return name
+
+    return app
+
+
+def test_the_first_application_is_at_the_root_and_the_others_by_name() -> None:
+    """Several applications behind one access point."""
+    with Emulator(named("one"), named("two"), named("three")) as double:
+        answers = [
+            http.post(double.url + path, json={}).json()
+            for path in ("/invoke", "/runtimes/two/invoke", "/runtimes/three/invoke")
+        ]
+        pong = http.get(f"{double.url}/runtimes/two/ping").json()
+
+    assert (["one", "two", "three"], {"status": "pong!"}) == (answers, pong)
+
+
+def test_applications_need_names_of_their_own() -> None:
+    """Two of one name could not be told apart."""
+    with pytest.raises(ApplicationLoadError, match="these are called one, one"):
+        Emulator(named("one"), named("one"))
+
+
+def test_probes_tell_the_platform_s_time() -> None:
+    """A hosted application's timestamps follow the double's clock."""
+    with Emulator(named("one")) as double:
+        double.clock.advance(dt.timedelta(days=1))
+        stamp = http.get(f"{double.url}/health").json()["timestamp"]
+
+        assert 0 <= double.clock.now().timestamp() - stamp < 60
+
+
+def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
+    """An entrypoint that waits for its own sandbox ends with the double."""
+    begun = threading.Event()
+    app = SimpleApp("blocked")
+
+    @app.entrypoint
+    async def block(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        begun.set()
+        return run_code("import time; time.sleep(60)", timeout_s=60)
+
+    with Emulator(app) as double:
+        running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=30))
+        begun.wait(10)
+
+    with contextlib.suppress(httpx.TransportError):  # no answer, or one that says so
+        assert 500 == running.result(10).status_code

@@ -1,0 +1,90 @@
+"""A light install: the wheel with its base dependencies, without the extra emulator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+INSTALL = "Install it: pip install 'agentdouble[emulator]'"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of a fresh environment that has the wheel and its base dependencies."""
+    folder = tmp_path_factory.mktemp("light")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    wheel = [*pip, "wheel", "-q", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(wheel, check=True, timeout=300)
+    venv.create(folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    (built,) = folder.glob("agentdouble-*.whl")
+    install = [*pip, "--python", str(python), "install", "-q", str(built)]
+    subprocess.run(install, check=True, timeout=300)
+    return python
+
+
+def run(python: Path, script: str) -> str:
+    done = subprocess.run(
+        [python, "-I", "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_is_light_can_be_imported(light: Path) -> None:
+    """The ledger, the signing, the wire, run_code and the harness need no server."""
+    script = """
+import agentdouble.invoke_tool, agentdouble.ledger, agentdouble.run_code, agentdouble.signing
+import doublecheck
+print(agentdouble.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__name__, doublecheck.__name__)
+"""
+
+    assert "absolute run_code doublecheck\n" == run(light, script)
+
+
+def test_the_double_names_the_extra_that_it_needs(light: Path) -> None:
+    """Each name that needs the extra says how to install it."""
+    script = """
+import json, agentdouble
+found = {}
+for name in ("Emulator", "Settings", "SimpleApp"):
+    try:
+        getattr(agentdouble, name)
+    except agentdouble.AgentDoubleError as error:
+        found[name] = [type(error).__name__, error.extra, str(error)]
+print(json.dumps(found))
+"""
+
+    assert {
+        name: [
+            "MissingExtraError",
+            "emulator",
+            f"agentdouble.{name} needs the extra 'emulator'. {INSTALL}",
+        ]
+        for name in ("Emulator", "Settings", "SimpleApp")
+    } == json.loads(run(light, script))
+
+
+def test_the_wheel_has_everything_that_is_read_at_run_time(light: Path) -> None:
+    """Data files and type markers are packed, tests are not."""
+    script = """
+from importlib.resources import files
+import importlib.util
+names = ["agentdouble/unknowns.toml", "agentdouble/py.typed", "doublecheck/py.typed"]
+for name in names:
+    package, _, file = name.partition("/")
+    assert files(package).joinpath(file).is_file(), name
+assert importlib.util.find_spec("tests") is None
+"""
+
+    run(light, script)

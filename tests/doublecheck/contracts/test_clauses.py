@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from doublecheck import ClauseError
+from doublecheck.contracts.clauses import Clause, clause, clauses, find
+
+
+def test_every_clause_of_the_specification_is_there() -> None:
+    """How many there are of each group, in the specification's order."""
+    groups = Counter(id_.partition("-")[0] for id_ in clauses())
+
+    assert {
+        "HST": 5,
+        "INV": 9,
+        "PRB": 7,
+        "API": 18,
+        "MCP": 6,
+        "SVC": 3,
+        "CTL": 8,
+        "SBX": 12,
+        "RUN": 3,
+        "DEC": 6,
+        "A2A": 5,
+        "AUT": 3,
+    } == groups
+    assert list(groups) == list(dict.fromkeys(id_[:3] for id_ in clauses()))
+
+
+def test_a_clause_says_all_of_itself() -> None:
+    """Its place, level, scope and sentence."""
+    expected = Clause(
+        "INV-08",
+        section="4.1",
+        level="should",
+        scope="wire",
+        text="A body that is not JSON is refused with a 4xx status and a clear error.",
+    )
+
+    assert expected == find("INV-08")
+
+
+def test_levels_and_scopes_are_known_ones() -> None:
+    """No clause has a word that nobody knows."""
+    assert {"must", "should"} == {clause.level for clause in clauses().values()}
+    assert {"wire", "app", "library"} == {clause.scope for clause in clauses().values()}
+
+
+def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
+    """The error suggests the nearest."""
+    with pytest.raises(ClauseError, match=r"There is no clause 'inv-05'. Did you mean INV-05\?"):
+        clause("inv-05")

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from doublecheck import Target
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def doublecheck(tmp_path: Path) -> Command:
+    """Runs ``doublecheck`` in a folder of its own."""
+
+    def run(
+        *words: str, environment: Mapping[str, str] | None = None, before: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", f"{before}\nfrom doublecheck.cli import main; main()", *words],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "120", **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def test_checks_that_pass_exit_with_0(doublecheck: Command) -> None:
+    """The matrix tells each clause, its level and its verdict, without colours in a pipe."""
+    ended = doublecheck("run", "-k", "DEC-03")
+
+    assert 0 == ended.returncode, ended.stderr
+    assert [
+        "clause  level  verdict",
+        "DEC-03  must   passed   async_task is planned and not implemented, and says so.",
+        "",
+        "a double of its own: 1 passed. 84 of 85 clauses were not checked.",
+    ] == [line.rstrip() for line in ended.stdout.strip().splitlines()]
+
+
+def test_a_failed_check_exits_with_1(doublecheck: Command) -> None:
+    """The failure is told in full on stderr and in a line in the matrix."""
+    patch = (
+        "from agentdouble.apps import simple\n"
+        "simple.SimpleApp.async_task = lambda self, function: function"
+    )
+    ended = doublecheck("run", "-k", "DEC", before=patch)
+
+    assert 1 == ended.returncode
+    assert "DEC-03  must   failed   async_task is planned and not implemented" in ended.stdout
+    assert "DEC-03 (must): async_task is planned and not implemented, and says so." in ended.stderr
+    assert "a double of its own: 1 failed, 2 passed." in ended.stdout
+
+
+def test_the_folder_has_no_say(doublecheck: Command, tmp_path: Path) -> None:
+    """Neither its ini file, its conftest and its modules, nor addopts of the environment."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('the conftest was loaded')\n")
+    (tmp_path / "hostile.py").write_text("raise RuntimeError('the plugin was loaded')\n")
+    hostile = {"PYTEST_ADDOPTS": "--no-such-option", "PYTEST_PLUGINS": "hostile"}
+
+    ended = doublecheck("run", "-k", "DEC-01", environment=hostile)
+
+    assert 0 == ended.returncode, ended.stderr
+    assert ["conftest.py", "hostile.py", "pytest.ini"] == sorted(
+        path.name for path in tmp_path.iterdir()
+    )
+
+
+def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
+    """stdout is one document; pytest's own words are on stderr."""
+    ended = doublecheck("run", "-k", "DEC-03", "--json")
+
+    assert {
+        "target": {"kind": "double", "url": None},
+        "clauses": [
+            {
+                "id": "DEC-03",
+                "section": "4.6",
+                "level": "must",
+                "scope": "library",
+                "text": "async_task is planned and not implemented, and says so.",
+                "verdict": "passed",
+                "checks": [
+                    {
+                        "name": "test_decorators.py::test_async_task_says_that_it_is_not_implemented",
+                        "verdict": "passed",
+                        "reason": "",
+                    }
+                ],
+            }
+        ],
+        "summary": {"passed": 1},
+    } == json.loads(ended.stdout)
+
+
+def test_a_running_double_is_checked(doublecheck: Command, platform_server: Target) -> None:
+    """With its keys in the environment; what needs the reference application says so."""
+    ended = doublecheck(
+        "run",
+        *("--url", platform_server.url, "-k", "CTL-04 or INV-01"),
+        environment=platform_server.environment(),
+    )
+
+    assert 0 == ended.returncode, ended.stderr
+    assert "not observable: needs the reference application" in ended.stdout
+    assert f"double at {platform_server.url}: 1 not observable, 1 passed." in ended.stdout
+
+
+def test_checks_that_cannot_be_carried_out_exit_with_3(
+    doublecheck: Command, platform_server: Target
+) -> None:
+    """Without credentials nothing is known about the control plane."""
+    ended = doublecheck("run", "--url", platform_server.url, "-k", "CTL-04")
+
+    assert 3 == ended.returncode
+    assert f"double at {platform_server.url}: 1 error." in ended.stdout
+    assert "pass tool_id or set PLATFORM_TOOL_ID" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--url", "http://127.0.0.1:1"], 3, "Nothing answers at http://127.0.0.1:1"),
+        (["--url", "foo"], 2, "'foo' is no usable address"),
+        (["--target", "live"], 2, "--target live is about a platform that runs"),
+        (["--reference-app"], 2, "--reference-app is about a platform that runs"),
+        (["-k", "NOBODY"], 2, "No check matches -k 'NOBODY'"),
+    ],
+)
+def test_what_stands_in_the_way_is_one_line(
+    doublecheck: Command, words: list[str], code: int, told: str
+) -> None:
+    """A line that says what to do, before or instead of any check."""
+    ended = doublecheck("run", *words)
+
+    assert (code, "") == (ended.returncode, ended.stdout)
+    assert ended.stderr.splitlines()[-1].startswith(f"doublecheck: {told}")
+
+
+@pytest.mark.parametrize(
+    ("absent", "told"),
+    [
+        ("starlette", "pip install 'agentdouble[emulator]'"),
+        ("pytest", "pip install 'pytest'"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_its_command(
+    doublecheck: Command, absent: str, told: str
+) -> None:
+    """One line on stderr, exit code 3."""
+    hide = (
+        "import sys, importlib.util\n"
+        "find = importlib.util.find_spec\n"
+        f"importlib.util.find_spec = lambda name: None if name == {absent!r} else find(name)\n"
+        f"sys.modules[{absent!r}] = None"
+    )
+    ended = doublecheck("run", before=hide)
+
+    assert (3, "") == (ended.returncode, ended.stdout)
+    assert 1 == len(ended.stderr.splitlines()), ended.stderr
+    assert ended.stderr.rstrip().endswith(f"Install it: {told}")
+
+
+def test_help_teaches_by_example(doublecheck: Command) -> None:
+    """The commands that people will type, and the exit codes."""
+    shown = doublecheck("run", "--help").stdout
+
+    for line in (
+        "doublecheck run --url http://127.0.0.1:8000",
+        'doublecheck run -k "INV or PRB"',
+        "0: no check failed, 1: one did, 2: wrong usage, 3: not carried out",
+    ):
+        assert line in shown
+
+
+def test_it_tells_its_version(doublecheck: Command) -> None:
+    """The distribution's."""
+    from agentdouble import __version__
+
+    assert f"doublecheck {__version__}\n" == doublecheck("--version").stdout
