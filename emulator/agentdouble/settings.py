@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import pydantic_settings
 from pydantic import Field, SecretStr, ValidationError
@@ -67,6 +67,13 @@ class Settings(BaseSettings):
         (), description="modules that the fork server imports, so that kernels have them warm"
     )
     kernel_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new kernel")
+    isolation: Literal["auto", "none"] = Field(
+        "auto", description="hold forked kernels apart with what this machine offers, or not"
+    )
+    memory_limit: int = Field(
+        4096 * MIB, ge=64 * MIB, description="address space of a session's Python kernel, in bytes"
+    )
+    open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
     max_instances: int = Field(64, ge=1, description="largest number of living session instances")
     session_ttl_s: int = Field(1800, ge=1, description="validity of a session instance (SBX-03)")
     exec_timeout_s: int = Field(30, ge=1, description="timeout of code that asks for none")

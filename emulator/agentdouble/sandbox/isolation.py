@@ -32,7 +32,7 @@ _NAMESPACES = (
     "(Ubuntu), sysctl kernel.unprivileged_userns_clone=1 (Debian); in Docker: "
     "--cap-add SYS_ADMIN --security-opt apparmor=unconfined"
 )
-_MEASURES = {  # what each gives, and what would bring it
+MEASURES = {  # what each gives, and what would bring it
     "files": ("/home/gem and /tmp are a session's own, nothing of the host in sight", _NAMESPACES),
     "user": ("each session is a user of its own", "run the double as root"),
     "landlock": (
@@ -120,20 +120,20 @@ class Isolation:
 def find_out() -> Isolation:
     """Try every measure, once a process, in a short-lived child of it; takes about 0.1 s."""
     if sys.platform != "linux":
-        return _isolation(dict.fromkeys(_MEASURES, "only Linux has it"))
+        return _isolation(dict.fromkeys(MEASURES, "only Linux has it"))
     command = [sys.executable, "-m", _PROBE, str(next(_session_users()))]
     try:
         answer = subprocess.run(  # noqa: S603 (our own module)
             command, capture_output=True, check=True, text=True, timeout=_PROBE_PATIENCE_S
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return _isolation(dict.fromkeys(_MEASURES, f"it could not be tried: {error}"))
+        return _isolation(dict.fromkeys(MEASURES, f"it could not be tried: {error}"))
     return _isolation(json.loads(answer.stdout))
 
 
 def _isolation(reasons: Mapping[str, str | None]) -> Isolation:
     measures = {}
-    for name, (gives, remedy) in _MEASURES.items():
+    for name, (gives, remedy) in MEASURES.items():
         why_not = reasons[name]
         measures[name] = Measure(name, gives, why_not, remedy if why_not is not None else None)
     return Isolation(measures)

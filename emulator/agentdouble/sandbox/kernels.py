@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from agentdouble.errors import KernelStartError
@@ -132,7 +132,7 @@ class Kernels:
                 workspace,
                 self._sockets,
                 provisioner=self._provisioner,
-                fork=self._plan(language),
+                fork=await self._plan(language, workspace),
             )
             try:
                 await manager.start_kernel(
@@ -147,21 +147,32 @@ class Kernels:
                 return Kernel(manager, language)
         raise AssertionError("unreachable")
 
-    def _plan(self, language: Language) -> ForkPlan | None:
+    async def _plan(self, language: Language, workspace: Workspace) -> ForkPlan | None:
         if self._provisioner != FORK:
             return None
+        from agentdouble.sandbox import isolation
         from agentdouble.sandbox.fork_server.client import ForkServer
         from agentdouble.sandbox.manager import ForkPlan
 
         if self._fork_server is None or self._fork_server.gone.done():
             self._fork_server = ForkServer(self._settings.preload)
+        confinement = None
+        if self._settings.isolation == "auto":
+            found = await asyncio.to_thread(isolation.find_out)
+            confinement = found.confinement_for(workspace, network=language.network)
         return ForkPlan(
             server=self._fork_server,
             kernel=language.fork_kernel,
             config=language.fork_config,
-            limits={},
-            confinement=None,
+            limits=self._limits(language),
+            confinement=None if confinement is None else asdict(confinement),
         )
+
+    def _limits(self, language: Language) -> dict[str, int]:
+        limits = {"open_files": self._settings.open_files_limit}
+        if language.limit_memory:
+            limits["memory"] = self._settings.memory_limit
+        return limits
 
 
 def _provisioner(settings: Settings) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from agentdouble import ledger
-from agentdouble.errors import NotBuiltError, UnknownLanguageError
+from agentdouble.errors import UnknownLanguageError
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Language:
     """A language of the sandbox: its name on the wire, and its kernel.
 
     ``argv`` is the command that starts the kernel; the fork server knows it as ``fork_kernel``
-    and configures it with ``fork_config``.
+    and configures it with ``fork_config``. ``network`` "own" gives the kernel a loopback
+    device of its own; ``limit_memory`` says whether it can live with a limited address space.
     """
 
     name: str
@@ -24,6 +26,8 @@ class Language:
     argv: tuple[str, ...]
     fork_kernel: str
     fork_config: Mapping[str, Mapping[str, Any]]
+    network: Literal["shared", "own"] = "shared"
+    limit_memory: bool = True
 
 
 PYTHON = Language(
@@ -45,20 +49,45 @@ PYTHON = Language(
     },
 )
 
-_ALIASES = {"python3": PYTHON, "python": PYTHON}
-_NOT_BUILT = ("javascript", "js", "node", "typescript")
+
+def _javascript(name: str, display_name: str, **options: bool) -> Language:
+    config = {"JavaScriptKernel": options}
+    return Language(
+        name=name,
+        display_name=display_name,
+        argv=(
+            sys.executable,
+            "-m",
+            "agentdouble.sandbox.javascript",
+            "-f",
+            "{connection_file}",
+            json.dumps(config),
+        ),
+        fork_kernel="javascript",
+        fork_config=config,
+        network="own",  # the engine's inspector listens on loopback
+        limit_memory=False,  # V8 reserves far more address space than it uses
+    )
+
+
+JAVASCRIPT = _javascript("javascript", "JavaScript")
+TYPESCRIPT = _javascript("typescript", "TypeScript", typescript=True)
+
+_ALIASES = {
+    "python3": PYTHON,
+    "python": PYTHON,
+    "javascript": JAVASCRIPT,
+    "js": JAVASCRIPT,
+    "node": JAVASCRIPT,
+    "typescript": TYPESCRIPT,
+}
 
 
 def find(name: str) -> Language:
-    """Return the language of that name.
-
-    Raises UnknownLanguageError for a name nobody knows and NotBuiltError for JavaScript.
-    """
-    aliases = dict(_ALIASES)
+    """Return the language of that name; raise UnknownLanguageError, naming those there are."""
+    aliases = _ALIASES
     if ledger.choose("U-KERNEL-NAMES") == "python3-only":
         aliases = {"python3": PYTHON}
-    elif name.lower() in _NOT_BUILT:
-        raise NotBuiltError(f"The language {name!r} in the sandbox")
     found = aliases.get(name.lower())
     if found is None:
         raise UnknownLanguageError(name, tuple(aliases))
