@@ -1,0 +1,232 @@
+"""A small double that starts confined kernels and runs code in them; a process of its own.
+
+``Host`` starts it as root or as an ordinary user and speaks to it, a JSON line each way. Run as
+a module it is the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from agentdouble.errors import KernelStartError
+from agentdouble.sandbox import isolation
+from agentdouble.sandbox.fork_server import linux, view
+from agentdouble.sandbox.fork_server.client import ForkServer
+from agentdouble.sandbox.isolation import Isolation
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernels import FORK
+from agentdouble.sandbox.languages import PYTHON
+from agentdouble.sandbox.manager import ForkPlan, KernelSockets, kernel_manager
+from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.workspace import Workspaces
+
+ROOT, ORDINARY = 0, 12345
+SECRET = "s3cret-of-the-server"
+_REPOSITORY = Path(__file__).parents[3]
+
+
+class Host:
+    """The process, and what its kernels answered."""
+
+    def __init__(self, uid: int) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="t-"))  # also its home and its state
+        (self.directory / "credentials").write_text(SECRET)
+        self.directory.chmod(0o711)  # session users have to pass
+        for path in (self.directory, self.directory / "credentials"):
+            os.chown(path, uid, -1)
+        root = os.geteuid() == ROOT
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.agentdouble.sandbox.confined_host"],
+            cwd=_REPOSITORY,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.directory),
+                "TMPDIR": str(self.directory),
+                "SECRET_KEY": SECRET,
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=(lambda: _become(uid)) if root else None,
+        )
+        self.pid = self._process.pid
+        self.isolation: dict[str, str | None] = self._hear()["isolation"]
+
+    def start(
+        self,
+        *,
+        measures: Iterable[str] = tuple(isolation.MEASURES),
+        limits: dict[str, int] | None = None,
+        **changed: Any,
+    ) -> Session:
+        """Start a kernel on a machine that offers these measures at the most.
+
+        ``changed`` are fields of its confinement. Raises RuntimeError if it does not start.
+        """
+        answer = self._ask(op="start", measures=[*measures], changed=changed, limits=limits or {})
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return Session(self, **answer)
+
+    def _ask(self, **request: Any) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._hear()
+
+    def _hear(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the host has ended"
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process and remove what it left."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        code = self._process.wait(30)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        shutil.rmtree(self.directory)
+        assert 0 == code
+
+
+@dataclasses.dataclass
+class Session:
+    """A confined kernel."""
+
+    host: Host
+    number: int
+    pid: int
+    fork_server: int
+    home: str
+    run: str
+
+    def text(self, code: str) -> str:
+        """Run code and return what it printed, or the name of the error it ended with."""
+        return str(self.host._ask(op="run", number=self.number, code=code)["text"])
+
+
+def _become(uid: int) -> None:
+    """Become a user; this Python is readable for all of them, wherever it lies."""
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
+    closed = {top for path in _needed() if (top := _closed_above(path)) is not None}
+    inside = [path for path in _needed() if _closed_above(path) is not None]
+    trees = {path: linux.open_tree(path, read_only=False) for path in inside}
+    for top in closed:
+        linux.mount("tmpfs", str(top), "tmpfs", 0, "mode=755")
+    for path, tree in trees.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        linux.attach_tree(tree, path)
+    if uid != ROOT:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+
+
+def _needed() -> list[str]:
+    return [p for p in view.readable([str(_REPOSITORY)], "/nowhere") if Path(p).is_dir()]
+
+
+def _closed_above(path: str) -> Path | None:
+    return next((p for p in reversed(Path(path).parents) if not p.stat().st_mode & 0o001), None)
+
+
+class _Double:
+    """Starts kernels and runs code in them, as the real one does."""
+
+    def __init__(self) -> None:
+        self.isolation = isolation.find_out()
+        self._server = ForkServer()
+        self._sockets = KernelSockets()
+        self._workspaces = Workspaces()
+        self._kernels: list[Kernel] = []
+
+    async def start(
+        self, measures: list[str], changed: dict[str, Any], limits: dict[str, int]
+    ) -> dict[str, Any]:
+        workspace = self._workspaces.make()
+        confinement = self._offering(measures).confinement_for(workspace)
+        if confinement is not None:
+            confinement = dataclasses.replace(confinement, **changed)
+        plan = ForkPlan(
+            server=self._server,
+            kernel=PYTHON.fork_kernel,
+            config=PYTHON.fork_config,
+            limits=limits,
+            confinement=None if confinement is None else dataclasses.asdict(confinement),
+        )
+        manager = kernel_manager(PYTHON, workspace, self._sockets, provisioner=FORK, fork=plan)
+        await manager.start_kernel(env=dict(workspace.environment()), cwd=str(workspace.home))
+        kernel = Kernel(manager, PYTHON)
+        try:
+            await kernel.ready()
+        except KernelStartError as error:
+            await kernel.kill("it never lived")
+            return {"error": str(error)}
+        self._kernels.append(kernel)
+        return {
+            "number": len(self._kernels) - 1,
+            "pid": kernel.pid,
+            "fork_server": self._server._process.pid,
+            "home": str(workspace.home),
+            "run": str(workspace.run),
+        }
+
+    def _offering(self, names: list[str]) -> Isolation:
+        return Isolation(
+            {
+                name: one if name in names else dataclasses.replace(one, why_not="left out")
+                for name, one in self.isolation.measures.items()
+            }
+        )
+
+    async def run(self, number: int, code: str) -> dict[str, str]:
+        result = await self._kernels[number].execute(code, timeout_s=30, output_limit=100_000)
+        return {"text": "".join(map(_text_of, result.outputs)).strip()}
+
+    async def close(self) -> None:
+        for kernel in self._kernels:
+            await kernel.kill("the host stopped")
+        await self._server.stop()
+        self._sockets.close()
+        self._workspaces.remove()
+
+
+async def _serve() -> None:
+    double = _Double()
+    _say(isolation={name: one.why_not for name, one in double.isolation.measures.items()})
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        request = json.loads(line)
+        do = {"start": double.start, "run": double.run}[request.pop("op")]
+        _say(**await do(**request))
+    await double.close()
+
+
+def _text_of(output: Output) -> str:
+    if output.output_type == "error":
+        return output.ename or ""
+    return output.text or "".join(f"<{kind}>" for kind in output.data or {})
+
+
+def _say(**answer: Any) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve())

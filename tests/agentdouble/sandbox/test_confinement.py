@@ -1,0 +1,391 @@
+"""What confined code cannot do, each breach tried with its guard and without it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("only Linux confines kernels", allow_module_level=True)
+
+from agentdouble.sandbox import isolation
+from tests.agentdouble.sandbox.confined_host import ORDINARY, ROOT, SECRET, Host, Session
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module", params=[ROOT, ORDINARY], ids=["root", "ordinary user"])
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """A double that runs as root, or as an ordinary user."""
+    if os.geteuid() != ROOT and request.param == ROOT:
+        pytest.skip("these tests run as an ordinary user")
+    started = Host(request.param if os.geteuid() == ROOT else os.geteuid())
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def other(host: Host) -> Session:
+    """Another session of the same double, confined to the full."""
+    session = host.start()
+    session.text(f"open('notes', 'w').write({SECRET!r})")
+    return session
+
+
+@pytest.fixture(scope="module")
+def session(host: Host) -> Session:
+    """A session that is confined to the full."""
+    return host.start()
+
+
+@pytest.fixture(scope="module")
+def kept(host: Host) -> dict[str, Session]:
+    """The sessions that have been started, by the measures they have."""
+    return {}
+
+
+def only(host: Host, kept: dict[str, Session], measure: str) -> Session:
+    """Return a session that has one measure and no other; "all" and "none" are what they say."""
+    if measure not in kept:
+        if measure in isolation.MEASURES:
+            need(host, measure)
+        names = {"all": isolation.MEASURES, "none": ()}.get(measure, (measure,))
+        kept[measure] = host.start(measures=names)
+    return kept[measure]
+
+
+def need(host: Host, measure: str) -> None:
+    """Leave the test out where the machine lacks a measure; in CI that is a failure."""
+    reason = host.isolation[measure]
+    if reason is None:
+        return
+    if measure == "user" and "root" in reason:
+        pytest.skip(reason)
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"this machine does not offer {measure}: {reason}")
+    pytest.skip(f"{measure}: {reason}")
+
+
+BREACHES = {  # the code, and which measures stop it on their own
+    "a file of the server": ("print(open('{state}').read())", ("files", "landlock")),
+    "the server's environment": (
+        "print(open('/proc/{server}/environ').read())",
+        ("files", "landlock", "user"),
+    ),
+    "the server's memory": (
+        "open('/proc/{server}/mem', 'rb'); print('{secret}')",
+        ("files", "landlock", "user"),
+    ),
+    "the fork server's memory": (
+        "open('/proc/{fork_server}/mem', 'rb'); print('{secret}')",
+        ("files", "landlock", "user"),
+    ),
+    "the server's files by way of its process": (
+        "print(open('/proc/{server}/root{state}').read())",
+        ("files", "landlock", "user"),
+    ),
+    "another session's file": (
+        "print(open('{other}/notes').read())",
+        ("files", "landlock", "user"),
+    ),
+    "writing to another session's home": (
+        "open('{other}/planted', 'w'); print('{secret}')",
+        ("files", "landlock", "user"),
+    ),
+    "a signal to the server": (
+        "import os; os.kill({server}, 0); print('{secret}')",
+        ("landlock", "user"),
+    ),
+    "a signal to another session": (
+        "import os; os.kill({other_pid}, 0); print('{secret}')",
+        ("landlock", "user"),
+    ),
+}
+
+
+@pytest.mark.parametrize("measure", ["none", "files", "landlock", "user", "all"])
+@pytest.mark.parametrize("name", BREACHES)
+def test_a_breach_is_stopped_by_its_guards(
+    host: Host, other: Session, kept: dict[str, Session], name: str, measure: str
+) -> None:
+    """Each measure stops it on its own, all together do, and without any it succeeds."""
+    code, guards = BREACHES[name]
+    if measure not in ("none", "all", *guards):
+        pytest.skip(f"{measure} is no guard against it")
+    if name.startswith("a signal") and measure == "landlock":
+        need(host, "signals")
+    places = {
+        "state": host.directory / "credentials",
+        "server": host.pid,
+        "fork_server": other.fork_server,
+        "other": other.home,
+        "other_pid": other.pid,
+        "secret": SECRET,
+    }
+
+    said = only(host, kept, measure).text(code.format(**places))
+
+    assert (measure == "none") == (SECRET in said), said
+
+
+@pytest.mark.parametrize("measure", ["none", "files", "landlock", "all"])
+def test_nothing_is_written_to_the_server_s_home(
+    host: Host, kept: dict[str, Session], measure: str
+) -> None:
+    """What code writes to that path does not get there, unless it is not confined at all."""
+    planted = host.directory / f"planted-{measure}"
+
+    only(host, kept, measure).text(f"open('{planted}', 'w')")
+
+    assert (measure == "none") == planted.exists()
+
+
+def test_the_environment_a_process_was_started_with_holds_no_secret(session: Session) -> None:
+    """A fork shows its server's environment in /proc; there is nothing in it."""
+    said = session.text(
+        "import os; print(open('/proc/self/environ').read(), open('/proc/self/cmdline').read(),"
+        " dict(os.environ))"
+    )
+
+    assert "PATH=" in said
+    assert SECRET not in said
+
+
+def test_nothing_of_the_fork_server_is_open(session: Session) -> None:
+    """Neither its sockets nor the epoll that watches them."""
+    of_server, of_kernel = Path(f"/proc/{session.fork_server}"), Path(f"/proc/{session.pid}")
+    opened = {fd.stat().st_ino: str(fd.readlink()) for fd in (of_server / "fd").iterdir()}
+    sockets = {inode for inode, name in opened.items() if name.startswith("socket:")}
+
+    held = {fd.stat().st_ino for fd in (of_kernel / "fd").iterdir()}
+    watched = "".join(info.read_text() for info in (of_kernel / "fdinfo").iterdir())
+
+    assert sockets
+    assert set() == sockets & held
+    assert [] == [inode for inode in sockets if f"ino:{inode:x} " in watched]
+
+
+def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other: Session) -> None:
+    """Code writes to /home/gem and /tmp; the double finds the files in the session's directories."""
+    need(host, "files")
+    said = session.text(
+        "import os, tempfile, pathlib\n"
+        "pathlib.Path('/home/gem/a').write_text('1'); pathlib.Path('/tmp/b').write_text('2')\n"
+        "print(os.getcwd(), os.path.expanduser('~'), tempfile.gettempdir(), os.listdir('/home'))"
+    )
+
+    assert "/home/gem /home/gem /tmp ['gem']" == said
+    assert "1" == Path(session.home, "a").read_text()
+    assert "2" == Path(session.run, "tmp", "b").read_text()
+    assert "FileNotFoundError" == other.text("open('/home/gem/a')")
+    assert "FileNotFoundError" == other.text("open('/tmp/b')")
+
+
+def test_the_system_is_read_only(session: Session) -> None:
+    """Nothing can be written where the session does not live."""
+    said = session.text(
+        "for path in ('/x', '/usr/x', '/etc/x', '/dev/x', '/var/x', '/home/x'):\n"
+        "    try: open(path, 'w'); print('written', path)\n"
+        "    except OSError: pass"
+    )
+
+    assert "" == said
+
+
+def test_the_user_of_a_session_has_no_privileges(host: Host, session: Session) -> None:
+    """No capability is left, and none can be gained."""
+    status = session.text("print(open('/proc/self/status').read())")
+    facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+
+    assert ["0" * 16] * 3 == [facts[f"Cap{kind}"] for kind in ("Inh", "Prm", "Eff")]
+    assert "1" == facts["NoNewPrivs"]
+    assert "0" != facts["Uid"].split()[0]
+
+
+def test_sessions_of_root_s_double_are_strangers(session: Session, other: Session) -> None:
+    """Each is a user of its own, and has a name for it."""
+    need(session.host, "user")
+
+    uids = {one.text("import os; print(os.getuid())") for one in (session, other)}
+
+    assert 2 == len(uids)
+    assert "gem" == session.text("import getpass, pwd, os; print(pwd.getpwuid(os.getuid())[0])")
+
+
+@pytest.mark.parametrize("network", ["shared", "own"])
+def test_a_port_of_another_session_is_out_of_reach_with_a_network_of_one_s_own(
+    host: Host, other: Session, network: str
+) -> None:
+    """It is not there; in a shared network it is. Its own ports work in both."""
+    need(host, "network")
+    listening = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
+    )
+    connecting = "import socket; socket.create_connection(('127.0.0.1', {})); print('connected')"
+    theirs = other.text(listening)
+    session = host.start(network=network)
+    own = session.text(listening)
+
+    assert "connected" == session.text(connecting.format(own))
+    assert ("connected" if network == "shared" else "ConnectionRefusedError") == session.text(
+        connecting.format(theirs)
+    )
+
+
+def test_tcp_can_be_held_to_some_ports(host: Host, other: Session) -> None:
+    """A port that is not among them is refused, one that is can be reached."""
+    need(host, "tcp_ports")
+    ports = [
+        int(
+            other.text(
+                f"s{n} = __import__('socket').create_server(('127.0.0.1', 0)); print(s{n}.getsockname()[1])"
+            )
+        )
+        for n in range(2)
+    ]
+    session = host.start(tcp_ports=(ports[0],))
+    connecting = "import socket; socket.create_connection(('127.0.0.1', {})); print('connected')"
+
+    said = [session.text(connecting.format(port)) for port in ports]
+
+    assert ["connected", "PermissionError"] == said
+
+
+@pytest.mark.parametrize("landlock", [False, True])
+def test_an_abstract_socket_of_another_session_is_out_of_reach(
+    host: Host, other: Session, landlock: bool
+) -> None:
+    """Such sockets have no file that could be hidden; Landlock refuses them."""
+    need(host, "signals")
+    name = f"\\0of-{host.pid}-{landlock}"
+    other.text(
+        f"import socket; a{landlock} = socket.socket(socket.AF_UNIX); "
+        f"a{landlock}.bind('{name}'); a{landlock}.listen()"
+    )
+    session = host.start(landlock=landlock)
+
+    said = session.text(
+        f"import socket; socket.socket(socket.AF_UNIX).connect('{name}'); print('connected')"
+    )
+
+    assert ("PermissionError" if landlock else "connected") == said
+
+
+POOL = """
+import multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(abs, [-1, -2]))
+"""
+SHARED = """
+from multiprocessing.shared_memory import SharedMemory
+memory = SharedMemory(create=True, size=8)
+memory.buf[0] = 7
+print(memory.buf[0])
+memory.close()
+memory.unlink()
+"""
+PYTHON = "import subprocess, sys; print(subprocess.call([sys.executable, '-c', 'import numpy']))"
+THREAD = "import threading; t = threading.Thread(target=print, args=[1]); t.start(); t.join()"
+PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.savefig('plot.png'); p.show()"
+WORKS = {
+    "a plot": (PLOT, "<text/plain><image/png>"),
+    "another Python": (PYTHON, "0"),
+    "a shell line": ("!echo $HOME | tr a-z A-Z", "/HOME/GEM"),
+    "multiprocessing": (POOL, "[1, 2]"),
+    "shared memory": (SHARED, "7"),
+    "a thread": (THREAD, "1"),
+    "the user's name": ("import getpass; print(getpass.getuser())", "gem"),
+}
+
+
+@pytest.mark.parametrize("what", WORKS)
+def test_what_code_needs_still_works(host: Host, session: Session, what: str) -> None:
+    """Confinement is not felt by code that stays at home."""
+    need(host, "files")
+    code, expected = WORKS[what]
+
+    assert expected == session.text(code)
+
+
+@pytest.mark.parametrize("limits", [{}, {"memory": 2048 * MIB}])
+def test_memory_is_limited(host: Host, limits: dict[str, int]) -> None:
+    """Too much is a MemoryError, and the kernel lives."""
+    session = host.start(limits=limits)
+
+    said = session.text(f"len(bytearray({4096 * MIB}))")
+
+    assert ("MemoryError" if limits else "<text/plain>") == said
+    assert "2" == session.text("print(1 + 1)")
+
+
+@pytest.mark.parametrize("limits", [{}, {"open_files": 128}])
+def test_open_files_are_limited(host: Host, limits: dict[str, int]) -> None:
+    """Too many are an OSError, and the kernel lives."""
+    session = host.start(limits=limits)
+
+    said = session.text("held = [open('/dev/null') for _ in range(200)]; print('held')")
+
+    assert ("OSError" if limits else "held") == said
+    assert "2" == session.text("print(1 + 1)")
+
+
+FORKS = """
+import os
+reading, writing = os.pipe()
+forked = []
+try:
+    for _ in range(150):
+        pid = os.fork()
+        if pid == 0:
+            os.close(writing)
+            os.read(reading, 1)
+            os._exit(0)
+        forked.append(pid)
+    print("all")
+except BlockingIOError:
+    print("stopped" if len(forked) > 5 else "never began")
+finally:
+    os.close(writing)
+    for pid in forked:
+        os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+def test_a_fork_bomb_is_stopped(host: Host, limit: int | None) -> None:
+    """It ends at its session's limit, and the kernel lives."""
+    need(host, "processes")
+    session = host.start(process_limit=limit)
+
+    assert ("stopped" if limit else "all") == session.text(FORKS)
+    assert "2" == session.text("print(1 + 1)")
+
+
+@pytest.mark.parametrize(("field", "path"), [("tmp_size", "/tmp/x"), ("home_size", "x")])
+@pytest.mark.parametrize("size", [None, MIB])
+def test_a_directory_can_be_limited(host: Host, field: str, path: str, size: int | None) -> None:
+    """It is full at its size."""
+    need(host, "files")
+    session = host.start(**{field: size})
+
+    said = session.text(f"print(open({path!r}, 'wb').write(bytes({2 * MIB})))")
+
+    assert ("OSError" if size else str(2 * MIB)) == said
+
+
+def test_a_kernel_that_cannot_be_confined_does_not_run(host: Host) -> None:
+    """A measure that fails ends the start; nothing runs less confined than was asked."""
+    need(host, "files")
+
+    with pytest.raises(RuntimeError, match="exited with code 1"):
+        host.start(visible=("/nowhere",), home="/nowhere")
+
+
+def test_nothing_is_mounted_on_the_host(session: Session) -> None:
+    """What a session sees elsewhere, the host does not."""
+    assert str(session.host.directory) not in Path("/proc/self/mounts").read_text()
+    assert not Path("/home/gem").exists()

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentdouble.sandbox import isolation
+from agentdouble.sandbox.isolation import Isolation, Measure
+from agentdouble.sandbox.workspace import Workspace
+
+REASON = "not here"
+
+
+def machine(*names: str) -> Isolation:
+    """Return what a machine with these measures and no others offers."""
+    return Isolation(
+        {
+            name: Measure(name, "peace", None if name in names else REASON)
+            for name in isolation.MEASURES
+        }
+    )
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = Workspace(home=tmp_path / "s" / "1" / "home", run=tmp_path / "s" / "1" / "run")
+    for directory in (made.home, made.run, made.run / "tmp"):
+        directory.mkdir(parents=True)
+    return made
+
+
+def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Elsewhere than on Linux all of them are missing."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    found = isolation.find_out.__wrapped__()
+
+    assert set(isolation.MEASURES) == set(found.measures)
+    assert {(False, "only Linux has it")} == {
+        (one.available, one.why_not) for one in found.measures.values()
+    }
+    assert all(one.remedy for one in found.measures.values())
+
+
+def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be tried is not promised."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("probe", 30)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+
+    found = isolation.find_out.__wrapped__()
+
+    assert not any(one.available for one in found.measures.values())
+    assert "timed out" in str(found.measures["files"].why_not)
+
+
+def test_a_machine_without_any_measure_confines_nothing(workspace: Workspace) -> None:
+    """There is no confinement to ask for."""
+    assert None is machine().confinement_for(workspace)
+    assert None is machine("network").confinement_for(workspace)
+
+
+def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
+    """Landlock alone confines what it can."""
+    confinement = machine("landlock").confinement_for(workspace)
+
+    assert confinement is not None
+    assert (True, None, None, None) == (
+        confinement.landlock,
+        confinement.namespaces,
+        confinement.uid,
+        confinement.process_limit,
+    )
+    assert str(workspace.run / "tmp") == confinement.tmp
+
+
+def test_without_a_network_of_its_own_a_session_has_no_ports(workspace: Workspace) -> None:
+    """It asked for less than the host's network, so it does not get more."""
+    own = machine("files", "network").confinement_for(workspace, network="own")
+    none = machine("landlock", "tcp_ports").confinement_for(workspace, network="own")
+
+    assert own is not None
+    assert none is not None
+    assert ("own", None) == (own.network, own.tcp_ports)
+    assert ("shared", ()) == (none.network, none.tcp_ports)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a workspace away")
+def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) -> None:
+    """The workspace belongs to it from the first kernel on; another session has another."""
+    offered = machine("files", "user")
+    other = Workspace(home=tmp_path / "t" / "2" / "home", run=tmp_path / "t" / "2" / "run")
+    (other.run / "tmp").mkdir(parents=True)
+    other.home.mkdir()
+
+    made = [offered.confinement_for(one) for one in (workspace, workspace, other)]
+
+    first, again, second = (one.uid if one else None for one in made)
+    assert first == again != second
+    assert first == workspace.home.stat().st_uid == (workspace.run / "tmp").stat().st_uid
