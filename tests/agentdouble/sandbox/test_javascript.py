@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -11,7 +12,7 @@ import pytest
 
 from agentdouble.sandbox.javascript import deno, imports
 from agentdouble.sandbox.kernels import Kernels
-from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.languages import JAVASCRIPT
 from agentdouble.sandbox.result import ExecutionResult, Output
 from agentdouble.settings import Settings
 
@@ -28,7 +29,8 @@ class Session:
         self._loop = asyncio.new_event_loop()
         self.kernels = Kernels(Settings.load(pool_size=0))
         self.workspace = self.kernels.workspace()
-        start = self.kernels.start(_language(options), self.workspace)
+        language = replace(JAVASCRIPT, fork_config={"JavaScriptKernel": options})
+        start = self.kernels.start(language, self.workspace)
         self.kernel = self._loop.run_until_complete(start)
 
     def __call__(self, code: str, timeout_s: float = 10) -> ExecutionResult:
@@ -46,16 +48,6 @@ class Session:
         """End everything."""
         self._loop.run_until_complete(self.kernels.close())
         self._loop.close()
-
-
-def _language(options: Mapping[str, Any]) -> Language:
-    return Language(
-        name="javascript",
-        display_name="JavaScript",
-        argv=(sys.executable, "-m", "agentdouble.sandbox.javascript", "-f", "{connection_file}"),
-        fork_kernel="javascript",
-        fork_config={"JavaScriptKernel": options},
-    )
 
 
 @pytest.fixture(scope="module")
