@@ -179,6 +179,7 @@ def _session(instance: Instance, now: dt.datetime) -> Mapping[str, Any]:
         "remaining_s": (instance.deadline - now).total_seconds(),
         "executions": instance.executions,
         "pids": list(instance.pids),
+        "home": None if instance.home is None else str(instance.home),
     }
 
 

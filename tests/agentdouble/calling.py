@@ -125,13 +125,18 @@ def has_gone(pid: int, timeout_s: float) -> bool:
         os.close(pidfd)
 
 
+def home_of(double: Emulator, session: str) -> Path:
+    """Return where the files of a living session lie on this machine."""
+    sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    return Path(next(s["home"] for s in sessions if s["UserSessionId"] == session))
+
+
 class Begun:
     """Code that runs in a session and waits to be let go; it has begun when this is made."""
 
     def __init__(self, double: Emulator, session: str, then: str, **fields: Any) -> None:
-        self._home = Path(text(double, "import os; print(os.getcwd())", session).strip())
-        for name in ("begun", "go"):
-            os.mkfifo(self._home / name)
+        text(double, "import os; os.mkfifo('begun'); os.mkfifo('go')", session)
+        self._home = home_of(double, session)
         code = f"open('begun', 'w').close()\nopen('go').close()\n{then}"
         self.future = background(lambda: run(double, code, session, **fields))
         with (self._home / "begun").open():

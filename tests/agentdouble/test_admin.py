@@ -80,11 +80,13 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
         "SessionId": first["SessionId"],
         "UserSessionId": "listed",
         "ToolId": "t-sandbox",
+        "state": "active",
         "created_at": session["created_at"],
         "deadline": session["deadline"],
         "remaining_s": session["remaining_s"],
         "executions": 2,
         "pids": [pid],
+        "home": session["home"],
     } == session
 
 

@@ -7,6 +7,7 @@ import datetime as dt
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, InstanceEndedError
@@ -57,6 +58,11 @@ class Instance:
     def busy(self) -> bool:
         """Whether code runs or waits for its turn."""
         return self._turn.locked()
+
+    @property
+    def home(self) -> Path | None:
+        """Where the session's own files lie on this machine, once it has run something."""
+        return None if self._workspace is None else self._workspace.home
 
     @property
     def pids(self) -> tuple[int, ...]:

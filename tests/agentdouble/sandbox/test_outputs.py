@@ -87,7 +87,7 @@ def test_messages_become_outputs(messages: list[Any], expected: list[Output]) ->
 
 
 def cut(dropped: int) -> Output:
-    text = f"[output cut: {dropped} bytes beyond the limit of 100 bytes were dropped]\n"
+    text = f"[output cut: the limit is 100 bytes, and at least {dropped} bytes more were dropped]\n"
     return out(text, "stderr")
 
 
@@ -198,7 +198,8 @@ def test_output_over_the_cap_is_marked(shared: Emulator) -> None:
         output(
             "stream",
             name="stderr",
-            text="[output cut: 1000000 bytes beyond the limit of 1048576 bytes were dropped]\n",
+            text="[output cut: the limit is 1048576 bytes, and at least 1000000 bytes more were "
+            "dropped]\n",
         )
         == mark
     )

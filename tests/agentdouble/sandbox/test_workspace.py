@@ -17,9 +17,10 @@ from tests.agentdouble.calling import has_gone, text
 SERVER = """
 import sys
 from agentdouble import Emulator
-from tests.agentdouble.calling import text
+from tests.agentdouble.calling import home_of, text
 with Emulator() as double:
-    print(text(double, "import os; print(os.getpid(), os.getcwd())"), flush=True)
+    pid = text(double, "import os; print(os.getpid())").strip()
+    print(pid, home_of(double, "s1"), flush=True)
     sys.stdin.read()
 """
 

@@ -52,12 +52,13 @@ def confine(asked: Confinement) -> None:
     """Apply a confinement to this process; raise OSError if a measure cannot be taken."""
     parent = os.getppid()
     home, tmp = asked.home, asked.tmp
+    os.environ.update(USER=view.USER, LOGNAME=view.USER)  # its uid may have no name
     if asked.uid is not None:
         _give(asked.run, asked.uid)
     if asked.namespaces is not None:
         _enter_namespaces(asked)
         home, tmp = view.HOME, view.TMP
-        os.environ.update(HOME=home, TMPDIR=tmp, USER=view.USER, LOGNAME=view.USER)
+        os.environ.update(HOME=home, TMPDIR=tmp)
     if asked.uid is not None:
         _become(asked.uid)
     _give_up_rights(parent)

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.sandbox.fork_server import child, processes, protocol
+from agentdouble.sandbox.fork_server import child, processes, protocol, view
 from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
 
 _ALWAYS = (
@@ -49,6 +49,7 @@ def main() -> None:
     ):  # where the double runs is no place for kernels to import from
         del sys.path[0]
     preload(sys.argv[2:])
+    view.python_paths()
     processes.adopt_orphans()
     ForkServer(channel).serve()
 

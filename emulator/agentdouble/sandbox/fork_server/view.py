@@ -10,6 +10,7 @@ the host outside the session's own directories.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import sys
@@ -90,14 +91,24 @@ def name_user(uid: int, gid: int) -> None:
             linux.mount(f"/run/{name}", f"/etc/{name}", "", linux.MS_BIND)
 
 
+@functools.cache
+def python_paths() -> frozenset[str]:
+    """Return where this Python and what it imports lies, and the list of name servers.
+
+    Found once, in the fork server: links are followed, and that takes a while.
+    """
+    found = {sys.prefix, sys.base_prefix, *sys.path, "/etc/resolv.conf"}
+    found |= {os.path.realpath(path) for path in found if path.startswith("/")}
+    return frozenset(found)
+
+
 def readable(visible: Iterable[str], run: str) -> list[str]:
     """Return what a kernel may read: the system, this Python and what it imports, ``visible``.
 
     The name servers' file often lies below /run. What holds the session's own ``run`` holds
     those of others too, so it is left out, whatever asks for it.
     """
-    wanted = {sys.prefix, sys.base_prefix, *sys.path, *visible, "/etc/resolv.conf"}
-    wanted |= {os.path.realpath(path) for path in wanted if path.startswith("/")}
+    wanted = {*python_paths(), *visible, *map(os.path.realpath, visible)}
     shown = list(SYSTEM)
     for path in sorted(wanted, key=len):
         if path.startswith("/") and not _below(path, shown) and not _below(run, [path]):
