@@ -40,6 +40,7 @@ class Host:
     """The process, and what its kernels answered."""
 
     def __init__(self, uid: int) -> None:
+        self.uid = uid
         self.directory = Path(tempfile.mkdtemp(prefix="t-"))  # also its home and its state
         (self.directory / "credentials").write_text(SECRET)
         self.directory.chmod(0o711)  # session users have to pass

@@ -44,10 +44,8 @@ _ALWAYS = (
 def main() -> None:
     """Serve until the socket that argv names is closed at its other end."""
     channel = socket.socket(fileno=int(sys.argv[1]))
-    if sys.path[0] == str(
-        Path.cwd()
-    ):  # where the double runs is no place for kernels to import from
-        del sys.path[0]
+    if sys.path[0] == str(Path.cwd()):
+        del sys.path[0]  # where the double runs is no place for kernels to import from
     preload(sys.argv[2:])
     view.python_paths()
     processes.adopt_orphans()
