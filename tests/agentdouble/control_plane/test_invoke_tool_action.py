@@ -136,8 +136,10 @@ def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> Non
     assert (
         400,
         "InvalidParameter",
-        f"The language {name!r} is not known. Known are: "
-        "python3, python, javascript, js, node, typescript.",
+        (
+            f"The language {name!r} is not known. Known are: "
+            "python3, python, javascript, js, node, typescript."
+        ),
     ) == refused_payload(shared, kernel_name=name)
 
 

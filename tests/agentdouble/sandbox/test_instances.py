@@ -315,16 +315,17 @@ def test_an_instance_that_has_ended_runs_nothing() -> None:
     asyncio.run(ended())
 
 
-def test_an_instance_that_ends_while_its_kernel_starts_leaves_no_kernel(double: Emulator) -> None:
+def test_an_instance_that_ends_while_its_kernel_starts_leaves_no_kernel() -> None:
     """A reset that comes during a start finds nothing left afterwards."""
     before = set(psutil.Process().children())
-    starting = background(lambda: call(double, body_of(double, "1", "starting")))
-    while set(psutil.Process().children()) == before:
-        pass
+    with Emulator(provisioner="local-provisioner", pool_size=0) as double:
+        starting = background(lambda: call(double, body_of(double, "1", "starting")))
+        while set(psutil.Process().children()) == before:
+            pass
 
-    double.reset()
-    left = set(psutil.Process().children())
-    response = starting.result(30)
+        double.reset()
+        left = set(psutil.Process().children())
+        response = starting.result(30)
 
     assert before == left
     assert "'starting' has ended: the double was reset." in error_of(response)["Message"]
