@@ -54,7 +54,7 @@ class Execution:
             execution_count=reply.get("execution_count", self._count),
             code=self._code,
             msg_id=self.msg_id,
-            context_lost=context_lost,
+            context_lost=context_lost or bool(reply.get("context_lost")),
         )
 
     def timed_out(self, timeout_s: float, *, context_kept: bool) -> ExecutionResult:

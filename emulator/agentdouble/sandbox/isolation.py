@@ -88,8 +88,6 @@ class Isolation:
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
         own_network = network == "own" and self.offers("network")
-        if network == "own" and not own_network:
-            tcp_ports = ()
         return Confinement(
             home=str(workspace.home),
             tmp=str(workspace.run / "tmp"),

@@ -43,7 +43,9 @@ class Kernel:
         self._iopub = cast("zmq.asyncio.Socket", manager.connect_iopub())
         self._running: Execution | None = None
         self._count = 0
-        self._heard = asyncio.Event()
+        self._heard = False
+        self._unanswered = 0
+        self._ready = asyncio.Event()
         self.died = asyncio.ensure_future(self._wait())
         self._listeners = (
             asyncio.ensure_future(self._listen(self._iopub, self._on_iopub)),
@@ -73,7 +75,7 @@ class Kernel:
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
         try:
-            self._session.send(self._shell, request)
+            await self._send(request)
             return await self._outcome(execution, timeout_s)
         except asyncio.CancelledError:  # the caller has gone away
             await asyncio.shield(self._end_execution(execution))
@@ -118,10 +120,19 @@ class Kernel:
         """
         with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
             await self._manager.interrupt_kernel()
-        self._ask_info()
+        await self._ask_info()
 
-    def _ask_info(self) -> None:
-        self._session.send(self._shell, self._session.msg("kernel_info_request", {}))
+    async def _ask_info(self) -> None:
+        self._unanswered += 1
+        await self._send(self._session.msg("kernel_info_request", {}))
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Send a message through the asyncio socket itself.
+
+        ``Session.send`` goes past it, to the socket underneath, which takes away the one sign
+        that replies have come: then nobody reads them.
+        """
+        await self._shell.send_multipart(self._session.serialize(message))
 
     async def kill(self, reason: str) -> None:
         """Kill the kernel, close its sockets and return when it is gone."""
@@ -153,20 +164,21 @@ class Kernel:
         return code
 
     async def ready(self) -> None:
-        """Return when the kernel answers and its outputs are heard too.
-
-        Raises KernelStartError if it ends before that.
+        """Return when the kernel has answered all it was asked, and its outputs are heard too.
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
-        So it is asked again until something of its output arrives.
+        So it is asked again until something of its output arrives. And ipykernel may overlook
+        a request that comes while it sends a reply, until the next one comes
+        (https://github.com/ipython/ipykernel/issues/1554): no reply may be outstanding when
+        the first code is sent. Raises KernelStartError if the kernel ends before that.
         """
-        while not self._heard.is_set():
-            self._ask_info()
-            heard = asyncio.ensure_future(self._heard.wait())
+        while not self._ready.is_set():
+            await self._ask_info()
+            ready = asyncio.ensure_future(self._ready.wait())
             await asyncio.wait(
-                {heard, self.died}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
+                {ready, self.died}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
             )
-            heard.cancel()
+            ready.cancel()
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self.last_words())
 
@@ -183,12 +195,20 @@ class Kernel:
                 _log.exception("A message of the %s kernel is malformed.", self.language.name)
 
     def _on_iopub(self, message: dict[str, Any]) -> None:
-        self._heard.set()
+        self._heard = True
+        self._check_ready()
         execution = self._running
         if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
             execution.on_iopub(message["header"]["msg_type"], message["content"])
 
+    def _check_ready(self) -> None:
+        if self._heard and not self._unanswered:
+            self._ready.set()
+
     def _on_shell(self, message: dict[str, Any]) -> None:
+        if message["header"]["msg_type"] == "kernel_info_reply":
+            self._unanswered -= 1
+            self._check_ready()
         execution = self._running
         if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
             execution.on_reply(message["content"])

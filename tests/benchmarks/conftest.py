@@ -1,0 +1,88 @@
+"""What the benchmarks share: doubles of several kinds, and a client that costs little.
+
+httpx costs half a millisecond a request, more than some of what is measured here, so the
+calls go over ``http.client``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.client
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentdouble import Emulator, invoke_tool
+
+_sessions = itertools.count()
+
+
+class Caller:
+    """Runs code in sessions of a double over one connection."""
+
+    def __init__(self, double: Emulator) -> None:
+        self.double = double
+        self._address = invoke_tool.Address(double.url, double.credentials)
+        self._connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
+
+    def run(self, code: str, session: str, language: str = "python3") -> dict[str, Any]:
+        """Run code that succeeds and return the JSON of section 2.7."""
+        call = invoke_tool.RunCode(self.double.tool_id, session, code, language, timeout_s=60)
+        request = invoke_tool.build(call.body(), self._address, dt.datetime.now(dt.timezone.utc))
+        target = request.url.removeprefix(self.double.url)
+        self._connection.request("POST", target, request.body, dict(request.headers))
+        answer = self._connection.getresponse()
+        inner = invoke_tool.read(answer.status, answer.read()).inner()
+        assert inner["success"], inner
+        return inner
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Return the living sessions."""
+        self._connection.request("GET", "/_emulator/sessions")
+        found: list[dict[str, Any]] = json.load(self._connection.getresponse())["sessions"]
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def fresh() -> str:
+    """Return a session id that nobody has used."""
+    return f"s{next(_sessions)}"
+
+
+def pss_mib(pid: int) -> float:
+    """Return a process's proportional share of memory, in MiB."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _caller(**settings: Any) -> Iterator[Caller]:
+    with Emulator(max_instances=400, **settings) as double:
+        caller = Caller(double)
+        caller.run("1", "warm-up")
+        yield caller
+        caller.close()
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[Caller]:
+    """A double that forks each kernel when it is asked for."""
+    yield from _caller(pool_size=0)
+
+
+@pytest.fixture(scope="module")
+def pooling() -> Iterator[Caller]:
+    """A double with ready kernels."""
+    yield from _caller(pool_size=4)
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Caller]:
+    """A double whose kernels start through the stock provisioner."""
+    yield from _caller(provisioner="local-provisioner", pool_size=0)
