@@ -57,7 +57,9 @@ class Kernel:
         self._iopub = cast("zmq.asyncio.Socket", manager.connect_iopub())
         self._running: _Execution | None = None
         self._count = 0
-        self._heard = asyncio.Event()
+        self._heard = False
+        self._unanswered = 0
+        self._ready_now = asyncio.Event()
         self._death = asyncio.ensure_future(self._wait_for_death())
         self._listeners = (
             asyncio.ensure_future(self._listen(self._iopub, self._on_iopub)),
@@ -115,7 +117,7 @@ class Kernel:
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
         try:
-            self._session.send(self._shell, request)
+            await self._send(request)
             return await self._outcome(execution, timeout_s)
         except asyncio.CancelledError:
             await asyncio.shield(self.interrupt())
@@ -161,10 +163,19 @@ class Kernel:
         """
         with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
             await self._manager.interrupt_kernel()
-        self._ask_info()
+        await self._ask_info()
 
-    def _ask_info(self) -> None:
-        self._session.send(self._shell, self._session.msg("kernel_info_request", {}))
+    async def _ask_info(self) -> None:
+        self._unanswered += 1
+        await self._send(self._session.msg("kernel_info_request", {}))
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Send a message through the asyncio socket itself.
+
+        ``Session.send`` goes past it, to the socket underneath, which takes away the one sign
+        that replies have come: then nobody reads them.
+        """
+        await self._shell.send_multipart(self._session.serialize(message))
 
     async def kill(self, reason: str) -> None:
         """Kill the kernel, close its sockets and return when it is gone."""
@@ -198,18 +209,25 @@ class Kernel:
         return code
 
     async def _ready(self) -> None:
-        """Return when the kernel answers and its outputs are heard too.
+        """Return when the kernel has answered all it was asked, and its outputs are heard too.
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
-        So it is asked again until something of its output arrives.
+        So it is asked again until something of its output arrives; one question at a time,
+        because ipykernel may overlook a request that comes while it sends a reply
+        (https://github.com/ipython/ipykernel/issues/1554).
         """
-        while not self._heard.is_set():
-            self._ask_info()
-            heard = asyncio.ensure_future(self._heard.wait())
-            await asyncio.wait(
-                {heard, self._death}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
-            )
-            heard.cancel()
+        while not self._ready_now.is_set():
+            if not self._unanswered:
+                await self._ask_info()
+            ready = asyncio.ensure_future(self._ready_now.wait())
+            try:
+                await asyncio.wait(
+                    {ready, self._death},
+                    timeout=_READY_RETRY_S,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+            finally:
+                ready.cancel()
             if self._death.done():
                 raise KernelStartError(self.language.display_name, await self.last_words())
 
@@ -226,12 +244,20 @@ class Kernel:
                 _log.exception("A message of the %s kernel is malformed.", self.language.name)
 
     def _on_iopub(self, message: dict[str, Any]) -> None:
-        self._heard.set()
+        self._heard = True
+        self._check_ready()
         execution = self._running
         if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
             execution.on_iopub(message["header"]["msg_type"], message["content"])
 
+    def _check_ready(self) -> None:
+        if self._heard and not self._unanswered:
+            self._ready_now.set()
+
     def _on_shell(self, message: dict[str, Any]) -> None:
+        if message["header"]["msg_type"] == "kernel_info_reply":
+            self._unanswered -= 1
+            self._check_ready()
         execution = self._running
         if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
             execution.on_reply(message["content"])
