@@ -54,23 +54,34 @@ def test_the_application_answers_in_the_double(
             timeout=30,
         )
 
-    assert '"text": "42\\n"' in answer.json()
+    assert "42\n" == answer.json()
 
 
 def test_the_tests_pass(tmp_path: Path) -> None:
     """The README's own tests pass in a folder without any configuration."""
     (tmp_path / "test_my_agent.py").write_text(_block("python", "# test_my_agent.py"))
 
+    assert "2 passed" in _pytest(tmp_path)
+
+
+def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
+    """The README's override serves the README's application."""
+    for name in ("my_agent.py", "conftest.py", "test_my_application.py"):
+        (tmp_path / name).write_text(_block("python", f"# {name}"))
+
+    assert "1 passed" in _pytest(tmp_path)
+
+
+def _pytest(folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def test_the_notebook_lines_run() -> None:

@@ -159,8 +159,9 @@ class PlatformUnreachableError(RunCodeError):
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
-            f"Nothing answers at {url} ({reason}). Is the double running, and is "
-            "PLATFORM_TOOL_HOST its address?"
+            f"Nothing answers at {url} ({reason}). Is the platform running, and do "
+            "PLATFORM_TOOL_HOST and PLATFORM_TOOL_SCHEME (https unless it says http) name it? "
+            "'agentdouble env' prints them for a running double."
         )
         self.url = url
 

@@ -171,6 +171,9 @@ class _Recorder:
         await self._send(message)
 
     def close(self) -> None:
+        """Finish the entry, once: at the end of the answer, or when it is clear there is none."""
+        if self._entry.duration_ms is not None:
+            return
         self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
         self._entry.response_body = self._response.value()
         self._entry.unknowns = sorted(self.noted)

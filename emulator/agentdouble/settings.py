@@ -154,9 +154,7 @@ def _check_keys(keys: Mapping[str, Any], source: str) -> None:
         if near:
             nearest = PREFIX + near[0].upper() if source == "the environment" else near[0]
             hint = f" Did you mean {nearest}?"
-        raise SettingsError(
-            f"{source} has an unknown setting {shown}.{hint}", key=key, source=source
-        )
+        raise SettingsError(f"Unknown setting in {source}: {shown}.{hint}", key=key, source=source)
 
 
 def _raise(

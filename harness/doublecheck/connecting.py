@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 
+from agentdouble import environment
+from agentdouble import running as doubles
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck import sending
 from doublecheck.clients import admin
@@ -54,23 +58,34 @@ def connect(
         secret_key=secret_key,
         api_key=api_key,
         region=region,
+        environ=_environment_of(url) if is_double else os.environ,
     )
     return Platform(target, timeout_s=timeout_s)
 
 
 def running(url: str, kind: Kind, reference_app: bool) -> Target:
-    """Return the target at ``url``, its keys from the environment.
+    """Return the target at ``url``, its keys as ``agentdouble env`` or the environment has them.
 
     Raises TargetError for an unusable address, or if it is to be a double and is none, and
     UnreachableError if nothing answers.
     """
-    target = Target.find(url, kind, reference_app=reference_app)
+    environ = _environment_of(url) if kind == "double" else os.environ
+    target = Target.find(url, kind, reference_app=reference_app, environ=environ)
     if kind == "double" and not answers_as_double(url):
         raise TargetError(
             f"{url} answers, but not as a double. A live platform is opted into twice: by its URL "
             "and by --platform-target=live (doublecheck run: --target live)."
         )
     return target
+
+
+def _environment_of(url: str) -> Mapping[str, str]:
+    """Return the environment, with the keys of this user's double at ``url`` if it is one."""
+    try:
+        found = doubles.at(urlsplit(url).port) if is_loopback(url) else None
+    except ValueError:  # a port that is none: the address will be refused
+        found = None
+    return os.environ if found is None else {**os.environ, **environment.variables(found)}
 
 
 def answers_as_double(url: str, api_key: str | None = None) -> bool:
@@ -84,20 +99,26 @@ def answers_as_double(url: str, api_key: str | None = None) -> bool:
         return call.read(client.request(**sending.arguments(call.request)))
 
 
-def start_double(*apps: SimpleApp, **settings: Any) -> Emulator:
-    """Start a double in this process; raise MissingExtraError if it is not installed."""
+def start_double(*apps: SimpleApp | str, **settings: Any) -> Emulator:
+    """Start a double in this process; an application may be named as ``module:app``.
+
+    Raises MissingExtraError if the double is not installed.
+    """
     import agentdouble
 
     try:
         double = agentdouble.Emulator
     except DoublesMissingExtraError as error:
         raise MissingExtraError("The double", install=f"agentdouble[{error.extra}]") from error
-    return double(*apps, **settings).start()
+    from agentdouble.apps.loading import load
+
+    served = (load(app) if isinstance(app, str) else app for app in apps)
+    return double(*served, **settings).start()
 
 
 @contextmanager
 def serving_double(
-    *apps: SimpleApp, reference_app: bool = False, **settings: Any
+    *apps: SimpleApp | str, reference_app: bool = False, **settings: Any
 ) -> Iterator[Target]:
     """Yield the target that a double is, started for as long as the context lasts."""
     double = start_double(*apps, **settings)

@@ -6,7 +6,7 @@ they need is imported when the first test asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class PlatformConfig:
     """What the double of a test session serves; return yours from ``platform_config``.
 
-    ``settings`` are agentdouble's; ``reference_app`` declares that ``apps`` are the reference
+    ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's; ``reference_app`` declares that ``apps`` are the reference
     applications of the contract checks.
     """
 
-    apps: tuple[SimpleApp, ...] = ()
+    apps: Sequence[SimpleApp | str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_app: bool = False
 
@@ -43,6 +43,11 @@ def platform_server(
     request: pytest.FixtureRequest, platform_config: PlatformConfig
 ) -> Iterator[Target]:
     """The Target of this session: a double in this process, or what the options name."""
+    if not isinstance(platform_config, PlatformConfig):
+        raise pytest.UsageError(
+            "The fixture platform_config must return a doublecheck.PlatformConfig, not a "
+            f"{type(platform_config).__name__}."
+        )
     with serving(request.config, platform_config) as target:
         yield target
 
@@ -79,6 +84,9 @@ class PlatformEnv:
     def __init__(self, target: Target, patch: pytest.MonkeyPatch) -> None:
         self._target = target
         self._patch = patch
+
+    def __repr__(self) -> str:
+        return f"<PlatformEnv of {self._target.url}>"
 
     def use(self, client: str) -> Mapping[str, str]:
         """Set the variables that a real client reads, ``veadk`` say, and return them.

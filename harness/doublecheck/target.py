@@ -111,7 +111,7 @@ class Target:
             raise CredentialsMissingError(
                 f"Requests to the control plane at {self.control_plane} must be signed: pass "
                 f"access_key and secret_key, or set {environment.ACCESS_KEY} and "
-                f"{environment.SECRET_KEY}. A running double prints its own at start."
+                f'{environment.SECRET_KEY}; for a running double: eval "$(agentdouble env)".'
             )
         return Address(self.control_plane, self.credentials, self.region)
 
@@ -120,7 +120,7 @@ class Target:
         if self.tool_id is None:
             raise CredentialsMissingError(
                 "Code runs in a sandbox tool, and nobody says which: pass tool_id or set "
-                f"{environment.TOOL_ID}. A running double prints its own at start."
+                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)".'
             )
         return self.tool_id
 

@@ -153,7 +153,7 @@ def test_an_unreachable_platform_is_named(
         run_code("1")
 
     assert message in str(caught.value)
-    assert "is PLATFORM_TOOL_HOST its address?" in str(caught.value)
+    assert "PLATFORM_TOOL_HOST and PLATFORM_TOOL_SCHEME" in str(caught.value)
 
 
 @pytest.mark.usefixtures("environment")

@@ -53,7 +53,7 @@ def test_an_unknown_argument_suggests_the_nearest() -> None:
     error = refusal(max_instance=1)
 
     assert (
-        "the arguments has an unknown setting max_instance. Did you mean max_instances?",
+        "Unknown setting in the arguments: max_instance. Did you mean max_instances?",
         "max_instance",
         "the arguments",
     ) == (str(error), error.key, error.source)
@@ -66,8 +66,7 @@ def test_an_unknown_variable_suggests_the_nearest(monkeypatch: pytest.MonkeyPatc
     error = refusal()
 
     assert (
-        "the environment has an unknown setting AGENTDOUBLE_APIKEY. "
-        "Did you mean AGENTDOUBLE_API_KEY?"
+        "Unknown setting in the environment: AGENTDOUBLE_APIKEY. Did you mean AGENTDOUBLE_API_KEY?"
     ) == str(error)
 
 
@@ -77,7 +76,7 @@ def test_an_unknown_key_of_the_file_names_the_file() -> None:
 
     error = refusal()
 
-    assert ("agentdouble.toml has an unknown setting hosts. Did you mean host?", "hosts") == (
+    assert ("Unknown setting in agentdouble.toml: hosts. Did you mean host?", "hosts") == (
         str(error),
         error.key,
     )

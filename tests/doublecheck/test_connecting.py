@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
-from agentdouble import Emulator
+from agentdouble import Emulator, environment
+from agentdouble import running as doubles
 from doublecheck import Platform, Secret, Target, TargetError, UnreachableError, connect
 from doublecheck.connecting import answers_as_double, running, serving_double
 
@@ -91,3 +93,23 @@ def test_a_double_serves_with_settings() -> None:
     """They are agentdouble's."""
     with serving_double(tool_id="t-mine", reference_app=True) as target:
         assert ("t-mine", True) == (target.tool_id, target.reference_app)
+
+
+def test_the_keys_of_a_double_that_this_user_serves_are_found(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What ``agentdouble env`` prints needs no typing; it wins over keys for another platform."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PLATFORM_ACCESS_KEY", "another")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
+    address = platform_server.address()
+    announced = environment.Connection(
+        url=platform_server.url,
+        tool_id=platform_server.sandbox_tool(),
+        access_key=address.credentials.access_key,
+        secret_key=address.credentials.secret_key,
+        region=address.region,
+    )
+
+    with doubles.announced(announced), connect(platform_server.url) as platform:
+        assert "42\n" == platform.run_code("print(6 * 7)").stdout

@@ -98,3 +98,16 @@ def test_our_fixtures_request_only_ours(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(platform, platform_clock, platform_env): platform.ping()")
 
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_a_configuration_that_is_none_is_refused(pytester: pytest.Pytester) -> None:
+    """What platform_config returns must say what it is."""
+    pytester.makeconftest(
+        "import pytest\n\n"
+        "@pytest.fixture(scope='session')\ndef platform_config():\n    return {'apps': []}\n"
+    )
+    pytester.makepyfile("def test_it(platform): pass")
+
+    result = pytester.runpytest_inprocess()
+
+    result.stdout.fnmatch_lines(["*must return a doublecheck.PlatformConfig, not a dict.*"])

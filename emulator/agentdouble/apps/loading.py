@@ -85,7 +85,10 @@ def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoa
     if isinstance(error, SyntaxError) and error.filename:
         where = f" ({error.filename}:{error.lineno})"
     elif error.__traceback__ is not None:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
+        ours = str(Path(__file__).parent.parent)
+        frames = traceback.extract_tb(error.__traceback__)
+        theirs = [frame for frame in frames if not frame.filename.startswith(ours)]
+        frame = (theirs or frames)[-1]
         where = f" ({frame.filename}:{frame.lineno})"
     reason = str(error) if not isinstance(error, SyntaxError) else error.msg
     return ApplicationLoadError(

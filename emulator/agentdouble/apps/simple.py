@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 from starlette.applications import Starlette
@@ -140,7 +141,7 @@ class SimpleApp:
         except HTTPException as error:
             return _http_failure(error)
         except Exception as error:
-            _log.exception("The entrypoint of %s raised.", self.name)
+            _log.error("The entrypoint of %s raised.", self.name, exc_info=_theirs(error))
             return bodies.entrypoint_failure(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
@@ -152,7 +153,9 @@ class SimpleApp:
             async for chunk in self._loop.iterate(chunks):
                 yield bodies.event(chunk)
         except Exception as error:
-            _log.exception("The entrypoint of %s raised in its stream.", self.name)
+            _log.error(
+                "The entrypoint of %s raised in its stream.", self.name, exc_info=_theirs(error)
+            )
             yield bodies.stream_failure(error)
 
     def _invocation(self, headers: Mapping[str, str]) -> Invocation:
@@ -198,6 +201,15 @@ async def _chunks(
         else:
             async for chunk in cast(AsyncIterator[Any], value):
                 yield chunk
+
+
+def _theirs(error: Exception) -> Exception:
+    """Return the error with a traceback that begins in the application, not in here."""
+    ours = str(Path(__file__).parent)
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
+        traceback = traceback.tb_next
+    return error.with_traceback(traceback)
 
 
 def _missing_headers(request: Request) -> Response | None:

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agentdouble import environment
-from agentdouble.cli import running
+from agentdouble import environment, running
 from agentdouble.environment import Connection
 from agentdouble.errors import AgentDoubleError
 
@@ -39,4 +38,6 @@ def _double(port: int | None) -> Connection:
     if not doubles:
         where = "" if port is None else f" on port {port}"
         raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
+    if len(doubles) > 1:
+        typer.echo(f"{len(doubles)} doubles are running; this is {doubles[0].url}.", err=True)
     return doubles[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from agentdouble.cli import running
+from agentdouble import running
 from agentdouble.cli.env import exports
 from agentdouble.environment import Connection
 from agentdouble.errors import MissingExtraError, SettingsError
@@ -49,7 +50,7 @@ def serve(
     )
     os.environ.update(emulator.environment())  # for hosted code that reads it by itself
     with running.announced(connection):
-        emulator.serve(lambda: _greet(emulator))
+        emulator.serve(lambda: _say(emulator))
 
 
 def _settings(
@@ -95,6 +96,11 @@ def _log_to_terminal(*, quiet: bool) -> None:
         logging.getLogger("agentdouble.journal").setLevel(logging.INFO)
 
 
+def _say(emulator: Emulator) -> None:
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
+        _greet(emulator)
+
+
 def _greet(emulator: Emulator) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n[bold]agentdouble {__version__}[/bold] answers. Ctrl-C stops it.\n")
@@ -106,8 +112,10 @@ def _greet(emulator: Emulator) -> None:
     for line in exports(emulator.environment()).splitlines():
         console.print(f"  {escape(line)}")
     console.print("\nSend it a prompt:\n")
+    key = emulator.settings.api_key
+    authorization = "" if key is None else "-H 'Authorization: Bearer <the API key>' "
     console.print(
-        f"  curl {emulator.url}/invoke -H 'user_id: ann' -H 'session_id: s1' "
+        f"  curl {emulator.url}/invoke {authorization}-H 'user_id: ann' -H 'session_id: s1' "
         """-d '{"prompt": "print(6 * 7)"}'\n""",
         markup=False,
     )

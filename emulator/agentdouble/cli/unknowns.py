@@ -20,8 +20,9 @@ def show(*, as_json: bool) -> None:
         typer.echo(json.dumps([asdict(one) for one in ledger.unknowns().values()], indent=2))
         return
     table = Table(show_lines=True)
-    for column in ("Unknown", "Question", "Default", "Alternatives"):
-        table.add_column(column, overflow="fold")
+    table.add_column("Unknown", no_wrap=True)
+    for column in ("Question", "Default", "Alternatives"):
+        table.add_column(column)
     for unknown in ledger.unknowns().values():
         table.add_row(*_row(unknown))
     Console().print(table)

@@ -66,7 +66,9 @@ class InvokeTool:
         request = _parse(InvokeToolRequest, body, "")
         if request.ToolId != self._settings.tool_id:
             raise ActionError(
-                "InvalidResource.NotFound", f"There is no tool {request.ToolId!r}.", status=404
+                "InvalidResource.NotFound",
+                f"There is no tool {request.ToolId!r}; this double has {self._settings.tool_id!r}.",
+                status=404,
             )
         if request.OperationType != "RunCode":
             raise sandbox_error(NotBuiltError(f"The operation {request.OperationType}"))
@@ -139,7 +141,9 @@ def _check_user_session_id(value: str) -> None:
     elif not _PUBLISHED_CHARS.fullmatch(value):
         raise _invalid(
             "UserSessionId",
-            f"{value[:200]!r} is not 1 to 200 letters, digits, '_' and '-' (U-USER-SESSION-CHARS)",
+            f"{value[:200]!r} is not 1 to 200 letters, digits, '_' and '-'. run_code makes it of "
+            "agent, user_id and session_id; the alternative 'printable' of U-USER-SESSION-CHARS "
+            "allows other characters",
         )
 
 

@@ -186,7 +186,7 @@ def test_an_unknown_setting_of_the_file_suggests_the_nearest(command_line: Comma
 
     refusal = _refusal(command_line, "serve")
 
-    assert "agentdouble.toml has an unknown setting session_tll_s" in refusal
+    assert "Unknown setting in agentdouble.toml: session_tll_s." in refusal
     assert "Did you mean session_ttl_s?" in refusal
 
 
@@ -204,3 +204,13 @@ def test_help_teaches_by_example(command_line: CommandLine) -> None:
     """The commands' help shows commands to copy."""
     assert "agentdouble serve my_agent:app" in command_line.run("serve", "--help").stdout
     assert "agentdouble env" in command_line.run("env", "--help").stdout
+
+
+def test_each_request_is_logged_once(serve: Callable[..., Serving]) -> None:
+    """Also one whose answer came before its entry was closed."""
+    serving = serve()
+    httpx.get(f"{serving.url}/ping")
+
+    _, _, stderr = serving.stop()
+
+    assert stderr.count("GET /ping") == 1

@@ -36,9 +36,11 @@ def _nothing_is_made(shared: Emulator) -> Any:
 
 def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
     """CTL-04: the tool is named."""
-    assert (404, "InvalidResource.NotFound", "There is no tool 't-other'.") == refused(
-        shared, ToolId="t-other"
-    )
+    assert (
+        404,
+        "InvalidResource.NotFound",
+        "There is no tool 't-other'; this double has 't-sandbox'.",
+    ) == refused(shared, ToolId="t-other")
 
 
 @pytest.mark.parametrize("field", ["ToolId", "OperationType", "OperationPayload", "UserSessionId"])

@@ -1,4 +1,4 @@
-"""Files by which commands of one user find each other: the local key pair, the running doubles.
+"""Files by which programs of one user find each other: the local key pair, the running doubles.
 
 All in one directory that only this user can read. The key pair is made once, so that an
 environment that was exported stays right when the double is started again.
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agentdouble.environment import Connection
 from agentdouble.signing import Credentials
@@ -48,6 +49,11 @@ def announced(connection: Connection) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
+def at(port: int | None) -> Connection | None:
+    """Return the running double of this user on that port, if there is one."""
+    return next((double for double in doubles() if urlsplit(double.url).port == port), None)
+
+
 def doubles() -> list[Connection]:
     """Return the running doubles of this user, the latest first; forget the dead."""
     found = []
@@ -63,9 +69,11 @@ def doubles() -> list[Connection]:
 
 
 def _alive(pid: int) -> bool:
-    import psutil
-
-    return psutil.pid_exists(pid)
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _write(path: Path, content: dict[str, str]) -> None:
