@@ -22,6 +22,8 @@ ROUNDS = 20
 
 
 def first_answer(benchmark: Any, caller: Caller, language: str = "python3") -> None:
+    caller.reconnect()
+
     def setup() -> tuple[tuple[str], dict[str, Any]]:
         for session in caller.sessions():  # as many sessions at the end as at the start
             if session["UserSessionId"] != "warm-up":
@@ -80,11 +82,13 @@ def bench_first_answer_stock_jupyter_client(benchmark: Any) -> None:
 
 @pytest.mark.benchmark(group="warm call")
 def bench_warm_call(benchmark: Any, forking: Caller) -> None:
+    forking.reconnect()
     benchmark.pedantic(lambda: forking.run("1+1", "warm-up"), rounds=500, warmup_rounds=20)
 
 
 @pytest.mark.benchmark(group="warm call")
 def bench_warm_call_javascript(benchmark: Any, forking: Caller) -> None:
+    forking.reconnect()
     forking.run("1+1", "warm-js", "javascript")
     benchmark.pedantic(
         lambda: forking.run("1+1", "warm-js", "javascript"), rounds=300, warmup_rounds=20
@@ -108,6 +112,7 @@ def bench_warm_call_raw_client(benchmark: Any) -> None:
 
 def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
     """Starts one after another; then 100 sessions alive: their memory, and that all answer."""
+    forking.reconnect()
     names = [fresh() for _ in range(100)]
     started = time.perf_counter()
     for name in names:
@@ -128,6 +133,7 @@ def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -
 
 def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
     """Kernel and engine of one idle JavaScript session."""
+    forking.reconnect()
     name = fresh()
     forking.run("1+1", name, "javascript")
     (pid,) = next(s["pids"] for s in forking.sessions() if s["UserSessionId"] == name)
@@ -138,6 +144,8 @@ def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.benchmark(group="end")
 def bench_death_is_noticed(benchmark: Any, forking: Caller) -> None:
+    forking.reconnect()
+
     def setup() -> tuple[tuple[str], dict[str, Any]]:
         name = fresh()
         forking.run("import os", name)
@@ -152,6 +160,8 @@ def bench_death_is_noticed(benchmark: Any, forking: Caller) -> None:
 
 @pytest.mark.benchmark(group="end")
 def bench_kill_to_gone(benchmark: Any, forking: Caller) -> None:
+    forking.reconnect()
+
     def setup() -> tuple[tuple[str, int], dict[str, Any]]:
         name = fresh()
         forking.run("import subprocess; p = subprocess.Popen(['sleep', '1000'])", name)

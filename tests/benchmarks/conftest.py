@@ -41,6 +41,10 @@ class Caller:
         assert inner["success"], inner
         return inner
 
+    def reconnect(self) -> None:
+        """Begin anew: the server closes a connection that is idle for five seconds."""
+        self._connection.close()
+
     def sessions(self) -> list[dict[str, Any]]:
         """Return the living sessions."""
         self._connection.request("GET", "/_emulator/sessions")

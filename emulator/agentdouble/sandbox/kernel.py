@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 INTERRUPT_GRACE_S = 2.0
-_READY_RETRY_S = 0.05
+_OVERLOOKED_S = 1.0
+_HEARD_S = 0.02
 
 _Ending = Literal["interrupted", "killed", "died"]
 
@@ -45,6 +46,7 @@ class Kernel:
         self._count = 0
         self._heard = False
         self._unanswered = 0
+        self._answered = asyncio.Event()
         self._ready = asyncio.Event()
         self.died = asyncio.ensure_future(self._wait())
         self._listeners = (
@@ -103,13 +105,7 @@ class Kernel:
         return "killed"
 
     async def _finished(self, execution: Execution, timeout_s: float) -> bool:
-        done = asyncio.ensure_future(execution.finished.wait())
-        try:
-            await asyncio.wait(
-                {done, self.died}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            done.cancel()
+        await self._wait_for(execution.finished, timeout_s)
         return execution.finished.is_set()
 
     async def interrupt(self) -> None:
@@ -124,6 +120,7 @@ class Kernel:
 
     async def _ask_info(self) -> None:
         self._unanswered += 1
+        self._answered.clear()
         await self._send(self._session.msg("kernel_info_request", {}))
 
     async def _send(self, message: dict[str, Any]) -> None:
@@ -167,20 +164,25 @@ class Kernel:
         """Return when the kernel has answered all it was asked, and its outputs are heard too.
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
-        So it is asked again until something of its output arrives. And ipykernel may overlook
-        a request that comes while it sends a reply, until the next one comes
-        (https://github.com/ipython/ipykernel/issues/1554): no reply may be outstanding when
-        the first code is sent. Raises KernelStartError if the kernel ends before that.
+        So it is asked again until something of its output arrives; but one question at a
+        time, because ipykernel may overlook a request that comes while it sends a reply,
+        until the next one comes (https://github.com/ipython/ipykernel/issues/1554). Raises
+        KernelStartError if the kernel ends before that.
         """
         while not self._ready.is_set():
             await self._ask_info()
-            ready = asyncio.ensure_future(self._ready.wait())
-            await asyncio.wait(
-                {ready, self.died}, timeout=_READY_RETRY_S, return_when=asyncio.FIRST_COMPLETED
-            )
-            ready.cancel()
+            await self._wait_for(self._answered, _OVERLOOKED_S)
+            await self._wait_for(self._ready, _HEARD_S)
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self.last_words())
+
+    async def _wait_for(self, event: asyncio.Event, timeout_s: float) -> None:
+        """Wait for an event, the kernel's end or the timeout, whatever comes first."""
+        waiting = asyncio.ensure_future(event.wait())
+        await asyncio.wait(
+            {waiting, self.died}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        waiting.cancel()
 
     async def _listen(self, socket: zmq.asyncio.Socket, on_message: Any) -> None:
         while True:
@@ -202,7 +204,10 @@ class Kernel:
             execution.on_iopub(message["header"]["msg_type"], message["content"])
 
     def _check_ready(self) -> None:
-        if self._heard and not self._unanswered:
+        if self._unanswered:
+            return
+        self._answered.set()
+        if self._heard:
             self._ready.set()
 
     def _on_shell(self, message: dict[str, Any]) -> None:
