@@ -54,6 +54,8 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/sessions", routes.sessions),
             Route("/sessions/{session_id}", routes.destroy, methods=["DELETE"]),
             Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
+            Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
+            Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
         ],
         exception_handlers={_RefusedError: _render_refused},
     )
@@ -117,6 +119,18 @@ class _Routes:
         await self._controls.instances.destroy(instance, "destroyed by caller")
         return JSONResponse({"SessionId": instance.id, "state": "destroyed"})
 
+    async def pause(self, request: Request) -> Response:
+        """Let a session instance run nothing until it is resumed."""
+        instance = await self._find(request)
+        self._controls.instances.pause(instance)
+        return JSONResponse(_session(instance, self._controls.clock.now()))
+
+    async def resume(self, request: Request) -> Response:
+        """Let a paused session instance run code again."""
+        instance = await self._find(request)
+        self._controls.instances.resume(instance)
+        return JSONResponse(_session(instance, self._controls.clock.now()))
+
     async def set_ttl(self, request: Request) -> Response:
         """Let a session instance live for ``ttl_s`` seconds from now on."""
         instance = await self._find(request)
@@ -173,7 +187,7 @@ def _session(instance: Instance, now: dt.datetime) -> Mapping[str, Any]:
         "SessionId": instance.id,
         "UserSessionId": instance.key.user_session_id,
         "ToolId": instance.key.tool_id,
-        "state": "active",
+        "state": instance.state,
         "created_at": instance.created_at.isoformat(),
         "deadline": instance.deadline.isoformat(),
         "remaining_s": (instance.deadline - now).total_seconds(),

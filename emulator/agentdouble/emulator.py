@@ -159,7 +159,7 @@ class Emulator:
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
-        await self._in_force(self._instances.settle())
+        await self._instances.settle()
 
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())

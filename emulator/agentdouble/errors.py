@@ -22,6 +22,7 @@
         ├── UnknownLanguageError
         ├── TooManyInstancesError
         ├── InstanceBusyError
+        ├── InstancePausedError
         ├── InstanceEndedError
         └── KernelStartError
 
@@ -195,6 +196,14 @@ class InstanceBusyError(SandboxError):
 
     def __init__(self, user_session_id: str) -> None:
         super().__init__(f"The instance of session {user_session_id!r} is running code.")
+        self.user_session_id = user_session_id
+
+
+class InstancePausedError(SandboxError):
+    """The instance is paused; it runs nothing until it is resumed."""
+
+    def __init__(self, user_session_id: str) -> None:
+        super().__init__(f"The instance of session {user_session_id!r} is paused: resume it first.")
         self.user_session_id = user_session_id
 
 

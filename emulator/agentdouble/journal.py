@@ -125,8 +125,12 @@ class JournalMiddleware:
         self._except_prefix = except_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(self._except_prefix):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if scope["path"].startswith(self._except_prefix):
+            with ledger.using(self._ledger):
+                await self._app(scope, receive, send)
             return
         recorder = _Recorder(self._journal.open(scope), receive, send)
         with ledger.using(self._ledger) as recorder.noted:

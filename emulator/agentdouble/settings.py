@@ -78,6 +78,7 @@ class Settings(BaseSettings):
     session_ttl_s: int = Field(1800, ge=1, description="validity of a session instance (SBX-03)")
     exec_timeout_s: int = Field(30, ge=1, description="timeout of code that asks for none")
     exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout that code may ask for")
+    plain_tracebacks: bool = Field(False, description="take the ANSI colours out of tracebacks")
     output_limit: int = Field(MIB, ge=1, description="largest output of an execution, in bytes")
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
 

@@ -1,4 +1,4 @@
-"""The command line: ``agentdouble serve | demo | env | unknowns``."""
+"""The command line: ``agentdouble serve | demo | env | doctor | unknowns``."""
 
 from __future__ import annotations
 

@@ -124,6 +124,16 @@ def env(
 
 
 @app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what this machine offers, what is missing, and what would bring it."""
+    from agentdouble.cli import doctor as examination
+
+    examination.show(as_json=as_json)
+
+
+@app.command()
 def unknowns(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

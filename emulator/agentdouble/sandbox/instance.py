@@ -8,9 +8,10 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agentdouble import ledger
-from agentdouble.errors import InstanceBusyError, InstanceEndedError
+from agentdouble.errors import InstanceBusyError, InstanceEndedError, InstancePausedError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import Kernels
@@ -53,6 +54,31 @@ class Instance:
         self._kernels: dict[str, Kernel] = {}
         self._turn = asyncio.Lock()
         self._ended: str | None = None
+        self._paused_at: dt.datetime | None = None
+
+    @property
+    def state(self) -> Literal["active", "paused"]:
+        """What the instance is, as long as it lives."""
+        return "active" if self._paused_at is None else "paused"
+
+    def pause(self, now: dt.datetime) -> None:
+        """Run nothing until ``resume``; code that runs already runs on."""
+        if self._paused_at is None:
+            self._paused_at = now
+
+    def resume(self, now: dt.datetime) -> None:
+        """Run code again; what was left of the validity is left still, if the ledger says so."""
+        if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
+            self.deadline += now - self._paused_at
+        self._paused_at = None
+
+    def is_due(self, now: dt.datetime) -> bool:
+        """Whether the deadline has come (SBX-03, U-TTL-DURING, U-TTL-PAUSED)."""
+        if self.deadline > now:
+            return False
+        if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
+            return False
+        return not (self.busy and ledger.choose("U-TTL-DURING") == "finishes")
 
     @property
     def busy(self) -> bool:
@@ -73,8 +99,9 @@ class Instance:
     async def execute(self, code: str, language: str, timeout_s: float) -> ExecutionResult:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
 
-        Raises UnknownLanguageError, KernelStartError, InstanceEndedError if the instance
-        ended before its turn came, or InstanceBusyError where the ledger says so.
+        Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
+        if the instance ended before its turn came, or InstanceBusyError where the ledger says
+        so.
         """
         kind = languages.find(language)
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
@@ -82,6 +109,8 @@ class Instance:
         async with self._turn:
             if self._ended is not None:
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
+            if self._paused_at is not None:
+                raise InstancePausedError(self.key.user_session_id)
             kernel = await self._kernel(kind)
             self.executions += 1
             return await kernel.execute(code, timeout_s=timeout_s, output_limit=self._output_limit)

@@ -124,7 +124,7 @@ class Instances:
             lost = True
         if lost:
             await self.destroy(instance, result.message.rstrip("."))
-        return result
+        return result.without_colours() if self._settings.plain_tracebacks else result
 
     async def destroy(self, instance: Instance, reason: str) -> None:
         """End an instance and remember why; return when its processes are gone (SBX-03)."""
@@ -149,6 +149,14 @@ class Instances:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
+    def pause(self, instance: Instance) -> None:
+        """Let an instance run nothing until it is resumed."""
+        instance.pause(self._clock.now())
+
+    def resume(self, instance: Instance) -> None:
+        """Let a paused instance run code again (U-TTL-PAUSED)."""
+        instance.resume(self._clock.now())
+
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Let an instance live for ``ttl`` from now on."""
         instance.ttl = ttl
@@ -157,7 +165,7 @@ class Instances:
     async def destroy_due(self) -> None:
         """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
         now = self._clock.now()
-        due = [i for i in self._living.values() if i.deadline <= now and not _spared(i)]
+        due = [instance for instance in self._living.values() if instance.is_due(now)]
         await asyncio.gather(
             *(self.destroy(i, f"expired at {i.deadline:%Y-%m-%dT%H:%M:%SZ}") for i in due)
         )
@@ -188,8 +196,3 @@ class Instances:
         """Destroy every instance and let go of sockets and directories."""
         await self.reset("the double stopped")
         await self._kernels.close()
-
-
-def _spared(instance: Instance) -> bool:
-    """Whether an instance that is due may go on because code runs in it."""
-    return instance.busy and ledger.choose("U-TTL-DURING") == "finishes"

@@ -42,7 +42,7 @@ class Kernels:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._provisioner = _provisioner(settings)
+        self._provisioner = provisioner(settings)
         self._ready: deque[Berth] = deque()
         self._filling: asyncio.Task[None] | None = None
         self._fork_server: ForkServer | None = None
@@ -175,7 +175,7 @@ class Kernels:
         return limits
 
 
-def _provisioner(settings: Settings) -> str:
+def provisioner(settings: Settings) -> str:
     """Return the name of the provisioner: the settings', or the best of this platform."""
     if settings.provisioner != "auto":
         return settings.provisioner

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Status = Literal["ok", "error", "timeout"]
@@ -38,6 +39,9 @@ class Output:
         }
 
 
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
 @dataclass(frozen=True)
 class ExecutionResult:
     """One execution: how it ended, what it put out, and a sentence about it for people."""
@@ -49,6 +53,16 @@ class ExecutionResult:
     code: str
     msg_id: str
     context_lost: bool = False
+
+    def without_colours(self) -> ExecutionResult:
+        """Return the same, its tracebacks without ANSI colours."""
+        plain = (
+            output
+            if output.traceback is None
+            else replace(output, traceback=tuple(_ANSI.sub("", t) for t in output.traceback))
+            for output in self.outputs
+        )
+        return replace(self, outputs=tuple(plain))
 
     @property
     def error(self) -> Output | None:

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import body_of, call, error_of, http, result, text
+
+
+def sessions(double: Emulator) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    return found
+
+
+def post(double: Emulator, session_id: str, what: str) -> dict[str, object]:
+    answer = http.post(f"{double.url}/_emulator/sessions/{session_id}/{what}")
+    assert answer.status_code == 200, answer.text
+    shown: dict[str, object] = answer.json()
+    return shown
+
+
+def advance(double: Emulator, seconds: int) -> None:
+    http.post(f"{double.url}/_emulator/clock", json={"advance_s": seconds})
+
+
+def test_a_paused_session_runs_nothing_and_forgets_nothing(double: Emulator) -> None:
+    """Calls are refused by name until it is resumed; then its state is there."""
+    session_id = result(double, "x = 42")["SessionId"]
+
+    paused = post(double, session_id, "pause")
+    refused = error_of(call(double, body_of(double, "x")))
+    resumed = post(double, session_id, "resume")
+
+    assert ("paused", "active") == (paused["state"], resumed["state"])
+    assert (409, "InvalidResource.Paused") == (refused["status"], refused["Code"])
+    assert "42\n" == text(double, "print(x)")
+
+
+def test_the_validity_runs_on_while_paused(double: Emulator) -> None:
+    """U-TTL-PAUSED: 30 minutes are 30 minutes."""
+    session_id = result(double, "1")["SessionId"]
+    post(double, session_id, "pause")
+
+    advance(double, 1800)
+
+    assert [] == sessions(double)
+
+
+def test_the_validity_stops_while_paused_where_the_ledger_says_so() -> None:
+    """U-TTL-PAUSED stops: what was left is left still."""
+    with Emulator(unknowns={"U-TTL-PAUSED": "stops"}) as double:
+        session_id = result(double, "1")["SessionId"]
+        advance(double, 600)
+        post(double, session_id, "pause")
+        advance(double, 3600)
+        still_there = [s["SessionId"] for s in sessions(double)]
+        left = post(double, session_id, "resume")["remaining_s"]
+        advance(double, 1200)
+
+        assert [session_id] == still_there
+        assert isinstance(left, float)
+        assert 1190 < left <= 1200
+        assert [] == sessions(double)
+
+
+def test_tracebacks_are_plain_where_the_settings_say_so() -> None:
+    """Without the setting they have IPython's colours."""
+    with Emulator(plain_tracebacks=True) as plain, Emulator() as coloured:
+        assert "\\u001b" not in result(plain, "1/0")["Result"]
+        assert "\\u001b" in result(coloured, "1/0")["Result"]
