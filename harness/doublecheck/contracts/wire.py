@@ -34,10 +34,10 @@ class Sandbox:
     user_id: str
     session_id: str
 
-    def run(self, code: str, *, ttl_s: int | None = TTL_S) -> CodeResult:
-        """Run Python code in the session."""
+    def run(self, code: str, language: str = "python3", *, ttl_s: int | None = TTL_S) -> CodeResult:
+        """Run code in the session."""
         return self.platform.run_code(
-            code, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
+            code, language, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
         )
 
     def with_user(self, user_id: str) -> Sandbox:
