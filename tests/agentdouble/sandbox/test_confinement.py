@@ -362,7 +362,8 @@ def test_open_files_are_limited(host: Host, limits: dict[str, int]) -> None:
 
 
 FORKS = """
-import os
+import os, warnings
+warnings.simplefilter("ignore")  # of a fork in a process with threads, since 3.12
 reading, writing = os.pipe()
 forked = []
 try:
