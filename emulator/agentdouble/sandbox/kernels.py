@@ -49,12 +49,17 @@ class Kernels:
         self._sockets: KernelSockets | None = None
         self._workspaces: Workspaces | None = None
 
+    @property
+    def ready(self) -> int:
+        """How many kernels are kept ready."""
+        return len(self._ready)
+
     async def take(self) -> Berth:
         """Return a Python kernel with its workspace: a ready one, if there is one.
 
         Raises KernelStartError.
         """
-        berth = self._take_ready() or await self._make()
+        berth = await self._take_ready() or await self._make()
         self.fill()
         return berth
 
@@ -98,11 +103,12 @@ class Kernels:
             self._workspaces.remove()
         self._fork_server = self._sockets = self._workspaces = None
 
-    def _take_ready(self) -> Berth | None:
+    async def _take_ready(self) -> Berth | None:
         while self._ready:
             berth = self._ready.popleft()
             if berth.kernel.alive:
                 return berth
+            await berth.kernel.kill("it ended while it was kept ready")
             berth.workspace.remove()
         return None
 

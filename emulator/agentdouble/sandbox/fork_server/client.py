@@ -72,6 +72,7 @@ class ForkServer:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(here, self._on_readable)
         self._asked: deque[asyncio.Future[ForkedProcess]] = deque()
+        self._unsent: deque[bytes] = deque()
         self._living: dict[int, ForkedProcess] = {}
         self.gone = self._loop.create_future()
 
@@ -81,14 +82,28 @@ class ForkServer:
             raise ForkServerGoneError
         answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
         self._asked.append(answer)
-        self._channel.send(protocol.encode(request))
-        return await asyncio.shield(answer)
+        self._unsent.append(protocol.encode(request))
+        self._send()
+        return await answer  # if it is cancelled, its fork is killed
 
     async def stop(self) -> None:
         """End the server and all its kernels; return when they are gone."""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
         await asyncio.shield(self.gone)
+
+    def _send(self) -> None:
+        """Send what the channel takes now, and the rest when it takes more."""
+        self._loop.remove_writer(self._channel)
+        while self._unsent:
+            try:
+                self._channel.send(self._unsent[0])
+            except BlockingIOError:  # dozens at once fill it while the server still imports
+                self._loop.add_writer(self._channel, self._send)
+                return
+            except (BrokenPipeError, ConnectionResetError):  # the reader will hear of that, too
+                return
+            self._unsent.popleft()
 
     def _on_readable(self) -> None:
         try:
@@ -104,7 +119,7 @@ class ForkServer:
             case Forked(pid):
                 self._on_forked(pid, array.array("i", ancillary[0][2])[0])
             case Refused(reason):
-                self._asked.popleft().set_exception(OSError(reason))
+                self._refuse(OSError(reason))
             case Exited(pid, code):
                 self._living.pop(pid).ended(code)
 
@@ -116,12 +131,17 @@ class ForkServer:
         else:
             answer.set_result(process)
 
+    def _refuse(self, error: Exception) -> None:
+        answer = self._asked.popleft()
+        if not answer.done():
+            answer.set_exception(error)
+
     def _on_gone(self) -> None:
         self._loop.remove_reader(self._channel)
+        self._loop.remove_writer(self._channel)
         self._channel.close()
-        for answer in self._asked:
-            if not answer.done():
-                answer.set_exception(ForkServerGoneError())
+        while self._asked:
+            self._refuse(ForkServerGoneError("the fork server has ended"))
         for process in self._living.values():
             process.ended(None)
         self._living.clear()
