@@ -8,6 +8,7 @@ the event loop, nor sync code that runs inside a coroutine
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -69,8 +70,18 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
     """
     app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
     app.initialize([])  # type: ignore[no-untyped-call]
-    if "matplotlib.pyplot" in sys.modules:  # preloaded: it has missed the kernel's own set-up
+    _set_up_matplotlib()
+    app.start()  # type: ignore[no-untyped-call]
+
+
+def _set_up_matplotlib() -> None:
+    """Have plots shown by a matplotlib that was preloaded: it has missed what the kernel set."""
+    if "matplotlib" not in sys.modules:
+        return
+    import matplotlib
+
+    matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]
+    if "matplotlib.pyplot" in sys.modules:
         from matplotlib_inline.backend_inline import _enable_matplotlib_integration
 
         _enable_matplotlib_integration()  # type: ignore[no-untyped-call]
-    app.start()  # type: ignore[no-untyped-call]
