@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import os
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import agentdouble
 from agentdouble import Emulator
-from tests.agentdouble.calling import http, result, run, text
+from tests.agentdouble.calling import has_gone, http, result, run, text
 
 
 def test_health_says_who_answers(double: Emulator) -> None:
@@ -152,3 +153,96 @@ def test_who_comes_through_a_proxy_is_not_this_machine(monkeypatch: pytest.Monke
         response.status_code,
         response.json()["error"]["type"],
     )
+
+
+def ask(double: Emulator, method: str, path: str, content: bytes = b"") -> httpx.Response:
+    """Ask something of a session, by the double's own route."""
+    return http.request(method, f"{double.url}/_emulator/sessions/{path}", content=content)
+
+
+def test_a_session_is_destroyed_on_request(double: Emulator) -> None:
+    """Its process is gone when the answer comes, and the list says why."""
+    session = result(double, "1", "destroyed")["SessionId"]
+    pid = int(text(double, "import os; print(os.getpid())", "destroyed"))
+
+    response = ask(double, "DELETE", session)
+
+    assert has_gone(pid, timeout_s=0)
+    listed = http.get(f"{double.url}/_emulator/sessions").json()
+    (ended,) = listed["ended"]
+    assert (200, {"SessionId": session, "state": "destroyed"}) == (
+        response.status_code,
+        response.json(),
+    )
+    assert (
+        [],
+        {
+            "SessionId": session,
+            "UserSessionId": "destroyed",
+            "ToolId": "t-sandbox",
+            "state": "destroyed",
+            "ended_at": ended["ended_at"],
+            "reason": "destroyed by caller",
+            "executions": 2,
+        },
+    ) == (listed["sessions"], ended)
+
+
+def test_a_session_s_validity_is_set_on_request(double: Emulator) -> None:
+    """It counts from now, and the session expires by it."""
+    session = result(double, "1", "set")["SessionId"]
+
+    shown = ask(double, "POST", f"{session}/ttl", b'{"ttl_s": 60}').json()
+    double.clock.advance(dt.timedelta(seconds=59))
+    alive = result(double, "1", "set")["SessionId"]
+    double.clock.advance(dt.timedelta(seconds=1))
+
+    assert 59 < shown["remaining_s"] <= 60
+    assert session == alive
+    assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+
+@pytest.mark.parametrize(("method", "rest"), [("DELETE", ""), ("POST", "/ttl")])
+def test_who_asks_of_a_session_that_is_not_there_is_told_why(
+    double: Emulator, method: str, rest: str
+) -> None:
+    """404 for one that never was, and for one that has ended, with its reason."""
+    session = result(double, "1")["SessionId"]
+    ask(double, "DELETE", session)
+
+    answers = [ask(double, method, one + rest, b'{"ttl_s": 60}') for one in ("s-none", session)]
+
+    assert [
+        (404, "NotFound", "There is no session instance 's-none'."),
+        (404, "NotFound", f"The instance of session {session!r} has ended: destroyed by caller."),
+    ] == [
+        (answer.status_code, answer.json()["error"]["type"], answer.json()["error"]["message"])
+        for answer in answers
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"ttl_s": -1}',
+        b'{"ttl_s": "60"}',
+        b'{"ttl_s": true}',
+        b'{"ttl_s": NaN}',
+        b'{"ttl_s": 1e12}',
+        b'{"ttl_s": 1e300}',
+    ],
+    ids=bytes.decode,
+)
+def test_a_wrong_ttl_is_refused_and_changes_nothing(double: Emulator, content: bytes) -> None:
+    """400 in JSON, and the session has its validity still."""
+    session = result(double, "1")["SessionId"]
+    before = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]
+
+    response = ask(double, "POST", f"{session}/ttl", content)
+
+    after = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]
+    assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
+    assert (before["deadline"], session) == (after["deadline"], after["SessionId"])

@@ -52,7 +52,7 @@ class Kernels:
     @property
     def ready(self) -> int:
         """How many kernels are kept ready."""
-        return len(self._ready)
+        return sum(berth.kernel.alive for berth in self._ready)
 
     async def take(self) -> Berth:
         """Return a Python kernel with its workspace: a ready one, if there is one.
