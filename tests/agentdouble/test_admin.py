@@ -246,3 +246,13 @@ def test_a_wrong_ttl_is_refused_and_changes_nothing(double: Emulator, content: b
     after = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]
     assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
     assert (before["deadline"], session) == (after["deadline"], after["SessionId"])
+
+
+def test_a_ttl_beyond_the_calendar_does_not_spoil_the_session() -> None:
+    """Where use extends the validity, the next call extends it by what it was."""
+    with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
+        session = result(double, "1")["SessionId"]
+        refused = ask(double, "POST", f"{session}/ttl", b'{"ttl_s": 1e12}').status_code
+        after = result(double, "1")["SessionId"]
+
+    assert (400, session) == (refused, after)

@@ -159,8 +159,8 @@ class Instances:
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Let an instance live for ``ttl`` from now on."""
+        instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
         instance.ttl = ttl
-        instance.deadline = self._clock.now() + ttl
 
     async def destroy_due(self) -> None:
         """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
