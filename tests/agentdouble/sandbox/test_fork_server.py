@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ if sys.platform != "linux":
 from agentdouble import Emulator
 from agentdouble.sandbox.fork_server.client import ForkServer, ForkServerGoneError
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
-from tests.agentdouble.calling import Begun, body_of, call, has_gone, http, result, run, text
+from tests.agentdouble.calling import Begun, has_gone, http, result, run, text
 
 PID = "import os; print(os.getpid())"
 GRANDCHILD = """
@@ -136,20 +135,6 @@ def test_what_a_session_started_ends_with_a_killed_double() -> None:
     assert (True, [True, True, True]) == (alive, gone)
 
 
-def test_dozens_of_sessions_begin_at_once() -> None:
-    """More than the channel to the fork server holds, and before it reads the first."""
-    count = 64
-    with Emulator(pool_size=0, exec_timeout_s=60, kernel_start_timeout_s=60) as double:
-
-        def status(i: int) -> int:
-            return call(double, body_of(double, "1", f"at-once-{i}")).status_code
-
-        with ThreadPoolExecutor(count) as pool:
-            statuses = list(pool.map(status, range(count)))
-
-    assert [200] * count == statuses
-
-
 def with_fork_server(test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]]) -> None:
     """Run a test with a fork server, its process and a directory of its own."""
 
@@ -166,8 +151,8 @@ def with_fork_server(test: Callable[[ForkServer, psutil.Process, Path], Awaitabl
         asyncio.run(run_test(Path(directory)))
 
 
-def request_in(directory: Path, name: str) -> ForkRequest:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(directory)}
+def request_in(directory: Path, name: str, *, padding: int = 0) -> ForkRequest:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PADDING": " " * padding}
     return ForkRequest(str(directory / f"{name}.json"), str(directory), environment)
 
 
@@ -200,5 +185,20 @@ def test_a_fork_server_that_has_just_died_says_so() -> None:
         for name in ("two", "three"):
             with pytest.raises(ForkServerGoneError):
                 await server.fork(request_in(directory, name))
+
+    with_fork_server(test)
+
+
+def test_more_forks_are_asked_for_than_the_channel_holds() -> None:
+    """They wait until the server reads, and each is answered in its turn."""
+
+    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
+        requests = [request_in(directory, f"{i}", padding=60_000) for i in range(8)]
+
+        forked = await asyncio.gather(*(server.fork(request) for request in requests))
+
+        pids = [kernel.pid for kernel in forked]
+        assert sorted(pids) == sorted(child.pid for child in process.children())
+        assert 8 == len(set(pids))
 
     with_fork_server(test)
