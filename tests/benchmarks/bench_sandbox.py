@@ -22,7 +22,7 @@ from tests.benchmarks.conftest import Caller, fresh, pss_mib
 ROUNDS = 20
 
 
-def first_answer(benchmark: Any, caller: Caller, language: str = "python3") -> None:
+def first_answer(benchmark: Any, caller: Caller) -> None:
     caller.reconnect()
 
     def setup() -> tuple[tuple[str], dict[str, Any]]:
@@ -32,9 +32,7 @@ def first_answer(benchmark: Any, caller: Caller, language: str = "python3") -> N
         _wait_until_filled(caller)
         return (fresh(),), {}
 
-    benchmark.pedantic(
-        lambda session: caller.run("1+1", session, language), setup=setup, rounds=ROUNDS
-    )
+    benchmark.pedantic(lambda session: caller.run("1+1", session), setup=setup, rounds=ROUNDS)
 
 
 def _destroy(caller: Caller, session_id: str) -> None:
@@ -64,11 +62,6 @@ def bench_first_answer_stock_provisioner(benchmark: Any, local: Caller) -> None:
 
 
 @pytest.mark.benchmark(group="new session, first answer over HTTP")
-def bench_first_answer_javascript(benchmark: Any, forking: Caller) -> None:
-    first_answer(benchmark, forking, "javascript")
-
-
-@pytest.mark.benchmark(group="new session, first answer over HTTP")
 def bench_first_answer_stock_jupyter_client(benchmark: Any) -> None:
     """jupyter_client alone, as its documentation has it; no HTTP."""
 
@@ -85,15 +78,6 @@ def bench_first_answer_stock_jupyter_client(benchmark: Any) -> None:
 def bench_warm_call(benchmark: Any, forking: Caller) -> None:
     forking.reconnect()
     benchmark.pedantic(lambda: forking.run("1+1", "warm-up"), rounds=500, warmup_rounds=20)
-
-
-@pytest.mark.benchmark(group="warm call")
-def bench_warm_call_javascript(benchmark: Any, forking: Caller) -> None:
-    forking.reconnect()
-    forking.run("1+1", "warm-js", "javascript")
-    benchmark.pedantic(
-        lambda: forking.run("1+1", "warm-js", "javascript"), rounds=300, warmup_rounds=20
-    )
 
 
 @pytest.mark.benchmark(group="warm call")
@@ -134,17 +118,6 @@ def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -
             f"\nstarts a second: {rate:.0f}; 100 alive: PSS {statistics.median(memory):.1f} MiB "
             f"each, {sum(memory):.0f} in all, answering one after another in {all_answer_s:.2f} s"
         )
-
-
-def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
-    """Kernel and engine of one idle JavaScript session."""
-    forking.reconnect()
-    name = fresh()
-    forking.run("1+1", name, "javascript")
-    (pid,) = next(s["pids"] for s in forking.sessions() if s["UserSessionId"] == name)
-    tree = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-    with capsys.disabled():
-        print(f"\nJavaScript session: PSS {sum(map(pss_mib, tree)):.1f} MiB")
 
 
 @pytest.mark.benchmark(group="end")

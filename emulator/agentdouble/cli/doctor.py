@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import platform
 import sys
@@ -49,8 +48,8 @@ def show(*, as_json: bool) -> None:
 
 
 def find() -> list[Finding]:
-    """Look at this machine: Python, kernels, languages, isolation."""
-    return [_python(), _kernels(), _javascript(), *_isolation()]
+    """Look at this machine: Python, kernels, isolation."""
+    return [_python(), _kernels(), *_isolation()]
 
 
 def _python() -> Finding:
@@ -62,13 +61,6 @@ def _kernels() -> Finding:
     if name == FORK:
         return Finding("kernels", "forked from a warm process, in some 40 ms", good=True)
     return Finding("kernels", f"started by {name}, in some 400 ms", good=True)
-
-
-def _javascript() -> Finding:
-    if importlib.util.find_spec("deno") is None:
-        remedy = "pip install 'agentdouble[emulator]', or pip install 'deno>=2.9,<3'"
-        return Finding("JavaScript", "deno is not installed", good=False, remedy=remedy)
-    return Finding("JavaScript", "deno runs JavaScript and TypeScript", good=True)
 
 
 def _isolation() -> list[Finding]:

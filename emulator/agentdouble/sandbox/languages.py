@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentdouble import ledger
-from agentdouble.errors import UnknownLanguageError
+from agentdouble.errors import NotBuiltError, UnknownLanguageError
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def _javascript(name: str, display_name: str, **options: bool) -> Language:
 JAVASCRIPT = _javascript("javascript", "JavaScript")
 TYPESCRIPT = _javascript("typescript", "TypeScript", typescript=True)
 
-_ALIASES = {
-    "python3": PYTHON,
-    "python": PYTHON,
+_ALIASES = {"python3": PYTHON, "python": PYTHON}
+# Their kernel is there and may yet lose a cell's promise, once in some hundred cells.
+_NOT_BUILT = {
     "javascript": JAVASCRIPT,
     "js": JAVASCRIPT,
     "node": JAVASCRIPT,
@@ -84,10 +84,15 @@ _ALIASES = {
 
 
 def find(name: str) -> Language:
-    """Return the language of that name; raise UnknownLanguageError, naming those there are."""
+    """Return the language of that name.
+
+    Raises UnknownLanguageError for a name nobody knows and NotBuiltError for JavaScript.
+    """
     aliases = _ALIASES
     if ledger.choose("U-KERNEL-NAMES") == "python3-only":
         aliases = {"python3": PYTHON}
+    elif name.lower() in _NOT_BUILT:
+        raise NotBuiltError(f"The language {name!r} in the sandbox")
     found = aliases.get(name.lower())
     if found is None:
         raise UnknownLanguageError(name, tuple(aliases))

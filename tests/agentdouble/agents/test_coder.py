@@ -83,7 +83,7 @@ def test_what_the_sandbox_refuses_is_said(shared: Emulator) -> None:
     """The platform's message is the answer."""
     answer = ask(shared, "```cobol\nx\n```")
 
-    assert answer.startswith("Error: The language 'cobol' is not known. Known are: python3, ")
+    assert "Error: The language 'cobol' is not known. Known are: python3, python." == answer
 
 
 @pytest.mark.parametrize("prompt", ["", " \n"])

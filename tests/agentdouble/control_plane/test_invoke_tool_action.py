@@ -138,11 +138,17 @@ def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> Non
     assert (
         400,
         "InvalidParameter",
-        (
-            f"The language {name!r} is not known. Known are: "
-            "python3, python, javascript, js, node, typescript."
-        ),
+        f"The language {name!r} is not known. Known are: python3, python.",
     ) == refused_payload(shared, kernel_name=name)
+
+
+@pytest.mark.parametrize("name", ["javascript", "js", "node", "typescript", "JavaScript"])
+def test_javascript_is_refused_as_not_built(shared: Emulator, name: str) -> None:
+    """A language of the platform is no unknown one."""
+    status, code, message = refused_payload(shared, kernel_name=name)
+
+    assert (501, "NotImplemented") == (status, code)
+    assert name in message
 
 
 def test_exec_bash_is_refused_as_not_built(shared: Emulator) -> None:

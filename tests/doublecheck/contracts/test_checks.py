@@ -15,7 +15,6 @@ from agentdouble.apps import bodies, simple
 from agentdouble.control_plane import envelope, invoke_tool_action
 from agentdouble.control_plane.routes import ControlPlane
 from agentdouble.errors import ActionError
-from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instance, Instances
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import Output
@@ -29,7 +28,7 @@ CHECKED = (
     *(f"INV-{number:02d}" for number in range(1, 10)),
     *(f"PRB-{number:02d}" for number in range(1, 8)),
     *(f"CTL-{number:02d}" for number in range(1, 7)),
-    *(f"SBX-{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 12)),
+    *(f"SBX-{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 12)),
     *(f"RUN-{number:02d}" for number in range(1, 4)),
     *(f"DEC-{number:02d}" for number in range(1, 4)),
 )
@@ -288,10 +287,6 @@ def count_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(invoke_tool_action, "_inner", inner)
 
 
-def speak_python_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(languages, "_ALIASES", {"python3": languages.PYTHON})
-
-
 def forget_the_result(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(invoke_tool_action, "_inner", lambda *_: '{"success": false, "data": {}}')
 
@@ -350,7 +345,6 @@ def accept_async_task(patch: pytest.MonkeyPatch) -> None:
         ("SBX-05", misname_the_stream),
         ("SBX-06", drop_errors),
         ("SBX-07", count_nothing),
-        ("SBX-08", speak_python_alone),
         ("SBX-12", share_one_session),
         ("RUN-01", forget_the_result),
         ("RUN-02", take_any_tool_id),
