@@ -159,7 +159,7 @@ def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.Monkey
     [
         ({"U-TTL-EXTEND": "sliding"}, "Did you mean U-TTL-EXTENDS"),
         ({"U-TTL-EXTENDS": "slide"}, "It has: absolute, sliding"),
-        ({"U-TTL-PAUSED": "stops"}, "has not built"),
+        ({"U-HEALTH-CLASH": "api-server"}, "has not built"),
     ],
 )
 def test_a_wrong_choice_in_the_ledger_is_a_wrong_setting(

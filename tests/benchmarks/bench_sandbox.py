@@ -13,7 +13,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import psutil
 import pytest
 from jupyter_client.manager import start_new_async_kernel
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
 if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
@@ -74,6 +75,8 @@ def test_a_provisioner_is_taken_by_its_name(
         "[jupyter_client.kernel_provisioners]\nits-name = recording_provisioner:Recording\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(KernelProvisionerFactory, "provisioners", {})
+    KernelProvisionerFactory.clear_instance()  # it knows what was installed when it was made
 
     with Emulator(provisioner="its-name", pool_size=0) as double:
         said = text(double, "print(6 * 7)")
