@@ -25,6 +25,29 @@ function emit(kind, payload) {
 
 const macrotask = () => new Promise((resolve) => later(resolve));
 
+// ---- what the inspector awaits ----
+
+// The inspector holds a promise that it awaits only weakly. One that nothing can settle may go,
+// but one that has settled must not: nothing else refers to it while the inspector's reaction
+// waits behind other microtasks, and without it the answer is "Promise was collected". So each
+// is marked, and held from when it settles until the next cell begins. A cell's own promise is
+// the last one made before the cell's first call, and only a hook gets to see it.
+const awaited = new WeakSet();
+const isAwaited = awaited.has.bind(awaited);
+const settled = [];
+let beginning = false;
+let newest;
+Deno[Deno.internal].core.setPromiseHooks(
+  (promise) => {
+    if (beginning) newest = promise;
+  },
+  undefined,
+  undefined,
+  (promise) => {
+    if (isAwaited(promise)) settled[settled.length] = promise;
+  },
+);
+
 // ---- what cells see ----
 
 const Console = Deno[Deno.internal]?.Console;
@@ -99,6 +122,9 @@ Deno.jupyter = {
 // Every cell begins with `await __cell()`: only what runs from the event loop, and not inside
 // the inspector's own message, can be interrupted.
 function cell() {
+  if (beginning) awaited.add(newest);
+  beginning = false;
+  newest = undefined;
   started = true;
   return macrotask();
 }
@@ -111,9 +137,18 @@ cell.named = (namespace, specifier, names) => {
 };
 
 const kernel = {
+  // Calls one of the others, which all await something before they settle.
+  promise(name, values) {
+    const promise = kernel[name](...values);
+    awaited.add(promise);
+    return promise;
+  },
+
   begin() {
     started = false;
     timers = [];
+    settled.length = 0;
+    beginning = true;
   },
 
   // A macrotask first: rejections that nobody handles are reported before the cell is over.

@@ -55,7 +55,7 @@ async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
 
 
 async def _attempt(engine: Engine, source: str, number: int) -> dict[str, Any]:
-    await engine.help("begin")
+    await engine.begin()
     return await engine.call(
         "Runtime.evaluate",
         expression=f"{PREFIX}{source}\n//# sourceURL=cell-{number}.js",

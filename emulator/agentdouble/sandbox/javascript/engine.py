@@ -135,12 +135,21 @@ class Engine:
         except InspectorClosedError:
             raise (await self._ending()).error() from None
 
+    async def begin(self) -> None:
+        """Have boot.js expect a cell."""
+        # no awaitPromise: V8 would make a promise that nothing holds, and might collect it
+        await self.call(
+            "Runtime.callFunctionOn",
+            objectId=self._helper,
+            functionDeclaration="function() { this.begin(); }",
+        )
+
     async def help(self, function: str, *arguments: dict[str, Any]) -> Any:
-        """Call a function of boot.js's ``kernel`` with values as the inspector writes them."""
+        """Call an async function of boot.js's ``kernel`` with values as the inspector has them."""
         answer = await self.call(
             "Runtime.callFunctionOn",
             objectId=self._helper,
-            functionDeclaration=f"function(...values) {{ return this.{function}(...values); }}",
+            functionDeclaration=f"function(...v) {{ return this.promise('{function}', v); }}",
             arguments=list(arguments),
             awaitPromise=True,
             returnByValue=True,
