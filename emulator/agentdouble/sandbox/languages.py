@@ -74,7 +74,7 @@ JAVASCRIPT = _javascript("javascript", "JavaScript")
 TYPESCRIPT = _javascript("typescript", "TypeScript", typescript=True)
 
 _ALIASES = {"python3": PYTHON, "python": PYTHON}
-# Their kernel is there and may yet lose a cell's promise, once in some hundred cells.
+# Their kernel is there; the names are given out when it has proved itself for longer.
 _NOT_BUILT = {
     "javascript": JAVASCRIPT,
     "js": JAVASCRIPT,

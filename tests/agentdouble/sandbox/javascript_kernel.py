@@ -1,7 +1,6 @@
 """Tests of the JavaScript kernel, run by naming this file; it is not offered yet.
 
-It may lose a cell's promise, once in some hundred cells; when that is mended, these tests join
-the others and the names of the language are given out.
+When the names of the language are given out, these tests join the others.
 """
 
 from __future__ import annotations
@@ -478,7 +477,7 @@ def test_nothing_is_left_when_the_fork_server_dies(session: Session) -> None:
 
 
 DOUBLE = """
-from tests.agentdouble.sandbox.test_javascript import Session
+from tests.agentdouble.sandbox.javascript_kernel import Session
 print(Session().engine().pid, flush=True)
 input()
 """
