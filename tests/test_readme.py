@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from agentdouble import Emulator, Settings
 from agentdouble.apps.loading import load
+from agentdouble.sandbox.browser import chromium
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 
@@ -57,11 +60,52 @@ def test_the_application_answers_in_the_double(
     assert "42\n" == answer.json()
 
 
+def test_the_a2a_application_answers_in_the_double(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The README's own executor says it louder, and its turn is ended for it."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(sys.modules, "my_a2a", sys)  # taken away again afterwards
+    file = tmp_path / "my_a2a.py"
+    file.write_text(_block("python", "# my_a2a.py"))
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+
+    with Emulator(load(f"{file}:app")) as double:
+        answer = httpx.post(
+            f"{double.url}/message:send",
+            headers={"A2A-Version": "1.0"},
+            json={"message": message},
+            timeout=30,
+        )
+
+    task = answer.json()["task"]
+    assert ("TASK_STATE_COMPLETED", [{"text": "HELLO"}]) == (
+        task["status"]["state"],
+        task["artifacts"][0]["parts"],
+    )
+
+
 def test_the_tests_pass(tmp_path: Path) -> None:
     """The README's own tests pass in a folder without any configuration."""
     (tmp_path / "test_my_agent.py").write_text(_block("python", "# test_my_agent.py"))
 
-    assert "2 passed" in _pytest(tmp_path)
+    assert "3 passed" in _pytest(tmp_path)
+
+
+def test_the_test_of_javascript_passes(tmp_path: Path) -> None:
+    """The README's own JavaScript keeps its state."""
+    (tmp_path / "test_my_javascript.py").write_text(_block("python", "# test_my_javascript.py"))
+
+    assert "1 passed" in _pytest(tmp_path)
+
+
+def test_the_test_of_the_browser_passes(tmp_path: Path) -> None:
+    """The README's own page is written on."""
+    if "CI" not in os.environ and chromium.find(None) is None:
+        pytest.skip(f"needs Chromium: {chromium.INSTALL}")
+    (tmp_path / "test_my_browser.py").write_text(_block("python", "# test_my_browser.py"))
+
+    assert "1 passed" in _pytest(tmp_path)
 
 
 def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
@@ -70,6 +114,65 @@ def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
         (tmp_path / name).write_text(_block("python", f"# {name}"))
 
     assert "1 passed" in _pytest(tmp_path)
+
+
+def test_the_test_of_an_agent_passes(tmp_path: Path) -> None:
+    """The README's agent is found in its directory, and its test passes."""
+    package = tmp_path / "agents" / "greeter"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(_block("python", "# agents/greeter/__init__.py"))
+    (tmp_path / "test_greeter.py").write_text(_block("python", "# test_greeter.py"))
+    (tmp_path / "conftest.py").write_text(_conftest("agents"))
+
+    assert "1 passed" in _pytest(tmp_path)
+
+
+def test_the_test_of_tools_passes(tmp_path: Path) -> None:
+    """The README's tools are listed and called."""
+    for name in ("my_tools.py", "test_my_tools.py"):
+        (tmp_path / name).write_text(_block("python", f"# {name}"))
+    (tmp_path / "conftest.py").write_text(_conftest("my_tools"))
+
+    assert "1 passed" in _pytest(tmp_path)
+
+
+def test_the_services_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The README's services print an access record of the shape that it shows."""
+    (tmp_path / "my_tools.py").write_text(_block("python", "# my_tools.py"))
+    (tmp_path / "petstore.json").write_text(json.dumps(_PETSTORE))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "my_tools", sys)  # taken away again afterwards
+    del sys.modules["my_tools"]
+
+    exec(_block("python", "# my_services.py"), {})
+
+    made = re.sub(r"Bearer [\w-]{43}", "Bearer <its key>", capsys.readouterr().out)
+    (shown,) = _blocks("json")
+    assert json.loads(shown) == json.loads(re.sub(r":\d+/mcp", ":8000/mcp", made))
+
+
+_PETSTORE = {
+    "swagger": "2.0",
+    "info": {"title": "pets", "version": "1"},
+    "host": "127.0.0.1:9001",
+    "schemes": ["http"],
+    "paths": {"/pets": {"get": {"operationId": "pets", "responses": {"200": {"description": ""}}}}},
+}
+
+
+def _conftest(named: str) -> str:
+    """Return a conftest with the README's PlatformConfig that names something."""
+    (config,) = (
+        one for one in re.findall(r"^with `(PlatformConfig\(.*\))`", README, re.M) if named in one
+    )
+    return (
+        "import pytest\nfrom doublecheck import PlatformConfig\n\n"
+        "@pytest.fixture(scope='session')\ndef platform_config():\n"
+        f"    return {config}\n"
+    )
 
 
 def _pytest(folder: Path) -> str:

@@ -16,27 +16,33 @@ from agentdouble.run_code import run_code
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from agentdouble.apps import SimpleApp
+    from agentdouble.apps import A2AApp, MCPApp, SimpleApp, agent_card
     from agentdouble.clock import Clock
     from agentdouble.emulator import Emulator
     from agentdouble.errors import AgentDoubleError
     from agentdouble.settings import Settings
 
 _HOMES = {
+    "A2AApp": "agentdouble.apps",
     "AgentDoubleError": "agentdouble.errors",
     "Clock": "agentdouble.clock",
     "Emulator": "agentdouble.emulator",
+    "MCPApp": "agentdouble.apps",
     "Settings": "agentdouble.settings",
     "SimpleApp": "agentdouble.apps",
+    "agent_card": "agentdouble.apps",
 }
-_NEED_EMULATOR = ("Emulator", "Settings", "SimpleApp")
+_NEED_EMULATOR = ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 
 __all__ = [
+    "A2AApp",
     "AgentDoubleError",
     "Clock",
     "Emulator",
+    "MCPApp",
     "Settings",
     "SimpleApp",
+    "agent_card",
     "run_code",
 ]
 

@@ -1,10 +1,12 @@
 """``/_emulator/...``: the double's own routes, the only ones the specification does not know.
 
-They answer loopback, and others only where an API key guards the whole server.
+They answer loopback, though not the code of sessions, and others only where an API key guards
+the whole server.
 """
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import os
@@ -18,19 +20,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import guard
+from agentdouble import guard, serving
 from agentdouble.clock import Clock
 from agentdouble.errors import InstanceEndedError
 from agentdouble.journal import Journal
+from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Ended, Instances
+from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/_emulator"
 
 
 @dataclass(frozen=True)
 class Controls:
-    """What the routes show and move; ``advance`` returns when what is due is destroyed."""
+    """What the routes show and move; ``advance`` returns when what is due is destroyed.
+
+    ``is_session`` tells whether the end of a connection, by its address and ours, is code of a
+    session; it may block.
+    """
 
     version: str
     clock: Clock
@@ -38,6 +45,7 @@ class Controls:
     instances: Instances
     reset: Callable[[], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
+    is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
 
 
 def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
@@ -59,7 +67,7 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
         ],
         exception_handlers={_RefusedError: _render_refused},
     )
-    return _LoopbackOnly(app) if loopback_only else app
+    return _LoopbackOnly(app, controls.is_session) if loopback_only else app
 
 
 class _Routes:
@@ -159,23 +167,38 @@ class _RefusedError(Exception):
         self.refusal = guard.Refusal(status, kind, message)
 
 
-def _render_refused(request: Request, error: Exception) -> Response:
+async def _render_refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, _RefusedError)
     return guard.render_json(request, error.refusal)
 
 
 class _LoopbackOnly:
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self, app: ASGIApp, is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
+    ) -> None:
         self._app = app
+        self._is_session = is_session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client = scope.get("client")
-        if client is None or client[0] not in guard.LOOPBACK_NAMES:
-            message = f"{PREFIX} answers this machine only, or holders of an API key."
-            refusal = guard.Refusal(403, "ForbiddenClient", message)
-            await guard.render_json(Request(scope), refusal)(scope, receive, send)
+        message = await self._refusal(scope)
+        if message is None:
+            await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        refusal = guard.Refusal(403, "ForbiddenClient", message)
+        await guard.render_json(Request(scope), refusal)(scope, receive, send)
+
+    async def _refusal(self, scope: Scope) -> str | None:
+        client, peer = scope.get("client"), scope.get(serving.PEER)
+        if client is None or client[0] not in guard.LOOPBACK_NAMES:
+            return f"{PREFIX} answers this machine only, or holders of an API key."
+        if peer is None:  # no socket: it is called in this process
+            return None
+        if await asyncio.to_thread(self._is_session, peer, scope["server"]):
+            return (
+                f"{PREFIX} does not answer the code of a session, nor a caller that has gone. "
+                "Start the double with an API key to let holders of the key in."
+            )
+        return None
 
 
 def _clock(clock: Clock) -> Mapping[str, Any]:

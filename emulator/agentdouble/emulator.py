@@ -5,49 +5,72 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.types import ASGIApp
 
-from agentdouble import __version__, admin, environment, guard, ledger, serving
-from agentdouble.apps import SimpleApp
-from agentdouble.apps.shipped import coder_app
-from agentdouble.apps.simple import PATHS
+from agentdouble import (
+    __version__,
+    admin,
+    certificates,
+    entrance,
+    environment,
+    guard,
+    ledger,
+    mcp_hosting,
+    serving,
+)
+from agentdouble.agents.adk import adk_agent
+from agentdouble.agents.directory import SHIPPED, AgentsDirectory
+from agentdouble.api_server import routes as api_routes
+from agentdouble.api_server.server import ApiServer
+from agentdouble.apps.a2a.hosted import A2AApplications, House
+from agentdouble.apps.a2a.over_grpc import Place
+from agentdouble.apps.agents import simple_agent
+from agentdouble.apps.hosted import Applications
+from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
-from agentdouble.control_plane import ControlPlane, InvokeTool, is_control_plane, render_refusal
-from agentdouble.errors import ApplicationLoadError, NotBuiltError
+from agentdouble.control_plane import (
+    ControlPlane,
+    InvokeTool,
+    MCPServiceActions,
+    MCPToolsetActions,
+    SessionActions,
+    ToolActions,
+)
+from agentdouble.control_plane.authentication import Authenticator
+from agentdouble.control_plane.keys import Keys
+from agentdouble.control_plane.routes import Action
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
-from agentdouble.run_code import hosted_by
+from agentdouble.mcp_services import McpServices, Services
+from agentdouble.mcp_services.toolsets import McpToolsets, Toolsets
+from agentdouble.sandbox import data_plane
+from agentdouble.sandbox.browser.hands import Hands
+from agentdouble.sandbox.callers import Callers
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
+from agentdouble.state import make_store
 
-NOT_BUILT = {
-    "/list-apps": "API-server mode",
-    "/apps": "API-server mode",
-    "/run": "API-server mode",
-    "/run_sse": "API-server mode",
-    "/version": "API-server mode",
-    "/mcp": "MCP",
-    "/.well-known/agent-card.json": "A2A",
-    "/v1": "The session's data plane",
-}
+T = TypeVar("T")
 
 
 class Emulator:
     """The double of a platform.
 
-    The first application answers at the root, every further one at ``/runtimes/<name>``;
-    without any, the shipped coder does. As a context manager it serves on a free port in a
-    thread and changes nothing else of its process::
+    The first SimpleApp and the first A2AApp answer at the root, the first MCPApp at ``/mcp``,
+    every further one below ``/runtimes/<name>``; without one of a kind, the shipped coder does.
+    As a context manager it serves on a free port in a thread and changes nothing else of its
+    process::
 
         with Emulator() as double:
             print(double.url)
@@ -56,18 +79,32 @@ class Emulator:
     for two applications of one name, and AddressInUseError if the port is taken.
     """
 
-    def __init__(
-        self, *apps: SimpleApp, settings: Settings | None = None, **overrides: Any
-    ) -> None:
+    def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.clock = Clock()
         self.journal = Journal(self.settings.journal_size, self.clock)
         self.credentials = _credentials(self.settings)
         self._ledger = self.settings.chosen()
-        self._instances = Instances(self.clock, self.settings)
-        self._apps = _named(apps or (coder_app(),))
+        self._store = make_store(self.settings.state)
+        self._tools = Tools(self.clock, self.settings.tool_id, self._store)
+        self._instances = Instances(
+            self.clock,
+            self.settings,
+            store=self._store,
+            variables_of=self._tools.variables,
+        )
+        self._api = ApiServer(self.clock, __version__, self._agents(), self._store)
+        self._mcp_host = mcp_hosting.Host()
+        self._services = Services(self.clock, self._mcp_host, self._store)
+        self._toolsets = Toolsets(self.clock, self._mcp_host, self._services, self._store)
+        self._hands = Hands()
+        self._a2a = A2AApplications(apps)
+        self._apps = Applications(*apps)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
-        self.url = serving.address_of(self._listener)
+        self._tls = self._certified()
+        self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
+        self.mcp = McpServices(self._services, self._call, self.url)
+        self.mcp_toolsets = McpToolsets(self._toolsets, self._services, self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
         self.app: ASGIApp = self._build()
@@ -80,31 +117,60 @@ class Emulator:
     @property
     def apps(self) -> tuple[str, ...]:
         """The names of the applications, the one at the root first."""
-        return tuple(self._apps)
+        return tuple(dict.fromkeys((*self._apps.names, *self._a2a.addresses.values())))
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The paths at which the applications answer, each with the application's name."""
+        return self._apps.addresses
+
+    @property
+    def a2a(self) -> Mapping[str, str]:
+        """The paths at which A2A applications answer, each with the application's name."""
+        return self._a2a.addresses
+
+    @property
+    def a2a_grpc(self) -> str | None:
+        """Where the first A2A application answers over gRPC, ``host:port``, while it does."""
+        listening = self._a2a.root.grpc
+        return None if listening is None else listening.address
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The file that clients trust, where the double serves https (CTL-08)."""
+        return None if self._tls is None else self._tls.bundle
+
+    @property
+    def connection(self) -> environment.Connection:
+        """What a client must know to call this double."""
+        return environment.Connection(
+            url=self.url,
+            tool_id=self.tool_id,
+            access_key=self.credentials.access_key,
+            secret_key=self.credentials.secret_key,
+            region=DEFAULT_REGION,
+            ca_file=None if self.ca_file is None else str(self.ca_file),
+        )
 
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 
         ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
         """
-        connection = environment.Connection(
-            url=self.url,
-            tool_id=self.tool_id,
-            access_key=self.credentials.access_key,
-            secret_key=self.credentials.secret_key,
-            region=DEFAULT_REGION,
-        )
-        return environment.variables(connection, client)
+        return environment.variables(self.connection, client)
 
     def start(self) -> Emulator:
         """Serve in a thread; return when the double answers."""
         if self._thread is not None or self._stopped:
             raise RuntimeError("This Emulator has been started or stopped already; make a new one.")
-        self._thread = serving.ServerThread(self.app, self._listener)
+        self._thread = serving.ServerThread(
+            self.app, self._listener, self._prepare, self._context, self._let_go
+        )
         try:
             self._thread.start()
         except BaseException:
             self._stopped = True
+            self._forget_certificate()
             raise
         self._unwatch = self.clock.watch(self._destroy_due)
         return self
@@ -116,16 +182,27 @@ class Emulator:
         self._stopped = True
         if self._thread is None:
             self._listener.close()
-            return
-        self._unwatch()
-        self._thread.stop()
+        else:
+            self._unwatch()
+            self._thread.stop()
+        self._forget_certificate()
 
     def serve(self, started: Callable[[], None]) -> None:
         """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
-        serving.serve(self.app, self._listener, started)
+        try:
+            serving.serve(
+                self.app,
+                self._listener,
+                started,
+                self._prepare,
+                self._context,
+                self._let_go,
+            )
+        finally:
+            self._forget_certificate()
 
     def reset(self) -> None:
-        """Destroy every session instance, empty the journal and set the clock back."""
+        """Destroy every session instance, tool and MCP service; empty the journal, reset the clock."""
         self._call(self._reset())
 
     def __enter__(self) -> Emulator:
@@ -139,23 +216,82 @@ class Emulator:
     ) -> None:
         self.stop()
 
-    def _call(self, coroutine: Any) -> None:
+    def _certified(self) -> certificates.Tls | None:
+        """Return the certificate of the names by which the double may be called."""
+        settings = self.settings
+        if not settings.tls:
+            return None
+        names = guard.names((*settings.allow_hosts, settings.host))
+        try:
+            return certificates.prepare(settings.tls_directory, names | guard.LOOPBACK_NAMES)
+        except BaseException:
+            self._listener.close()
+            raise
+
+    @property
+    def _context(self) -> ssl.SSLContext | None:
+        return None if self._tls is None else self._tls.context
+
+    def _let_go(self) -> None:
+        self._mcp_host.let_go()
+        self._apps.let_go()
+
+    def _forget_certificate(self) -> None:
+        if self._tls is not None:
+            self._tls.close()
+
+    def _agents(self) -> AgentsDirectory:
+        settings = self.settings
+        path, reload = settings.agents or SHIPPED, settings.reload
+        return AgentsDirectory(path, adapters=(simple_agent, adk_agent), reload=reload)
+
+    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._thread is None or self._stopped:
             coroutine.close()
             raise RuntimeError("This Emulator is not running; use it in a with statement.")
-        self._thread.call(coroutine)
+        try:
+            return self._thread.call(self._in_force(coroutine))
+        except RuntimeError:
+            coroutine.close()  # it may not have been begun
+            raise
 
     def _destroy_due(self) -> None:
-        self._call(self._in_force(self._instances.settle()))
+        self._call(self._instances.settle())
 
-    async def _in_force(self, coroutine: Any) -> None:
+    async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with ledger.using(self._ledger):
-            await coroutine
+            return await coroutine
 
     async def _reset(self) -> None:
         await self._instances.reset("the double was reset")
+        await self._api.reset()
+        await self._a2a.reset()
         self.journal.clear()
         self.clock.reset()
+        await self._tools.reset()
+        await self._toolsets.reset()
+        await self._services.reset()
+
+    async def _prepare(self) -> None:
+        """Take up what was kept; raise StateError."""
+        await self._store.open()
+        await self._tools.load()
+        await self._instances.load()
+        await self._api.load()
+        await self._services.load()
+        await self._toolsets.load()
+        with ledger.using(self._ledger):
+            await self._a2a.prepare(self._grpc_place())
+
+    def _grpc_place(self) -> Place | None:
+        settings = self.settings
+        if settings.a2a_grpc_port is None:
+            return None
+        return Place(
+            settings.a2a_grpc_port,
+            api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
+            body_limit=settings.body_limit,
+        )
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
@@ -163,11 +299,11 @@ class Emulator:
 
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
-        hosting = _Hosting(inner, self.environment())
+        hosting = entrance.Hosting(inner, self.environment())
         journal = JournalMiddleware(
             hosting, self.journal, self._ledger, except_prefix=admin.PREFIX + "/"
         )
-        return guard.Guard(journal, _policy(self.settings))
+        return guard.Guard(entrance.shared(journal, self.settings), entrance.policy(self.settings))
 
     def _routes(self) -> list[BaseRoute]:
         controls = admin.Controls(
@@ -177,101 +313,56 @@ class Emulator:
             instances=self._instances,
             reset=self._reset,
             advance=self._advance,
+            is_session=Callers(self._instances.roots).is_session,
         )
-        actions = {"InvokeTool": InvokeTool(self._instances, self.settings)}
-        control_plane = ControlPlane(actions, self.credentials, self.clock)
-        default, *further = self._apps.items()
+        actions: dict[str, Action] = {
+            "InvokeTool": InvokeTool(self._instances, self._tools, self.settings),
+            **ToolActions(self._tools, self._instances).by_name(),
+            **SessionActions(self._instances, self._tools).by_name(),
+            **MCPServiceActions(self._services).by_name(),
+            **MCPToolsetActions(self._toolsets).by_name(),
+        }
+        root = entrance.Root(ControlPlane(actions, self._authenticator()), self._a2a.root)
         return [
+            Route("/", root, methods=["POST"]),  # first: the busiest
+            Route("/health", entrance.Health(self._apps.root, self._api.app)),
+            *self._apps.routes(),
+            *(Route(path, self._api.app) for path in api_routes.PATHS),
+            WebSocketRoute(api_routes.RUN_LIVE, self._api.app),
             Mount(
                 admin.PREFIX,
                 admin.admin_app(controls, loopback_only=self.settings.api_key is None),
             ),
-            Route("/", _root(control_plane), methods=["POST"]),
-            *(Route(path, default[1]) for path in PATHS),
-            *(Mount(f"/runtimes/{name}", app) for name, app in further),
-            *_not_built(),
-            Mount("/", default[1]),
+            *self._a2a.routes(),
+            Route(mcp_hosting.PREFIX + "{name:path}", self._mcp_host),
+            *self._data_plane(),
+            Mount("/", self._apps.root),
         ]
+
+    def _authenticator(self) -> Authenticator:
+        return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
+
+    def _data_plane(self) -> list[BaseRoute]:
+        browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
+        app = data_plane.data_plane(self._instances, self.settings, browser, __version__)
+        path = f"{data_plane.PREFIX}/{{rest:path}}"
+        return [Route(path, app), WebSocketRoute(path, app)]
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger.using(self._ledger))
+            stack.push_async_callback(self._store.close)
+            stack.push_async_callback(self._hands.close)
             stack.push_async_callback(self._instances.close)
-            reaper = asyncio.ensure_future(self._instances.reap())
-            stack.callback(reaper.cancel)
-            for app in self._apps.values():
-                app.clock = self.clock
-                await stack.enter_async_context(app.lifespan())
+            stack.push_async_callback(self._api.close)
+            await stack.enter_async_context(self._mcp_host.running())
+            for keeper in (self._instances.reap(), self._instances.watch()):
+                stack.callback(asyncio.ensure_future(keeper).cancel)
+            await stack.enter_async_context(self._apps.running(self.clock))
+            house = House(self.clock, self._store, self._api.runs.directory)
+            await stack.enter_async_context(self._a2a.running(house))
             yield
-
-
-class _Hosting:
-    """Lets the run_code of hosted applications find this double, whatever the environment says."""
-
-    def __init__(self, app: ASGIApp, variables: Mapping[str, str]) -> None:
-        self._app = app
-        self._variables = variables
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with hosted_by(self._variables):
-            await self._app(scope, receive, send)
-
-
-def _root(control_plane: ControlPlane) -> Callable[[Request], Any]:
-    async def answer(request: Request) -> Response:
-        if is_control_plane(request):
-            return await control_plane.dispatch(request)
-        return _refuse_not_built(request, "A2A")
-
-    return answer
-
-
-def _not_built() -> list[BaseRoute]:
-    """Refuse by name what the platform has and this version does not."""
-
-    def route(path: str, what: str) -> list[BaseRoute]:
-        async def refuse(request: Request) -> Response:
-            return _refuse_not_built(request, what)
-
-        methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-        return [
-            Route(path, refuse, methods=methods),
-            Route(path + "/{rest:path}", refuse, methods=methods),
-        ]
-
-    return [one for path, what in NOT_BUILT.items() for one in route(path, what)]
-
-
-def _refuse_not_built(request: Request, what: str) -> Response:
-    refusal = guard.Refusal(501, "NotImplemented", str(NotBuiltError(what)))
-    return guard.render_json(request, refusal)
-
-
-def _policy(settings: Settings) -> guard.Policy:
-    beyond_loopback = settings.host not in guard.LOOPBACK_NAMES
-    key = settings.api_key
-    return guard.Policy(
-        hosts=guard.names((*settings.allow_hosts, settings.host)),
-        any_address=beyond_loopback,
-        body_limit=settings.body_limit,
-        api_key=None if key is None else key.get_secret_value(),
-        signed=_signs_itself(settings),
-        render=_render,
-    )
-
-
-def _signs_itself(settings: Settings) -> guard.SignsItself:
-    """Return which requests need no API key: those whose signature is verified."""
-    if settings.chosen().answer("U-SIGNING").name == "none":
-        return lambda _connection: False
-    return is_control_plane
-
-
-def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
-    if is_control_plane(connection):
-        return render_refusal(connection, refusal)
-    return guard.render_json(connection, refusal)
 
 
 def _credentials(settings: Settings) -> Credentials:
@@ -280,13 +371,3 @@ def _credentials(settings: Settings) -> Credentials:
         settings.access_key or f"AKLT{secrets.token_hex(12)}",
         secrets.token_urlsafe(32) if secret is None else secret.get_secret_value(),
     )
-
-
-def _named(apps: tuple[SimpleApp, ...]) -> dict[str, SimpleApp]:
-    named = {app.name: app for app in apps}
-    if len(named) != len(apps):
-        names = ", ".join(app.name for app in apps)
-        raise ApplicationLoadError(
-            f"Every application needs a name of its own; these are called {names}.", spec=names
-        )
-    return named

@@ -17,19 +17,25 @@ TOOL_REGION = "PLATFORM_TOOL_REGION"
 TOOL_TTL = "PLATFORM_TOOL_TTL"
 ACCESS_KEY = "PLATFORM_ACCESS_KEY"
 SECRET_KEY = "PLATFORM_SECRET_KEY"  # noqa: S105 (the name of a variable)
+CA_FILE = "SSL_CERT_FILE"
+_REQUESTS_CA_FILE = "REQUESTS_CA_BUNDLE"
 
 CLIENTS = ("platform", "veadk", "agentkit")
 
 
 @dataclass(frozen=True)
 class Connection:
-    """What a client must know of a platform's control plane; ``url`` has no path."""
+    """What a client must know of a platform's control plane.
+
+    ``url`` has no path. ``ca_file`` is what a client trusts where a double serves https.
+    """
 
     url: str
     tool_id: str
     access_key: str
     secret_key: str
     region: str
+    ca_file: str | None = None
 
 
 def variables(connection: Connection, client: str = "platform") -> Mapping[str, str]:
@@ -37,6 +43,12 @@ def variables(connection: Connection, client: str = "platform") -> Mapping[str, 
 
     Raises ValueError, naming those there are, for another client.
     """
+    trusted = connection.ca_file
+    trust = {} if trusted is None else {CA_FILE: trusted, _REQUESTS_CA_FILE: trusted}
+    return {**_named(connection, client), **trust}
+
+
+def _named(connection: Connection, client: str) -> Mapping[str, str]:
     scheme, host = urlsplit(connection.url)[:2]
     key, secret = connection.access_key, connection.secret_key
     if client == "platform":

@@ -8,23 +8,58 @@
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
     ├── NotBuiltError             something the platform has and the double does not have yet
     ├── AddressInUseError         a port that another program listens on
+    ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
     ├── DecorationError           a function that breaks the decorator contract (also a TypeError)
+    ├── ToolError                 an MCP tool that cannot be called as it was, or returned nonsense
+    │   ├── ToolArgumentsError
+    │   └── ToolResultError
+    ├── CardError                 an agent card that lacks what a card must have (also a ValueError)
+    ├── TurnTimeoutError          an A2A executor whose turn has not ended in time
     ├── ActionError               a control-plane action that is refused, with the platform's code
     ├── SignatureError            a control-plane request whose signature does not verify
     ├── EnvelopeError             an answer that is not the envelope of section 2.8
     ├── PlatformError             an answer that is the platform's error envelope
+    ├── ApiError                  a request to the API server that is refused, with its status
+    │   └── SessionNotFoundError
+    ├── AgentError                an agent, or an agents directory, that does not do its part
+    │   ├── AgentNotFoundError
+    │   ├── AgentLoadError
+    │   ├── AgentYieldError       (also a TypeError)
+    │   └── RunEndedError
+    ├── DefinitionError           a definition of an HTTP API that cannot become tools
+    ├── ToolCallError             a tool that calls an HTTP API did not reach its end
     ├── RunCodeError              run_code lacks what it needs
     │   ├── ToolIdMissingError
     │   ├── CredentialsMissingError
     │   └── PlatformUnreachableError
+    ├── McpServiceError           an MCP service that cannot be had, or cannot do what was asked
+    │   ├── UnknownServiceError
+    │   ├── UnknownToolsetError
+    │   ├── ServiceUnansweredError  a service of a toolset does not answer
+    │   ├── ServiceNameError      a name that is no segment of a path
+    │   ├── ServiceNameTakenError
+    │   ├── ServiceKeyError       a key that cannot be sent, or that is not there
+    │   ├── BackendError          something that no service can stand in front of
+    │   └── BackendLostError      what stands behind a service is not there, or breaks off
     └── SandboxError              a session instance cannot do what was asked
         ├── UnknownLanguageError
+        ├── DirectoryError        code cannot run in the directory that was asked for
+        ├── UnknownToolError
+        ├── ToolNameTakenError
+        ├── FixedToolError
+        ├── UnknownSessionError
         ├── TooManyInstancesError
+        ├── TooManyNotebooksError
         ├── InstanceBusyError
         ├── InstancePausedError
         ├── InstanceEndedError
-        └── KernelStartError
+        ├── KernelStartError
+        ├── WorkbenchError
+        ├── BrowserError          a session's browser did not start or has ended
+        ├── BrowserMissingError   no Chromium, or no Playwright, on this machine
+        ├── TooManyBrowsersError
+        └── PageError             a page in a browser did not do what was asked
 
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
@@ -33,6 +68,7 @@ the attributes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class AgentDoubleError(Exception):
@@ -79,13 +115,21 @@ class NotBuiltError(AgentDoubleError):
 class AddressInUseError(AgentDoubleError):
     """Another program listens on ``host:port``."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, option: str = "--port") -> None:
         super().__init__(
-            f"Port {port} on {host} is in use. Choose another one, for example --port {port + 1}, "
-            "or --port 0 for any that is free."
+            f"Port {port} on {host} is in use. Choose another one, for example {option} {port + 1}, "
+            f"or {option} 0 for any that is free."
         )
         self.host = host
         self.port = port
+
+
+class StateError(AgentDoubleError):
+    """What is to outlive the process cannot be kept; ``where`` is the file or URL."""
+
+    def __init__(self, message: str, *, where: str) -> None:
+        super().__init__(message)
+        self.where = where
 
 
 class ApplicationLoadError(AgentDoubleError):
@@ -102,6 +146,38 @@ class DecorationError(AgentDoubleError, TypeError):
     def __init__(self, message: str, *, decorator: str) -> None:
         super().__init__(message)
         self.decorator = decorator
+
+
+class ToolError(AgentDoubleError):
+    """A call of an MCP tool fails though its function did not; ``tool`` is the tool's name."""
+
+    def __init__(self, message: str, *, tool: str) -> None:
+        super().__init__(message)
+        self.tool = tool
+
+
+class ToolArgumentsError(ToolError):
+    """A tool cannot take the arguments of a call; the message names each field."""
+
+
+class ToolResultError(ToolError):
+    """A tool returned what it did not announce, or what is no JSON."""
+
+
+class CardError(AgentDoubleError, ValueError):
+    """An agent card, or the URL it is made for, lacks what it must have; ``fields`` names it."""
+
+    def __init__(self, message: str, *, fields: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.fields = tuple(fields)
+
+
+class TurnTimeoutError(AgentDoubleError):
+    """What an A2A executor does took longer than it may; ``limit_s`` is how long that is."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"It did not end within {limit_s:g} s.")
+        self.limit_s = limit_s
 
 
 class ActionError(AgentDoubleError):
@@ -143,6 +219,64 @@ class PlatformError(AgentDoubleError):
         self.request_id = request_id
 
 
+class ApiError(AgentDoubleError):
+    """A request to the API server is refused; ``detail`` is what the answer's body says."""
+
+    def __init__(self, status: int, detail: Any) -> None:
+        super().__init__(str(detail))
+        self.status = status
+        self.detail = detail
+
+
+class SessionNotFoundError(ApiError):
+    """There is no session of that id, or it has been deleted meanwhile."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(404, detail)
+
+
+class AgentError(AgentDoubleError):
+    """An agent, or an agents directory, does not do its part; ``app`` is the application's name."""
+
+    def __init__(self, message: str, *, app: str) -> None:
+        super().__init__(message)
+        self.app = app
+
+
+class AgentNotFoundError(AgentError):
+    """The agents directory has no application of that name."""
+
+
+class AgentLoadError(AgentError):
+    """An application of the agents directory does not import, or exposes no agent."""
+
+
+class AgentYieldError(AgentError, TypeError):
+    """An agent yielded, or put into its state, what no event can carry."""
+
+
+class RunEndedError(AgentError):
+    """An agent goes on asking for its session after its run has ended."""
+
+
+class DefinitionError(AgentDoubleError):
+    """A definition of an HTTP API cannot become tools.
+
+    ``place`` is where in the document, as a JSON pointer, or ``""``; ``source`` names the document.
+    """
+
+    def __init__(self, reason: str, *, place: str = "", source: str = "the definition") -> None:
+        at = f" at {place}" if place else ""
+        super().__init__(f"{source[:1].upper()}{source[1:]} cannot be used{at}: {reason}.")
+        self.reason = reason
+        self.place = place
+        self.source = source
+
+
+class ToolCallError(AgentDoubleError):
+    """A tool that calls an HTTP API did not reach its end; the message is for the caller."""
+
+
 class RunCodeError(AgentDoubleError):
     """run_code lacks what it needs to call the platform."""
 
@@ -167,6 +301,87 @@ class PlatformUnreachableError(RunCodeError):
         self.url = url
 
 
+class McpServiceError(AgentDoubleError):
+    """An MCP service cannot be had, or cannot do what was asked; ``service`` names it."""
+
+    def __init__(self, message: str, *, service: str) -> None:
+        super().__init__(message)
+        self.service = service
+
+
+class UnknownServiceError(McpServiceError):
+    """A name or an id that no MCP service has; ``known`` are the names there are."""
+
+    def __init__(self, service: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known) or "none"
+        super().__init__(
+            f"There is no MCP service {service!r}; this double has {shown}.", service=service
+        )
+        self.known = tuple(known)
+
+
+class UnknownToolsetError(McpServiceError):
+    """A name or an id that no toolset has; ``known`` are the names there are."""
+
+    def __init__(self, toolset: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known) or "none"
+        super().__init__(
+            f"There is no MCP toolset {toolset!r}; this double has {shown}.", service=toolset
+        )
+        self.known = tuple(known)
+
+
+class ServiceUnansweredError(McpServiceError):
+    """A service of a toolset cannot be asked; ``reason`` says what was seen."""
+
+    def __init__(self, service: str, reason: str) -> None:
+        super().__init__(
+            f"The MCP service {service!r} does not do its part: {reason}", service=service
+        )
+        self.reason = reason
+
+
+class ServiceNameError(McpServiceError):
+    """A name that cannot stand in ``/mcp/<service_name>``."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__(
+            f"{service!r} is no name of an MCP service, for it stands in its address: it has 1 to "
+            "128 ASCII letters, digits, '.', '_' and '-', and begins with a letter or digit.",
+            service=service,
+        )
+
+
+class ServiceNameTakenError(McpServiceError):
+    """Another MCP service has the name."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__(
+            f"There is an MCP service {service!r} already. Delete it, or take another name.",
+            service=service,
+        )
+
+
+class ServiceKeyError(McpServiceError):
+    """A key of an MCP service that cannot be sent, or that is not there."""
+
+
+class BackendError(McpServiceError):
+    """Something that no MCP service can stand in front of."""
+
+
+class BackendLostError(McpServiceError):
+    """What stands behind a service is not there, or breaks off; the message says what was seen.
+
+    ``unreached`` where there was no connection, ``silent`` where nobody answered at all.
+    """
+
+    def __init__(self, reason: str, *, unreached: bool = False, silent: bool = False) -> None:
+        super().__init__(reason, service="")
+        self.unreached = unreached
+        self.silent = silent
+
+
 class SandboxError(AgentDoubleError):
     """A session instance cannot do what was asked."""
 
@@ -180,6 +395,51 @@ class UnknownLanguageError(SandboxError):
         self.known = tuple(known)
 
 
+class DirectoryError(SandboxError):
+    """A directory of the session in which code cannot run."""
+
+    def __init__(self, directory: str, reason: str) -> None:
+        super().__init__(f"Code cannot run in the directory {directory!r}: {reason}.")
+        self.directory = directory
+
+
+class UnknownToolError(SandboxError):
+    """A tool id that no tool has, or none any more; ``known`` are some of those there are."""
+
+    def __init__(self, tool_id: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known)
+        super().__init__(f"There is no tool {tool_id!r}; this double has {shown}.")
+        self.tool_id = tool_id
+        self.known = tuple(known)
+
+
+class ToolNameTakenError(SandboxError):
+    """Another tool has the name; ``tool_id`` is that tool's."""
+
+    def __init__(self, name: str, tool_id: str) -> None:
+        super().__init__(f"The tool {tool_id!r} has the name {name!r} already.")
+        self.name = name
+        self.tool_id = tool_id
+
+
+class FixedToolError(SandboxError):
+    """The tool of the setting ``tool_id`` cannot be deleted."""
+
+    def __init__(self, tool_id: str) -> None:
+        super().__init__(
+            f"The tool {tool_id!r} is the double's own (the setting tool_id): it cannot be deleted."
+        )
+        self.tool_id = tool_id
+
+
+class UnknownSessionError(SandboxError):
+    """A SessionId that no instance of the tool has or had."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session instance {session_id!r}.")
+        self.session_id = session_id
+
+
 class TooManyInstancesError(SandboxError):
     """The largest number of session instances is alive; ``limit`` is that number."""
 
@@ -188,6 +448,14 @@ class TooManyInstancesError(SandboxError):
             f"{limit} session instances are alive and the setting max_instances allows no more. "
             "Destroy one, wait for one to expire, or raise the setting."
         )
+        self.limit = limit
+
+
+class TooManyNotebooksError(SandboxError):
+    """A session has as many Jupyter sessions as it may have; ``limit`` is that number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
         self.limit = limit
 
 
@@ -222,4 +490,52 @@ class KernelStartError(SandboxError):
     def __init__(self, language: str, reason: str) -> None:
         super().__init__(f"The {language} kernel did not start: {reason}")
         self.language = language
+        self.reason = reason
+
+
+class WorkbenchError(SandboxError):
+    """A session's workbench, which serves its terminals and files, did not start or has ended."""
+
+    def __init__(self, reason: str, *, lives: bool = False) -> None:
+        super().__init__(
+            f"The session's workbench did not answer: {reason}. It lives still."
+            if lives
+            else f"The session's workbench is gone: {reason}. What ran in its terminals is lost, "
+            "files are kept; the next call starts another one."
+        )
+        self.reason = reason
+
+
+class BrowserError(SandboxError):
+    """A session's browser did not start or has ended; ``reason`` says what was seen."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The session's browser is gone: {reason}. The next call starts another.")
+        self.reason = reason
+
+
+class BrowserMissingError(SandboxError):
+    """This machine lacks what a browser needs; ``remedy`` is the command that installs it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} is not installed. Install it: {remedy}")
+        self.remedy = remedy
+
+
+class TooManyBrowsersError(SandboxError):
+    """The largest number of browsers runs; ``limit`` is that number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} browsers run and the setting max_browsers allows no more. "
+            "Destroy a session that has one, or raise the setting."
+        )
+        self.limit = limit
+
+
+class PageError(SandboxError):
+    """A page in a session's browser did not do what was asked; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The page in front did not do what was asked: {reason}.")
         self.reason = reason

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -50,15 +50,28 @@ class Policy:
 
     ``hosts`` are the names a Host header may carry besides loopback's; None allows any.
     ``any_address`` allows every IP address as Host: a page cannot rebind an address.
+    ``body_limits`` are the limits of paths, and of what is below them, where ``body_limit``
+    is not theirs (bytes).
+    ``origins`` are web pages that may call though they are not ours; "*" allows all.
     ``signed`` tells requests that prove themselves by a signature and need no API key.
     """
 
     hosts: frozenset[str] | None = frozenset()
     any_address: bool = False
+    origins: frozenset[str] = frozenset()
     body_limit: int = 32 * 1024 * 1024
+    body_limits: Mapping[str, int] = field(default_factory=dict)
     api_key: str | None = field(default=None, repr=False)
     signed: SignsItself = _never
     render: Render = render_json
+
+    def limit_of(self, connection: HTTPConnection) -> int:
+        """Return how large the body of a request may be, in bytes."""
+        path: str = connection.scope["path"]
+        for prefix, limit in self.body_limits.items():
+            if path == prefix or path.startswith(prefix + "/"):
+                return limit
+        return self.body_limit
 
 
 class Guard:
@@ -77,14 +90,17 @@ class Guard:
         if refusal is not None:
             await self._policy.render(connection, refusal)(scope, receive, send)
             return
-        meter = _Meter(receive, send, self._policy.body_limit)
+        limit = self._policy.limit_of(connection)
+        meter = _Meter(receive, send, limit)
         try:
             await self._app(scope, meter.receive, meter.send)
         except _BodyTooLargeError:
             if meter.response_started:
                 raise
+        except ClientDisconnect:  # nobody waits for an answer, and nothing has failed
+            return
         if meter.exceeded and not meter.response_started:
-            refusal = _body_too_large(self._policy.body_limit)
+            refusal = _body_too_large(limit)
             await self._policy.render(connection, refusal)(scope, receive, send)
 
     def _refusal(self, connection: HTTPConnection) -> Refusal | None:
@@ -98,19 +114,20 @@ class Guard:
                 "Allow it with --allow-host or the setting allow_hosts.",
             )
         origin = headers.get("origin")
-        if origin is not None and not _same_origin(origin, host):
+        if origin is not None and not _origin_allowed(origin, host, policy):
             return Refusal(
                 403, "ForbiddenOrigin", f"Requests from the web page {origin!r} are refused."
             )
         key = policy.api_key
-        if key is not None and not policy.signed(connection) and not _has_key(headers, key):
+        if key is not None and not policy.signed(connection) and not has_key(headers, key):
             return Refusal(
                 401,
                 "Unauthorized",
                 "This server asks for its API key: send 'Authorization: Bearer <key>'.",
             )
-        if _announced_length(headers) > policy.body_limit:
-            return _body_too_large(policy.body_limit)
+        limit = policy.limit_of(connection)
+        if _announced_length(headers) > limit:
+            return _body_too_large(limit)
         return None
 
 
@@ -187,12 +204,17 @@ def _is_address(name: str) -> bool:
     return True
 
 
+def _origin_allowed(origin: str, host: str, policy: Policy) -> bool:
+    return _same_origin(origin, host) or origin in policy.origins or "*" in policy.origins
+
+
 def _same_origin(origin: str, host: str) -> bool:
     _, separator, authority = origin.partition("://")
     return bool(separator) and authority.lower() == host.lower()
 
 
-def _has_key(headers: Headers, api_key: str) -> bool:
+def has_key(headers: Headers, api_key: str) -> bool:
+    """Return whether a request presents the key, as a bearer or in ``X-API-Key``."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     presented = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
     return hmac.compare_digest(presented.encode(), api_key.encode())

@@ -20,6 +20,8 @@ VERSION = "2025-10-30"
 SERVICE = "agentkit"
 DEFAULT_REGION = "cn-beijing"
 RUN_CODE = "RunCode"
+EXEC_BASH = "ExecBash"
+SHELLS = ("bash", "shell")  # the languages that ExecBash runs
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class Address:
 
 @dataclass(frozen=True)
 class RunCode:
-    """One execution of code in a session; ``timeout_s`` and ``ttl_s`` are in seconds."""
+    """One execution of code in a session; ``timeout_s`` and ``ttl_s`` are in seconds.
+
+    With the language ``bash`` or ``shell`` it is a command, and the operation is ExecBash.
+    """
 
     tool_id: str
     user_session_id: str
@@ -56,12 +61,14 @@ class RunCode:
     def body(self) -> dict[str, Any]:
         """Return the JSON body of the request (U-INVOKETOOL-WIRE)."""
         payload: dict[str, Any] = {"code": self.code, "kernel_name": self.language}
+        if self.language in SHELLS:
+            payload = {"command": self.code}
         if self.timeout_s is not None:
             payload["timeout"] = self.timeout_s
         body: dict[str, Any] = {
             "ToolId": self.tool_id,
             "UserSessionId": self.user_session_id,
-            "OperationType": RUN_CODE,
+            "OperationType": EXEC_BASH if self.language in SHELLS else RUN_CODE,
             "OperationPayload": json.dumps(payload),
         }
         if self.ttl_s is not None:
@@ -113,6 +120,20 @@ def read(status: int, body: bytes) -> Envelope:
 
     Raises PlatformError for an error envelope and EnvelopeError for anything else.
     """
+    request_id, result = read_result(status, body)
+    if not isinstance(result.get("Result"), str):
+        raise EnvelopeError(f"The answer has no Result.Result (HTTP {status}).", status=status)
+    return Envelope(
+        request_id=request_id,
+        tool_id=str(result.get("ToolId", "")),
+        user_session_id=str(result.get("UserSessionId", "")),
+        session_id=str(result.get("SessionId", "")),
+        result=result["Result"],
+    )
+
+
+def read_result(status: int, body: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Return the request id and the Result of any action's answer; raise as ``read`` does."""
     document = _object(status, body)
     metadata = document.get("ResponseMetadata")
     if not isinstance(metadata, dict):
@@ -123,15 +144,9 @@ def read(status: int, body: bytes) -> Envelope:
         code, message = str(error.get("Code", "")), str(error.get("Message", ""))
         raise PlatformError(code, message, status=status, request_id=request_id)
     result = document.get("Result")
-    if not isinstance(result, dict) or not isinstance(result.get("Result"), str):
+    if not isinstance(result, dict):
         raise EnvelopeError(f"The answer has no Result.Result (HTTP {status}).", status=status)
-    return Envelope(
-        request_id=request_id,
-        tool_id=str(result.get("ToolId", "")),
-        user_session_id=str(result.get("UserSessionId", "")),
-        session_id=str(result.get("SessionId", "")),
-        result=result["Result"],
-    )
+    return request_id, result
 
 
 def _object(status: int, body: bytes) -> dict[str, Any]:

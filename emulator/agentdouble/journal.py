@@ -1,4 +1,4 @@
-"""What was asked, what was answered, and which unknowns the answer relied on.
+"""What was asked, what was answered, which unknowns that relied on, which fields nobody read.
 
 The middleware writes one entry a request, secrets redacted, bodies cut at 64 KiB. It is also
 where the response header that names the relied-on unknowns is set: those known when the
@@ -15,8 +15,10 @@ import shlex
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,27 +30,61 @@ _log = logging.getLogger(__name__)
 
 UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
 BODY_LIMIT = 64 * 1024
+UNREAD_LIMIT = 100
+UNREAD_LENGTH = 200
 REDACTED = "***"
 
 _SECRET_HEADERS = frozenset({"cookie", "set-cookie", "x-security-token", "x-api-key"})
+_TOKEN = re.compile(r"((?:[?&]|\\u0026|%26)Authorization(?:=|%3D))[^&\"'\s\\#]+", re.IGNORECASE)
+_STRING = r'"(?:[^"\\]|\\.)*"?'
+_API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
+_API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
+_SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
 _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding"})
+
+
+RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 @dataclass
 class Entry:
-    """One request and its answer; ``duration_ms`` is in milliseconds."""
+    """One request and its answer; ``duration_ms`` is in milliseconds.
+
+    Headers and bodies become text, without secrets, when they are asked for: most never are.
+    """
 
     id: int
     at: dt.datetime
     method: str
     url: str
-    request_headers: list[tuple[str, str]]
-    request_body: str = ""
+    request_head: RawHeaders = field(repr=False)
+    request_start: Start | None = field(default=None, repr=False)
     status: int | None = None
-    response_headers: list[tuple[str, str]] = field(default_factory=list)
-    response_body: str = ""
+    response_head: RawHeaders = field(default=(), repr=False)
+    response_start: Start | None = field(default=None, repr=False)
     duration_ms: float | None = None
     unknowns: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    @property
+    def request_headers(self) -> list[tuple[str, str]]:
+        """The request's headers, names in lower case."""
+        return _headers(self.request_head)
+
+    @property
+    def request_body(self) -> str:
+        """The request's body, empty until all of it was read."""
+        return self.request_start.text() if self.request_start else ""
+
+    @property
+    def response_headers(self) -> list[tuple[str, str]]:
+        """The answer's headers, names in lower case."""
+        return _headers(self.response_head)
+
+    @property
+    def response_body(self) -> str:
+        """The answer's body, empty until it has ended."""
+        return self.response_start.text() if self.response_start else ""
 
     def curl(self) -> str:
         """Return a curl command that asks the same; secrets stand as ``***``."""
@@ -74,8 +110,29 @@ class Entry:
             "response_body": self.response_body,
             "duration_ms": self.duration_ms,
             "unknowns": self.unknowns,
+            "unread": self.unread,
             "curl": self.curl(),
         }
+
+
+_current: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", default=None)
+
+
+def note_unread(fields: Iterable[str]) -> None:
+    """Note fields of the request at hand that nothing acts on, by their paths (``Tags.0.Key``).
+
+    The first ``UNREAD_LIMIT`` are kept.
+    """
+    entry = _current.get()
+    if entry is None:
+        return
+    room = max(0, UNREAD_LIMIT - len(entry.unread))
+    entry.unread += [_printable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, room)]
+
+
+def _printable(text: str) -> str:
+    """Return text that can be encoded: JSON can name a lone surrogate."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Journal:
@@ -96,15 +153,15 @@ class Journal:
 
     def open(self, scope: Scope) -> Entry:
         """Start the entry of a request that has just arrived."""
-        headers = _headers(scope["headers"])
-        host = next((value for name, value in headers if name == "host"), "")
-        query = scope["query_string"].decode("latin-1")
+        headers = scope["headers"]
+        host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")
+        query = _query(scope)
         entry = Entry(
             id=next(self._ids),
             at=self._clock.now(),
             method=scope["method"],
             url=f"{scope['scheme']}://{host}{scope['path']}{'?' + query if query else ''}",
-            request_headers=headers,
+            request_head=headers,
         )
         self._entries.append(entry)
         return entry
@@ -125,18 +182,21 @@ class JournalMiddleware:
         self._except_prefix = except_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if scope["path"].startswith(self._except_prefix):
+        if scope["type"] == "websocket" or scope["path"].startswith(self._except_prefix):
             with ledger.using(self._ledger):
                 await self._app(scope, receive, send)
             return
-        recorder = _Recorder(self._journal.open(scope), receive, send)
+        entry = self._journal.open(scope)
+        recorder = _Recorder(entry, receive, send)
+        token = _current.set(entry)
         with ledger.using(self._ledger) as recorder.noted:
             try:
                 await self._app(scope, recorder.receive, recorder.send)
             finally:
+                _current.reset(token)
                 recorder.close()
 
 
@@ -148,8 +208,8 @@ class _Recorder:
         self._entry = entry
         self._receive = receive
         self._send = send
-        self._request = _Text()
-        self._response = _Text()
+        self._request = Start()
+        self._response = Start()
         self._started = time.perf_counter()
 
     async def receive(self) -> Message:
@@ -157,7 +217,7 @@ class _Recorder:
         if message["type"] == "http.request":
             self._request.add(message.get("body", b""))
             if not message.get("more_body", False):
-                self._entry.request_body = self._request.value()
+                self._entry.request_start = self._request
         return message
 
     async def send(self, message: Message) -> None:
@@ -167,7 +227,7 @@ class _Recorder:
                 headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
             message = {**message, "headers": headers}
             self._entry.status = message["status"]
-            self._entry.response_headers = _headers(headers)
+            self._entry.response_head = headers
         elif message["type"] == "http.response.body":
             self._response.add(message.get("body", b""))
             if not message.get("more_body", False):
@@ -179,33 +239,61 @@ class _Recorder:
         if self._entry.duration_ms is not None:
             return
         self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
-        self._entry.response_body = self._response.value()
+        self._entry.response_start = self._response
         self._entry.unknowns = sorted(self.noted)
         entry = self._entry
+        if not _log.isEnabledFor(logging.INFO):
+            return
         path = entry.url.partition("://")[2].partition("/")[2]
-        _log.info("%s /%s %s, %.1f ms", entry.method, path, entry.status, entry.duration_ms)
+        asked = (entry.method, path, entry.status, entry.duration_ms)
+        _log.handle(  # not info(): looking for the caller costs as much as all the rest
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+        )
 
 
-class _Text:
-    """The start of a body, as text, and how much of it was cut off."""
+class Start:
+    """The start of a body, and how much of it was cut off."""
 
     def __init__(self) -> None:
-        self._kept = b""
+        self._kept: list[bytes] = []
+        self._room = BODY_LIMIT
         self._cut = 0
 
     def add(self, chunk: bytes) -> None:
-        room = BODY_LIMIT - len(self._kept)
-        self._kept += chunk[:room]
-        self._cut += max(0, len(chunk) - room)
+        """Take up the next piece of the body."""
+        if self._room:
+            self._kept.append(chunk[: self._room])
+        self._cut += max(0, len(chunk) - self._room)
+        self._room = max(0, self._room - len(chunk))
 
-    def value(self) -> str:
-        text = self._kept.decode("utf-8", "replace")
+    def text(self) -> str:
+        """Return it as text, without tokens."""
+        text = without_tokens(b"".join(self._kept).decode("utf-8", "replace"))
         return f"{text}... ({self._cut} more bytes)" if self._cut else text
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    pairs = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw)
+    pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw]
     return [(name, redact(name, value)) for name, value in pairs]
+
+
+def _query(scope: Scope) -> str:
+    """Return the query of a request without a token, however that is encoded."""
+    query: str = scope["query_string"].decode("latin-1")
+    if not query:
+        return query
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if not any(name.lower() == "authorization" for name, _ in pairs):
+        return query
+    hidden = [(n, REDACTED if n.lower() == "authorization" else value) for n, value in pairs]
+    return urlencode(hidden, safe="*")
+
+
+def without_tokens(text: str) -> str:
+    """Return a text without the tokens of session Endpoints, and the keys and secrets of actions."""
+    text = _TOKEN.sub(rf"\1{REDACTED}", text)
+    text = _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)
+    return _API_KEYS.sub(lambda keys: _API_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
 
 
 def redact(name: str, value: str) -> str:

@@ -95,7 +95,8 @@ class Ledger:
 
     def answer(self, id_: str) -> Alternative:
         """Return the answer in force; raise LedgerError if there is no such unknown."""
-        return self._answers[find(id_).id]
+        found = self._answers.get(id_)
+        return found if found is not None else self._answers[find(id_).id]
 
 
 def find(id_: str) -> Unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -108,7 +109,7 @@ def run_code(
             headers=dict(request.headers),
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
-            verify=address.url.startswith("https"),  # plain http needs no certificate store
+            verify=_verify(state, address.url),
             trust_env=not _is_loopback(address.url),  # a proxy cannot reach this machine's double
         )
     except (httpx.TransportError, httpx.InvalidURL) as error:
@@ -158,6 +159,18 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.Address:
             f"{scheme}://", f"{environment.TOOL_HOST} is not set; it is host or host:port"
         )
     return invoke_tool.Address(f"{scheme}://{host}", credentials, region)
+
+
+def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:
+    """Return how httpx verifies a server; plain http needs no certificate store."""
+    trusted = _look_up(state, environment.CA_FILE)
+    if not url.startswith("https") or trusted is None:
+        return url.startswith("https")
+    try:
+        return ssl.create_default_context(cafile=trusted)
+    except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+        reason = f"{environment.CA_FILE} names {trusted}, which cannot be read: {error}"
+        raise PlatformUnreachableError(url, reason) from None
 
 
 def _is_loopback(url: str) -> bool:

@@ -10,17 +10,27 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import pydantic_settings
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agentdouble import ledger
-from agentdouble.errors import LedgerError, SettingsError
+from agentdouble.errors import LedgerError, SettingsError, StateError
+from agentdouble.state import check_url
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,6 +41,29 @@ PREFIX = "AGENTDOUBLE_"
 CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
 DEFAULT_FILE = "agentdouble.toml"
 MIB = 1024 * 1024
+ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
+
+
+class KeyPair(BaseModel):
+    """One more key pair that may sign, a table of the setting ``keys``.
+
+    With a ``session_token`` these are temporary credentials, whose requests must send it.
+    Without ``full_access`` every control-plane action is refused (CTL-07).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    access_key: str = Field(pattern=ACCESS_KEY)
+    secret_key: SecretStr = Field(min_length=1)
+    session_token: SecretStr | None = None
+    full_access: bool = True
+
+    @field_validator("session_token")
+    @classmethod
+    def _fits_a_header(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(r"[!-~]+", token.get_secret_value()):
+            raise ValueError("a session token has printable ASCII characters without spaces")
+        return token
 
 
 class Settings(BaseSettings):
@@ -47,15 +80,45 @@ class Settings(BaseSettings):
     )
     insecure: bool = Field(False, description="listen beyond loopback without an api_key")
     allow_hosts: tuple[str, ...] = Field((), description="more names that a Host header may carry")
+    tls: bool = Field(False, description="serve https, with a certificate made on the spot")
+    tls_directory: Path | None = Field(
+        None, description="where its authority is kept; one that goes with the double if absent"
+    )
+    allow_origins: tuple[str, ...] = Field(
+        (), description="web pages that may call, such as http://localhost:3000; * allows all"
+    )
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
+    a2a_grpc_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="port on loopback for the first A2A application over gRPC; 0 takes a free one",
+    )
+
+    upload_limit: int = Field(
+        4096 * MIB, ge=1, description="largest upload to a session's files, in bytes"
+    )
+    agents: Path | None = Field(
+        None, description="agents directory of API-server mode; absent, the shipped agents"
+    )
+    reload: bool = Field(False, description="import an agent anew when a file of its has changed")
 
     access_key: str | None = Field(
-        None, pattern=r"^[^/,\s]+$", description="access key; made at start if absent"
+        None, pattern=ACCESS_KEY, description="access key; made at start if absent"
     )
     secret_key: SecretStr | None = Field(
         None, min_length=1, description="its secret; made at start if absent"
     )
+    keys: tuple[KeyPair, ...] = Field(
+        (),
+        description="more key pairs, each with access_key, secret_key, full_access, session_token",
+    )
     tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="the sandbox tool")
+
+    state: str = Field(
+        "memory",
+        description="where records are kept: memory, sqlite:///FILE or postgresql://...",
+    )
 
     provisioner: str = Field(
         "auto",
@@ -70,16 +133,50 @@ class Settings(BaseSettings):
     isolation: Literal["auto", "none"] = Field(
         "auto", description="hold forked kernels apart with what this machine offers, or not"
     )
+    network: Literal["shared", "none"] = Field(
+        "shared",
+        description="what sessions reach: what this machine reaches, or nothing but themselves; "
+        "where that cannot be had, no kernel starts",
+    )
     memory_limit: int = Field(
-        4096 * MIB, ge=64 * MIB, description="address space of a session's Python kernel, in bytes"
+        4096 * MIB,
+        ge=64 * MIB,
+        description="memory of a session, in bytes; also the address space of a Python kernel",
+    )
+    workspace_limit: int = Field(
+        1024 * MIB,
+        ge=MIB,
+        description="size of a session's files, in bytes; a single one is refused at 7/8 of it",
+    )
+    javascript_memory_limit: int = Field(
+        512 * MIB, ge=64 * MIB, description="heap of a session's JavaScript engine, in bytes"
+    )
+    process_limit: int = Field(
+        256, ge=32, description="processes and threads of a session, where they can be counted"
+    )
+    visible_paths: tuple[Annotated[str, Field(pattern="^/")], ...] = Field(
+        (), description="absolute paths that sessions may read besides the system and Python"
     )
     open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
     max_instances: int = Field(64, ge=1, description="largest number of living session instances")
+    browser: str | None = Field(
+        None, description="the browser of sessions, a name or a path; found if absent"
+    )
+    max_browsers: int = Field(8, ge=0, description="largest number of browsers that run at once")
+    browser_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new browser")
+    browser_size: tuple[int, int] = Field(
+        (1280, 1024), description="width and height of a browser's window, in pixels"
+    )
     session_ttl_s: int = Field(1800, ge=1, description="validity of a session instance (SBX-03)")
     exec_timeout_s: int = Field(30, ge=1, description="timeout of code that asks for none")
     exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout that code may ask for")
     plain_tracebacks: bool = Field(False, description="take the ANSI colours out of tracebacks")
-    output_limit: int = Field(MIB, ge=1, description="largest output of an execution, in bytes")
+    output_limit: int = Field(
+        MIB,
+        ge=1,
+        lt=8 * MIB,  # where our kernels stop; the double must see that there was more
+        description="largest output of an execution, in bytes",
+    )
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
 
     journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
@@ -110,7 +207,20 @@ class Settings(BaseSettings):
             ledger.Ledger(settings.unknowns)
         except LedgerError as error:
             raise SettingsError(str(error), key="unknowns", source="the settings") from None
+        try:
+            check_url(settings.state)
+        except StateError as error:
+            raise SettingsError(str(error), key="state", source="the settings") from None
         return settings
+
+    @field_validator("keys")
+    @classmethod
+    def _each_key_once(cls, keys: tuple[KeyPair, ...], info: ValidationInfo) -> tuple[KeyPair, ...]:
+        named = [info.data.get("access_key"), *(key.access_key for key in keys)]
+        twice = sorted({name for name in named if name and named.count(name) > 1})
+        if twice:
+            raise ValueError(f"the access key {twice[0]} is there twice")
+        return keys
 
     def chosen(self) -> ledger.Ledger:
         """Return the ledger with the alternatives that these settings choose."""

@@ -2,7 +2,8 @@
 
 A verifier must not assume which headers are signed: real clients differ (with or without a
 session token, with or without their own context header). It therefore takes the list from
-the request's own SignedHeaders and demands only ``host`` and ``x-date`` (U-SIGNING).
+the request's own SignedHeaders and demands only ``host`` and ``x-date`` (U-SIGNING). The body
+is always covered: a hash that is announced is not trusted, UNSIGNED-PAYLOAD is not taken.
 """
 
 from __future__ import annotations
@@ -11,21 +12,27 @@ import datetime as dt
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import unquote, urlsplit
 
+from agentdouble.canonical import Request, read_query, readings
 from agentdouble.errors import SignatureError
+
+__all__ = ["Authorization", "Credentials", "Request", "Scope", "sign", "verify"]
 
 ALGORITHM = "HMAC-SHA256"
 DATE_FORMAT = "%Y%m%dT%H%M%SZ"
 DEFAULT_SKEW = dt.timedelta(minutes=15)
 
 _AUTHORIZATION = re.compile(
-    rf"^{ALGORITHM}\s+Credential=(?P<access_key>[^/,\s]+)/(?P<date>\d{{8}})/(?P<region>[^/,\s]+)"
+    rf"{ALGORITHM}\s+Credential=(?P<access_key>[^/,\s]+)/(?P<date>\d{{8}})/(?P<region>[^/,\s]+)"
     r"/(?P<service>[^/,\s]+)/request\s*,\s*SignedHeaders=(?P<signed>[^,\s]+)\s*,\s*"
-    r"Signature=(?P<signature>[0-9a-fA-F]+)$"
+    r"Signature=(?P<signature>[0-9a-f]+)",
+    re.ASCII,
 )
+_X_DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+_ALWAYS_ONCE = ("authorization", "x-content-sha256", "x-security-token")
 
 
 @dataclass(frozen=True)
@@ -50,17 +57,6 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Request:
-    """The parts of an HTTP request that a signature covers; header names are lower-case."""
-
-    method: str
-    path: str
-    query: tuple[tuple[str, str], ...]
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-
-@dataclass(frozen=True)
 class Authorization:
     """A parsed Authorization header."""
 
@@ -72,7 +68,7 @@ class Authorization:
     @classmethod
     def parse(cls, header: str) -> Authorization:
         """Read an Authorization header; raise SignatureError if it is not of this scheme."""
-        match = _AUTHORIZATION.match(header.strip())
+        match = _AUTHORIZATION.fullmatch(header.strip())
         if match is None:
             raise SignatureError(
                 "MissingSignature",
@@ -83,8 +79,8 @@ class Authorization:
         return cls(
             access_key=match["access_key"],
             scope=Scope(match["date"], match["region"], match["service"]),
-            signed_headers=tuple(match["signed"].lower().split(";")),
-            signature=match["signature"].lower(),
+            signed_headers=tuple(match["signed"].split(";")),
+            signature=match["signature"],
         )
 
     def __str__(self) -> str:
@@ -121,14 +117,15 @@ def sign(
         headers["X-Security-Token"] = credentials.session_token
     request = Request(
         method,
-        parts.path or "/",
-        tuple(parse_qsl(parts.query, keep_blank_values=True)),
+        unquote(parts.path) or "/",
+        read_query(parts.query.encode()),
         {name.lower(): value for name, value in headers.items()},
         body,
     )
     scope = Scope(x_date[:8], region, service)
     signed = tuple(sorted(request.headers))
-    signature = _signature(request, signed, scope, credentials.secret_key)
+    canonical = next(iter(readings(request, signed)))
+    signature = _signature(canonical, x_date, scope, credentials.secret_key)
     authorization = Authorization(credentials.access_key, scope, signed, signature)
     return {**headers, "Authorization": str(authorization)}
 
@@ -136,31 +133,44 @@ def sign(
 def verify(
     request: Request,
     *,
-    secret_of: Callable[[str], str | None],
+    credentials_of: Callable[[str], Credentials | None],
     wall: dt.datetime,
     skew: dt.timedelta = DEFAULT_SKEW,
 ) -> Authorization:
     """Check a request's signature and return who signed it, for which scope.
 
-    ``secret_of`` maps an access key to its secret, or to None when it is unknown; ``wall``
-    is the wall clock (U-SIGNING-SKEW). Raises SignatureError with the platform's code.
+    ``credentials_of`` maps an access key to its credentials, or to None when it is unknown;
+    ``wall`` is the wall clock (U-SIGNING-SKEW). Temporary credentials must send their session
+    token, signed or not. Raises SignatureError with the platform's code.
     """
     header = request.headers.get("authorization")
     if not header:
         raise SignatureError(
             "MissingAuthenticationToken", "Request is missing Authentication Token."
         )
+    _require_once(request, _ALWAYS_ONCE)
     authorization = Authorization.parse(header)
     _require_signed(authorization, request)
     _check_age(request.headers["x-date"], authorization.scope, wall, skew)
-    secret = secret_of(authorization.access_key)
-    if secret is None:
+    credentials = credentials_of(authorization.access_key)
+    if credentials is None:
         raise SignatureError(
             "InvalidAccessKey",
             f"The accesskey [{authorization.access_key}] included in the request is invalid.",
         )
-    _check_signature(request, authorization, secret)
+    _check_signature(request, authorization, credentials.secret_key)
+    _check_token(request, credentials)
     return authorization
+
+
+def _require_once(request: Request, names: Iterable[str]) -> None:
+    for name in names:
+        if name in request.repeated:
+            raise SignatureError(
+                "SignatureDoesNotMatch",
+                f"The header {name} stands in the request more than once, so that nobody can "
+                "say which one was signed. Send it once.",
+            )
 
 
 def _require_signed(authorization: Authorization, request: Request) -> None:
@@ -170,22 +180,16 @@ def _require_signed(authorization: Authorization, request: Request) -> None:
                 "SignatureDoesNotMatch", f"SignedHeaders must name {name}, and does not."
             )
     for name in authorization.signed_headers:
-        if name not in request.headers:
+        if name.lower() not in request.headers:
             raise SignatureError(
                 "MissingRequestInfo",
                 f"The request is missing {name} information: SignedHeaders names that header.",
             )
+    _require_once(request, (name.lower() for name in authorization.signed_headers))
 
 
 def _check_age(x_date: str, scope: Scope, wall: dt.datetime, skew: dt.timedelta) -> None:
-    try:
-        signed_at = dt.datetime.strptime(x_date, DATE_FORMAT).replace(tzinfo=dt.timezone.utc)
-    except ValueError:
-        raise SignatureError(
-            "InvalidTimestamp",
-            f"The signature of the request is expired: X-Date {x_date!r} is not of the form "
-            "YYYYMMDDTHHMMSSZ.",
-        ) from None
+    signed_at = _read_date(x_date)
     if x_date[:8] != scope.date:
         raise SignatureError(
             "InvalidTimestamp",
@@ -200,20 +204,28 @@ def _check_age(x_date: str, scope: Scope, wall: dt.datetime, skew: dt.timedelta)
         )
 
 
+def _read_date(x_date: str) -> dt.datetime:
+    try:
+        if not _X_DATE.fullmatch(x_date):
+            raise ValueError
+        return dt.datetime.strptime(x_date, DATE_FORMAT).replace(tzinfo=dt.timezone.utc)
+    except ValueError:
+        raise SignatureError(
+            "InvalidTimestamp",
+            f"The signature of the request is expired: X-Date {x_date[:40]!r} is not of the "
+            "form YYYYMMDDTHHMMSSZ.",
+        ) from None
+
+
 def _check_signature(request: Request, authorization: Authorization, secret: str) -> None:
-    announced = request.headers.get("x-content-sha256")
-    actual = hashlib.sha256(request.body).hexdigest()
-    body_matches = announced is None or hmac.compare_digest(
-        announced.lower().encode(), actual.encode()
-    )
     matches = [
         hmac.compare_digest(
-            _signature(candidate, authorization.signed_headers, authorization.scope, secret),
+            _signature(canonical, request.headers["x-date"], authorization.scope, secret),
             authorization.signature,
         )
-        for candidate in _host_variants(request)
+        for canonical in readings(request, authorization.signed_headers)
     ]
-    if not (body_matches and any(matches)):
+    if not (any(matches) and _body_is_announced(request)):
         raise SignatureError(
             "SignatureDoesNotMatch",
             "The request signature we calculated does not match the signature you provided. "
@@ -222,47 +234,28 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
         )
 
 
-def _host_variants(request: Request) -> Iterable[Request]:
-    """Yield the request as it came, and with a default port cut off its host.
-
-    The SDK's signer sends ``host:80`` or ``host:443`` and signs the bare host.
-    """
-    yield request
-    host, _, port = request.headers["host"].rpartition(":")
-    if port in ("80", "443"):
-        headers = {**request.headers, "host": host}
-        yield Request(request.method, request.path, request.query, headers, request.body)
+def _body_is_announced(request: Request) -> bool:
+    """Whether X-Content-Sha256, where it is sent, is the body's: also if it is not signed."""
+    announced = request.headers.get("x-content-sha256")
+    actual = hashlib.sha256(request.body).hexdigest()
+    return announced is None or hmac.compare_digest(announced.encode(), actual.encode())
 
 
-def _signature(request: Request, signed: Iterable[str], scope: Scope, secret: str) -> str:
-    to_sign = "\n".join(
-        (
-            ALGORITHM,
-            request.headers["x-date"],
-            str(scope),
-            hashlib.sha256(_canonical(request, tuple(signed)).encode()).hexdigest(),
+def _check_token(request: Request, credentials: Credentials) -> None:
+    if credentials.session_token is None:
+        return
+    sent = request.headers.get("x-security-token", "")
+    if not hmac.compare_digest(sent.encode(), credentials.session_token.encode()):
+        what = "is not that of these temporary credentials" if sent else "is missing"
+        raise SignatureError(
+            "InvalidSecurityToken", f"The session token in the header X-Security-Token {what}."
         )
-    )
+
+
+def _signature(canonical: bytes, x_date: str, scope: Scope, secret: str) -> str:
+    hashed = hashlib.sha256(canonical).hexdigest()
     key = secret.encode()
     for part in (scope.date, scope.region, scope.service, "request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    to_sign = "\n".join((ALGORITHM, x_date, str(scope), hashed))
     return hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-
-
-def _canonical(request: Request, signed: tuple[str, ...]) -> str:
-    pairs = sorted((_quote(name), _quote(value)) for name, value in request.query)
-    headers = "".join(f"{name}:{' '.join(request.headers[name].split())}\n" for name in signed)
-    return "\n".join(
-        (
-            request.method.upper(),
-            quote(request.path, safe="/-_.~"),
-            "&".join(f"{name}={value}" for name, value in pairs),
-            headers,
-            ";".join(signed),
-            hashlib.sha256(request.body).hexdigest(),
-        )
-    )
-
-
-def _quote(text: str) -> str:
-    return quote(text, safe="-_.~")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doublecheck.async_platform import AsyncPlatform
+    from doublecheck.browser import AsyncBrowser, Browser
     from doublecheck.connecting import connect
     from doublecheck.errors import (
         AnswerError,
@@ -25,11 +26,18 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from doublecheck.fixtures import PlatformConfig
+    from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
     from doublecheck.results import (
+        AgentEvent,
+        AgentSession,
+        BashResult,
+        BrowserInfo,
         CodeError,
         CodeResult,
         JournalEntry,
+        McpResult,
+        McpTool,
         Output,
         Session,
         StreamEvent,
@@ -38,8 +46,15 @@ if TYPE_CHECKING:
     from doublecheck.target import Credentials, Target
 
 _HOMES = {
+    "AgentEvent": "results",
+    "AgentSession": "results",
     "AnswerError": "errors",
+    "AsyncBrowser": "browser",
+    "AsyncMcpClient": "mcp",
     "AsyncPlatform": "async_platform",
+    "BashResult": "results",
+    "Browser": "browser",
+    "BrowserInfo": "results",
     "ClauseError": "errors",
     "CodeError": "results",
     "CodeResult": "results",
@@ -47,6 +62,9 @@ _HOMES = {
     "CredentialsMissingError": "errors",
     "DoubleCheckError": "errors",
     "JournalEntry": "results",
+    "McpClient": "mcp",
+    "McpResult": "results",
+    "McpTool": "results",
     "MissingExtraError": "errors",
     "NoAnswerError": "errors",
     "NotADoubleError": "errors",
@@ -64,8 +82,15 @@ _HOMES = {
 }
 
 __all__ = [
+    "AgentEvent",
+    "AgentSession",
     "AnswerError",
+    "AsyncBrowser",
+    "AsyncMcpClient",
     "AsyncPlatform",
+    "BashResult",
+    "Browser",
+    "BrowserInfo",
     "ClauseError",
     "CodeError",
     "CodeResult",
@@ -73,6 +98,9 @@ __all__ = [
     "CredentialsMissingError",
     "DoubleCheckError",
     "JournalEntry",
+    "McpClient",
+    "McpResult",
+    "McpTool",
     "MissingExtraError",
     "NoAnswerError",
     "NotADoubleError",

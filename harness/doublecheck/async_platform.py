@@ -12,10 +12,20 @@ from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import sending
-from doublecheck.clients import admin, application, calls, sandbox
+from doublecheck.browser import AsyncBrowser
+from doublecheck.clients import admin, api_server, application, calls, data_plane, mcp, sandbox
 from doublecheck.clients.calls import Call, Request
+from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
-from doublecheck.results import CodeResult, JournalEntry, Session, StreamEvent
+from doublecheck.results import (
+    AgentEvent,
+    AgentSession,
+    BashResult,
+    CodeResult,
+    JournalEntry,
+    Session,
+    StreamEvent,
+)
 from doublecheck.target import Target
 
 T = TypeVar("T")
@@ -127,6 +137,153 @@ class AsyncPlatform:
                 when=sending.wall(),
             )
         )
+
+    async def exec_bash(
+        self,
+        command: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+    ) -> BashResult:
+        """Run a command in the terminal of a user's session (SBX-09).
+
+        One that fails is a result, whose ``exit_code`` says so. Raises CredentialsMissingError.
+        """
+        return await self._call(
+            data_plane.exec_bash(
+                self.target,
+                command,
+                user_id=user_id,
+                session_id=session_id,
+                timeout_s=timeout_s,
+                ttl_s=ttl_s,
+                when=sending.wall(),
+            )
+        )
+
+    async def upload(
+        self,
+        path: str,
+        content: bytes,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> str:
+        """Put a file into a user's session and return where it is (SBX-10)."""
+        endpoint = await self._endpoint(user_id, session_id, ttl_s)
+        return await self._call(data_plane.upload(endpoint, path, content))
+
+    async def download(
+        self,
+        path: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> bytes:
+        """Fetch a file of a user's session (SBX-10)."""
+        endpoint = await self._endpoint(user_id, session_id, ttl_s)
+        return await self._call(data_plane.download(endpoint, path))
+
+    async def browser(
+        self,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> AsyncBrowser:
+        """Return the browser of a user's session; see ``Platform.browser()``."""
+        return AsyncBrowser(self, await self._endpoint(user_id, session_id, ttl_s))
+
+    def mcp(
+        self,
+        address: str = mcp.PATH,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncMcpClient:
+        """Return a client of the MCP server at a path, or at a URL; see ``Platform.mcp()``."""
+        return AsyncMcpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+
+    async def _endpoint(
+        self, user_id: str, session_id: str, ttl_s: int | None
+    ) -> data_plane.Endpoint:
+        return await self._call(
+            data_plane.endpoint(
+                self.target,
+                user_id=user_id,
+                session_id=session_id,
+                ttl_s=ttl_s,
+                when=sending.wall(),
+            )
+        )
+
+    async def list_apps(self) -> tuple[str, ...]:
+        """Return the applications of the agents directory (API-01)."""
+        return await self._call(api_server.apps(self.target))
+
+    async def create_session(
+        self,
+        app: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> AgentSession:
+        """Create a session of an application, with a generated id unless it is given (API-02)."""
+        return await self._call(api_server.create(self.target, app, user_id, session_id, state))
+
+    async def get_session(
+        self, app: str, session_id: str, *, user_id: str = DEFAULT_USER
+    ) -> AgentSession:
+        """Return a session with its history (API-05)."""
+        return await self._call(api_server.get(self.target, app, user_id, session_id))
+
+    async def list_sessions(
+        self, app: str, *, user_id: str = DEFAULT_USER
+    ) -> tuple[AgentSession, ...]:
+        """Return a user's sessions of an application, without their histories (API-04)."""
+        return await self._call(api_server.listed(self.target, app, user_id))
+
+    async def delete_session(self, session: AgentSession) -> None:
+        """Delete a session (API-06)."""
+        await self._call(api_server.delete(self.target, session))
+
+    async def list_artifacts(self, session: AgentSession) -> tuple[str, ...]:
+        """Return the names of a session's artifacts (API-13)."""
+        return await self._call(api_server.artifacts(self.target, session))
+
+    async def run(
+        self, session: AgentSession, message: str, **fields: Any
+    ) -> tuple[AgentEvent, ...]:
+        """Run a session's agent for one turn and return its events (API-07).
+
+        ``fields`` are further ones of the request, ``stateDelta`` say.
+        """
+        return await self._call(api_server.run(self.target, session, message, fields))
+
+    async def run_sse(
+        self, session: AgentSession, message: str, *, streaming: bool = False, **fields: Any
+    ) -> AsyncGenerator[AgentEvent]:
+        """Run a session's agent and yield its events as they arrive (API-08).
+
+        With ``streaming`` its text comes in increments first. A failure is an event with
+        ``error``. The run begins with the first event that is asked for.
+
+        To leave early, close the iterator, as of ``stream()``.
+        """
+        fields = {"streaming": streaming, **fields}
+        request = api_server.run_sse(self.target, session, message, fields)
+        with sending.translated(request.url):
+            async with self._http.stream(**sending.arguments(request)) as response:
+                if not response.is_success or not application.streams(response):
+                    await response.aread()
+                    application.refuse_no_stream(response)
+                async for event in EventSource(response).aiter_sse():
+                    yield api_server.read_event(event.data)
 
     async def journal(self) -> tuple[JournalEntry, ...]:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""

@@ -21,7 +21,7 @@ from doublecheck.platform import TIMEOUT_S, Platform
 from doublecheck.target import Kind, Target, is_loopback, named_url
 
 if TYPE_CHECKING:
-    from agentdouble import Emulator, SimpleApp
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 
 def connect(
@@ -93,13 +93,13 @@ def answers_as_double(url: str, api_key: str | None = None) -> bool:
 
     Raises UnreachableError if nothing answers, and TargetError for an unusable address.
     """
-    target = Target.find(url, "double", api_key=api_key)
+    target = Target.find(url, "double", api_key=api_key, environ=_environment_of(url))
     call = admin.health(target)
     with sending.translated(url), httpx.Client(**sending.options(target, TIMEOUT_S)) as client:
         return call.read(client.request(**sending.arguments(call.request)))
 
 
-def start_double(*apps: SimpleApp | str, **settings: Any) -> Emulator:
+def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; an application may be named as ``module:app``.
 
     Raises MissingExtraError if the double is not installed.
@@ -118,7 +118,7 @@ def start_double(*apps: SimpleApp | str, **settings: Any) -> Emulator:
 
 @contextmanager
 def serving_double(
-    *apps: SimpleApp | str, reference_app: bool = False, **settings: Any
+    *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
 ) -> Iterator[Target]:
     """Yield the target that a double is, started for as long as the context lasts."""
     double = start_double(*apps, **settings)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from agentdouble import SimpleApp
+    from agentdouble import A2AApp, MCPApp, SimpleApp
     from doublecheck.platform import Platform, PlatformClock
     from doublecheck.target import Target
 
@@ -27,7 +27,7 @@ class PlatformConfig:
     applications of the contract checks.
     """
 
-    apps: Sequence[SimpleApp | str] = ()
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_app: bool = False
 

@@ -1,11 +1,11 @@
-"""How a CodeResult looks in a notebook: escaped HTML, no assets, readable on light and dark."""
+"""How results look in a notebook: escaped HTML, no assets, readable on light and dark."""
 
 from __future__ import annotations
 
 import base64
 import html
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.text import Text
 from doublecheck.results import Output, images_of
 
 if TYPE_CHECKING:
-    from doublecheck.results import CodeResult
+    from doublecheck.results import AgentEvent, CodeResult
 
 _PRE = (
     "margin:0;padding:.2em .6em;font-family:monospace;"
@@ -43,6 +43,22 @@ def render(result: CodeResult) -> str:
     if not result.success and result.error is None:
         parts.append(_pre(html.escape(result.message), _MARKED.format(colour=_RED)))
     return f"<div>{''.join(parts)}</div>"
+
+
+def render_events(events: Sequence[AgentEvent]) -> str:
+    """Return what users and agents said and did as HTML, one line each."""
+    return f"<div>{''.join(_event(event) for event in events)}</div>"
+
+
+def _event(event: AgentEvent) -> str:
+    said = [html.escape(event.text)] if event.text else []
+    said += [f"calls {html.escape(str(call.get('name')))}" for call in event.function_calls]
+    said += [f"answers {html.escape(str(r.get('name')))}" for r in event.function_responses]
+    if event.error is not None:
+        said.append(html.escape(event.error))
+    style = _PRE if event.error is None else _MARKED.format(colour=_RED)
+    author = html.escape(event.author or event.role or "?")
+    return _pre(f"<b>{author}</b> {' '.join(said)}", style)
 
 
 def _parts(output: Output) -> Iterator[str]:

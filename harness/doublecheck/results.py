@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from doublecheck.secret import Secret
+
 _SHOWN_CHARS = 60
 
 
@@ -26,6 +28,43 @@ class Output:
     ename: str | None = None
     evalue: str | None = None
     traceback: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BrowserInfo:
+    """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
+
+    ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
+    """
+
+    user_agent: str
+    cdp_url: Secret
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """A tool of an MCP server, with the JSON Schemas of what it takes and returns."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any] = field(repr=False)
+    output_schema: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class McpResult:
+    """What calling a tool came to; ``content`` are the blocks as they were sent (MCP-05)."""
+
+    is_error: bool
+    structured: Mapping[str, Any] | None
+    content: tuple[Mapping[str, Any], ...]
+
+    @property
+    def text(self) -> str:
+        """The text of its blocks, one below the other."""
+        return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
 
 @dataclass(frozen=True)
@@ -102,6 +141,21 @@ class CodeResult:
 
 
 @dataclass(frozen=True)
+class BashResult:
+    """What a command came to; ``exit_code`` is None while it runs on after its timeout.
+
+    ``session_id`` is the instance's SessionId (``s-...``).
+    """
+
+    status: str
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    session_id: str
+    command: str
+
+
+@dataclass(frozen=True)
 class StreamEvent:
     """One event of a streaming invocation."""
 
@@ -135,9 +189,89 @@ class Session:
     pids: tuple[int, ...]
 
 
+@dataclass(frozen=True, repr=False)
+class AgentEvent:
+    """An event of an agent; ``raw`` is all of it, as it came.
+
+    ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
+    seconds. ``error`` is the message, if the event tells of a failure.
+    """
+
+    role: str | None
+    parts: tuple[Mapping[str, Any], ...]
+    author: str | None = None
+    partial: bool = False
+    error: str | None = None
+    id: str | None = None
+    invocation_id: str | None = None
+    timestamp: float | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts, joined."""
+        return "".join(part.get("text") or "" for part in self.parts)
+
+    @property
+    def function_calls(self) -> tuple[Mapping[str, Any], ...]:
+        """The tool calls among its parts."""
+        return tuple(part["functionCall"] for part in self.parts if "functionCall" in part)
+
+    @property
+    def function_responses(self) -> tuple[Mapping[str, Any], ...]:
+        """The answers of tools among its parts."""
+        return tuple(part["functionResponse"] for part in self.parts if "functionResponse" in part)
+
+    def __repr__(self) -> str:
+        shown = [self.author or self.role or "?"]
+        if self.partial:
+            shown.append("partial")
+        if self.text:
+            shown.append(_short(self.text))
+        shown += [f"calls {call.get('name')}" for call in self.function_calls]
+        shown += [f"answers {one.get('name')}" for one in self.function_responses]
+        if self.error is not None:
+            shown.append(f"error={_short(self.error)}")
+        return f"<AgentEvent {' '.join(shown)}>"
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
+        """Show the event in a notebook."""
+        from doublecheck import notebook
+
+        return {"text/plain": repr(self), "text/html": notebook.render_events((self,))}
+
+
+@dataclass(frozen=True, repr=False)
+class AgentSession:
+    """A session of API-server mode; ``events`` is its history, where it was asked for.
+
+    ``last_update_time`` is in Unix seconds, None where a platform does not say it.
+    """
+
+    id: str
+    app_name: str
+    user_id: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[AgentEvent, ...] = ()
+    last_update_time: float | None = None
+
+    def __repr__(self) -> str:
+        where = f"{self.app_name}/{self.user_id}/{self.id}"
+        return f"<AgentSession {where} events={len(self.events)} state={dict(self.state)!r}>"
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
+        """Show the session's history in a notebook."""
+        from doublecheck import notebook
+
+        return {"text/plain": repr(self), "text/html": notebook.render_events(self.events)}
+
+
 @dataclass(frozen=True)
 class JournalEntry:
-    """A request that a double served; ``curl`` is a command that asks the same."""
+    """A request that a double served; ``curl`` is a command that asks the same.
+
+    ``unread`` names the fields of the request that nothing acted on.
+    """
 
     id: int
     at: dt.datetime
@@ -146,6 +280,7 @@ class JournalEntry:
     status: int | None
     duration_ms: float | None
     unknowns: tuple[str, ...]
+    unread: tuple[str, ...]
     curl: str = field(repr=False)
     request_headers: Mapping[str, str] = field(repr=False)
     request_body: str = field(repr=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from doublecheck.clients.calls import Request
-from doublecheck.errors import NoAnswerError, UnreachableError
+from agentdouble import environment
+from doublecheck.clients.calls import Request, shown
+from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
 from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
@@ -22,12 +24,24 @@ def options(target: Target, timeout_s: float) -> dict[str, Any]:
     On this machine no proxy is asked, and plain http needs no certificate store, which takes
     20 ms to load.
     """
-    encrypted = target.url.startswith("https") or target.control_plane.startswith("https")
     return {
         "timeout": _timeout(timeout_s),
         "trust_env": not target.loopback,
-        "verify": encrypted,
+        "verify": _verify(target),
     }
+
+
+def _verify(target: Target) -> ssl.SSLContext | bool:
+    encrypted = target.url.startswith("https") or target.control_plane.startswith("https")
+    if not encrypted or target.ca_file is None:
+        return encrypted
+    try:
+        return ssl.create_default_context(cafile=target.ca_file)
+    except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+        raise TargetError(
+            f"The certificates to trust cannot be read from {target.ca_file}: {error}. "
+            f"The variable {environment.CA_FILE} names that file."
+        ) from None
 
 
 def arguments(request: Request) -> dict[str, Any]:
@@ -46,6 +60,7 @@ def arguments(request: Request) -> dict[str, Any]:
 @contextmanager
 def translated(url: str) -> Iterator[None]:
     """Raise httpx's errors inside as UnreachableError and NoAnswerError."""
+    url = shown(url)
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from agentdouble import environment
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["API_KEY", "URL", "Credentials", "Kind", "Target", "named_url"]
 
 Kind = Literal["double", "live"]
+MakeService = Callable[[str, Any], Mapping[str, Any]]
 
 URL = "DOUBLECHECK_URL"
 API_KEY = "DOUBLECHECK_API_KEY"
+RESTRICTED_ACCESS_KEY = "DOUBLECHECK_RESTRICTED_ACCESS_KEY"
+RESTRICTED_SECRET_KEY = "DOUBLECHECK_RESTRICTED_SECRET_KEY"  # noqa: S105 (the name of a variable)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,11 @@ class Target:
 
     ``url`` is where the application answers, ``control_plane`` where InvokeTool does (by
     default the same address). ``reference_app`` declares that the application is the
-    reference application of the contract checks. Raises TargetError for an unusable URL.
+    reference application of the contract checks; ``ca_file`` names the certificates to trust,
+    where not the public ones; ``restricted`` is a key pair without the full-access permission,
+    which CTL-07 is checked with; ``make_service`` puts an MCP service of a name in front of a
+    backend and returns its access record, where that can be done. Raises TargetError for an
+    unusable URL.
     """
 
     url: str
@@ -43,6 +50,9 @@ class Target:
     api_key: Secret | None = None
     region: str = DEFAULT_REGION
     reference_app: bool = False
+    ca_file: str | None = None
+    restricted: Credentials | None = None
+    make_service: MakeService | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", _checked(self.url))
@@ -59,6 +69,9 @@ class Target:
             credentials=double.credentials,
             api_key=None if key is None else Secret(key.get_secret_value()),
             reference_app=reference_app,
+            ca_file=double.connection.ca_file,
+            restricted=_restricted_of(double),
+            make_service=_service_maker(double),
         )
 
     @classmethod
@@ -93,6 +106,8 @@ class Target:
             api_key=Secret(key) if key else None,
             region=region or environ.get(environment.TOOL_REGION) or DEFAULT_REGION,
             reference_app=reference_app,
+            ca_file=_trusted(url, control_plane, environ),
+            restricted=_restricted(environ),
         )
 
     @property
@@ -136,6 +151,7 @@ class Target:
             access_key=address.credentials.access_key,
             secret_key=address.credentials.secret_key,
             region=self.region,
+            ca_file=self.ca_file,
         )
         return environment.variables(connection, client)
 
@@ -160,6 +176,36 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
+    encrypted = any((one or "").startswith("https") for one in (url, control_plane))
+    return (environ.get(environment.CA_FILE) or None) if encrypted else None
+
+
+def _restricted(environ: Mapping[str, str]) -> Credentials | None:
+    access, secret = environ.get(RESTRICTED_ACCESS_KEY), environ.get(RESTRICTED_SECRET_KEY)
+    return Credentials(access, secret) if access and secret else None
+
+
+def _service_maker(double: Emulator) -> MakeService:
+    def make(name: str, backend: Any) -> Mapping[str, Any]:
+        double.mcp.create(name, backend)
+        return double.mcp.record(name)
+
+    return make
+
+
+def _restricted_of(double: Emulator) -> Credentials | None:
+    found = next((key for key in double.settings.keys if not key.full_access), None)
+    if found is None:
+        return None
+    token = found.session_token
+    return Credentials(
+        found.access_key,
+        found.secret_key.get_secret_value(),
+        None if token is None else token.get_secret_value(),
+    )
 
 
 def _checked(url: str) -> str:

@@ -9,8 +9,10 @@ import select
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import httpx
 
@@ -45,6 +47,20 @@ def send(request: HttpRequest) -> httpx.Response:
         headers=dict(request.headers),
         content=request.body,
     )
+
+
+def act(double: Emulator, action: str, **body: Any) -> dict[str, Any]:
+    """Ask for an action that succeeds and return its Result."""
+    response = send(signed(double, body, action=action))
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()["Result"]
+    return found
+
+
+def refusal(double: Emulator, action: str, **body: Any) -> tuple[int, str, str]:
+    """Ask for an action that is refused and return status, code and message."""
+    error = error_of(send(signed(double, body, action=action)))
+    return error["status"], error["Code"], error["Message"]
 
 
 def call(double: Emulator, body: Any) -> httpx.Response:
@@ -131,6 +147,14 @@ def home_of(double: Emulator, session: str) -> Path:
     return Path(next(s["home"] for s in sessions if s["UserSessionId"] == session))
 
 
+def ended(double: Emulator) -> dict[str, str]:
+    """Return the reasons of the sessions that have ended, once none is left that lives."""
+    listed: dict[str, Any] = {"sessions": [None]}
+    while listed["sessions"]:
+        listed = http.get(f"{double.url}/_emulator/sessions").json()
+    return {one["UserSessionId"]: one["reason"] for one in listed["ended"]}
+
+
 class Begun:
     """Code that runs in a session and waits to be let go; it has begun when this is made."""
 
@@ -145,3 +169,59 @@ class Begun:
     def go(self) -> None:
         with (self._home / "go").open("w"):
             pass
+
+
+@dataclass(frozen=True)
+class DataPlane:
+    """The data plane of a session, as its Endpoint opens it."""
+
+    url: str
+    query: Mapping[str, str]
+
+    def post(self, path: str, /, **body: Any) -> httpx.Response:
+        return http.post(self.url + path, params=self.query, json=body)
+
+    def get(self, path: str, /, **query: str) -> httpx.Response:
+        return http.get(self.url + path, params={**self.query, **query})
+
+    def data(self, path: str, /, **body: Any) -> Any:
+        """Return the data of an operation that succeeds."""
+        answer = self.post(path, **body).json()
+        assert answer["success"], answer
+        return answer["data"]
+
+    def refusal(self, path: str, /, **body: Any) -> str:
+        """Return the message of an operation that fails."""
+        answer = self.post(path, **body).json()
+        assert not answer["success"], answer
+        message: str = answer["message"]
+        return message
+
+    def bash(self, command: str, session_id: str = "b", **fields: Any) -> dict[str, Any]:
+        data: dict[str, Any] = self.data(
+            "/v1/bash/exec", command=command, session_id=session_id, **fields
+        )
+        return data
+
+
+def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
+    """Run a command through InvokeTool and return the envelope in its result."""
+    payload = {"command": command, **fields}
+    body = {
+        "ToolId": double.tool_id,
+        "UserSessionId": session,
+        "OperationType": "ExecBash",
+        "OperationPayload": json.dumps(payload),
+    }
+    response = call(double, body)
+    assert response.status_code == 200, response.text
+    envelope: dict[str, Any] = json.loads(response.json()["Result"]["Result"])
+    return envelope
+
+
+def data_plane(double: Emulator, session: str = "s1") -> DataPlane:
+    """Return the data plane of a session, whose instance is made now if it has none."""
+    wanted = {"ToolId": double.tool_id, "UserSessionId": session}
+    response = send(signed(double, wanted, action="CreateSession"))
+    address, _, query = response.json()["Result"]["Endpoint"].partition("/?")
+    return DataPlane(address, dict(parse_qsl(query)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentdouble import Emulator
+from tests import postgresql
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +38,29 @@ def double(_running: Emulator) -> Emulator:
     """A double without sessions, with an empty journal and its clock at the wall's time."""
     _running.reset()
     return _running
+
+
+@pytest.fixture(scope="session")
+def _postgresql_server() -> Iterator[str]:
+    bin_ = postgresql.programs()
+    if bin_ is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(postgresql.MISSING)
+    pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install asyncpg")
+    with postgresql.running(bin_) as url:
+        yield url
+
+
+@pytest.fixture
+def postgresql_url(_postgresql_server: str) -> str:
+    """The URL of a PostgreSQL in which agentdouble has nothing."""
+    import asyncio
+
+    import asyncpg
+
+    async def empty() -> None:
+        connection = await asyncpg.connect(_postgresql_server)
+        await connection.execute("DROP SCHEMA IF EXISTS agentdouble CASCADE")
+        await connection.close()
+
+    asyncio.run(empty())
+    return _postgresql_server

@@ -206,15 +206,18 @@ def test_a_session_s_validity_is_set_on_request(double: Emulator) -> None:
 def test_who_asks_of_a_session_that_is_not_there_is_told_why(
     double: Emulator, method: str, rest: str
 ) -> None:
-    """404 for one that never was, and for one that has ended, with its reason."""
+    """404 for one that never was, and for one that has ended, with its reason and time."""
     session = result(double, "1")["SessionId"]
     ask(double, "DELETE", session)
 
     answers = [ask(double, method, one + rest, b'{"ttl_s": 60}') for one in ("s-none", session)]
 
+    (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
+    at = f"{dt.datetime.fromisoformat(ended['ended_at']):%Y-%m-%dT%H:%M:%SZ}"
+    why = f"The instance of session {session!r} has ended: destroyed by caller, at {at}."
     assert [
         (404, "NotFound", "There is no session instance 's-none'."),
-        (404, "NotFound", f"The instance of session {session!r} has ended: destroyed by caller."),
+        (404, "NotFound", why),
     ] == [
         (answer.status_code, answer.json()["error"]["type"], answer.json()["error"]["message"])
         for answer in answers

@@ -21,7 +21,6 @@ SURFACES = [
     ("POST", "/invoke?Action=InvokeTool&Version=2025-10-30"),
     ("GET", "/list-apps"),
     ("POST", "/run"),
-    ("GET", "/mcp/service"),
     ("GET", "/nothing/here"),
     ("GET", "/runtimes/second/ping"),
     ("GET", "/_emulator/health"),
@@ -44,7 +43,8 @@ def keyed() -> Iterator[Emulator]:
 
 
 def kind(response: httpx.Response) -> tuple[int, str]:
-    return response.status_code, response.json()["error"]["type"]
+    error = response.json()["error"]
+    return response.status_code, error.get("data", error)["type"]  # JSON-RPC has it in data
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentdouble import Clock, Emulator, SimpleApp, journal
-from agentdouble.journal import BODY_LIMIT, Entry, Journal
+from agentdouble.journal import BODY_LIMIT, Entry, Journal, Start
 from tests.agentdouble.calling import body_of, call, http, run, send, signed
 
 SIGNATURE = "0123456789abcdef" * 4
@@ -31,15 +31,43 @@ def test_redact_takes_the_secret_out(name: str, value: str, expected: str) -> No
     assert expected == journal.redact(name, value)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/v1/file/list?faasInstanceName=s-1&Authorization=s3cret", "s3cret"),
+        ('{"Endpoint": "http://h/?faasInstanceName=s-1&Authorization=s3cret"}', "s3cret"),
+        ('{"Endpoint": "http://h/?Authorization=s3-cret_\\u0026faasInstanceName=s-1"}', "s3-cret_"),
+        ('{"url": "http://h/?a=1\\u0026Authorization=s3cret", "next": 1}', "s3cret"),
+        ("url=http%3A%2F%2Fh%2F%3Fa%3D1%26Authorization%3Ds3cret&b=1", "s3cret"),
+        ("an Authorization header", ""),
+    ],
+)
+def test_tokens_of_endpoints_are_taken_out_of_texts(text: str, expected: str) -> None:
+    """What opens a session's data plane stands as ***, and nothing else is changed."""
+    assert text.replace(expected, "***" if expected else "") == journal.without_tokens(text)
+
+
+@pytest.mark.parametrize("name", ["Authorization", "%41uthorization", "authorization"])
+def test_a_url_is_kept_without_its_token(double: Emulator, name: str) -> None:
+    """However the name is encoded, the journal has neither the token nor a curl line with it."""
+    http.get(f"{double.url}/ping?a=1&{name}=s3cret&b=")
+
+    (entry,) = double.journal.entries()
+    assert f"{double.url}/ping?a=1&{name.replace('%41', 'A')}=***&b=" == entry.url
+    assert "s3cret" not in str(entry.to_dict())
+
+
 def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
     """Quotes are quoted, and headers that curl makes itself are left out."""
+    start = Start()
+    start.add(b"it's")
     entry = Entry(
         id=1,
         at=Clock().now(),
         method="POST",
         url="http://h/?a=1&b=2",
-        request_headers=[("host", "h"), ("content-length", "3"), ("user_id", "o'neill")],
-        request_body="it's",
+        request_head=[(b"host", b"h"), (b"content-length", b"3"), (b"user_id", b"o'neill")],
+        request_start=start,
     )
 
     assert (
@@ -95,6 +123,8 @@ def test_no_secret_reaches_the_journal(double: Emulator) -> None:
         "Cookie": f"a={secrets[3]}",
     }
     http.get(f"{double.url}/ping", headers=headers)
+    http.get(f"{double.url}/ping?faasInstanceName=s-1&Authorization=s3cret-endpoint&x=1")
+    secrets.append("s3cret-endpoint")
     request = signed(double, {})
     send(request)
     secrets.append(request.headers["Authorization"].partition("Signature=")[2])
@@ -102,6 +132,23 @@ def test_no_secret_reaches_the_journal(double: Emulator) -> None:
     written = str([entry.to_dict() for entry in double.journal.entries()])
 
     assert [] == [secret for secret in secrets if secret in written]
+
+
+def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
+    """Its other fields do."""
+    body = {
+        "Name": "a name",
+        "ToolType": "CodeEnv",
+        "LarkAppSecret": "s3cret-app",
+        "AuthorizerConfiguration": {"KeyAuth": {"ApiKey": "s3cret-key", "ApiKeyName": "shown"}},
+        "TosMountConfig": {"Credentials": {"SecretAccessKey": 's3cret-"quoted'}},
+    }
+    send(signed(double, body, action="CreateTool"))
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert ("a name" in written, "shown" in written) == (True, True)
+    assert "s3cret" not in written
 
 
 def test_bodies_are_cut_and_say_so() -> None:

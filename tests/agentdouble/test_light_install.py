@@ -57,7 +57,7 @@ def test_the_double_names_the_extra_that_it_needs(light: Path) -> None:
     script = """
 import json, agentdouble
 found = {}
-for name in ("Emulator", "Settings", "SimpleApp"):
+for name in ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card"):
     try:
         getattr(agentdouble, name)
     except agentdouble.AgentDoubleError as error:
@@ -71,7 +71,7 @@ print(json.dumps(found))
             "emulator",
             f"agentdouble.{name} needs the extra 'emulator'. {INSTALL}",
         ]
-        for name in ("Emulator", "Settings", "SimpleApp")
+        for name in ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
     } == json.loads(run(light, script))
 
 
@@ -81,6 +81,7 @@ def test_the_wheel_has_everything_that_is_read_at_run_time(light: Path) -> None:
 from importlib.resources import files
 import importlib.util
 names = ["agentdouble/unknowns.toml", "agentdouble/py.typed", "doublecheck/py.typed"]
+names += ["agentdouble/sandbox/javascript/boot.js"]
 for name in names:
     package, _, file = name.partition("/")
     assert files(package).joinpath(file).is_file(), name

@@ -13,11 +13,14 @@ HEAVY = ["mcp", "a2a", "sqlalchemy", "jupyter_client", "ipykernel", "zmq", "matp
 def test_the_public_names_are_these() -> None:
     """A name that comes or goes is a decision."""
     assert [
+        "A2AApp",
         "AgentDoubleError",
         "Clock",
         "Emulator",
+        "MCPApp",
         "Settings",
         "SimpleApp",
+        "agent_card",
         "run_code",
     ] == agentdouble.__all__
     assert sorted([*agentdouble.__all__, "__version__"]) == dir(agentdouble)
@@ -36,13 +39,14 @@ def test_another_name_is_an_attribute_error() -> None:
 
 
 def test_what_is_heavy_is_imported_when_it_is_used() -> None:
-    """A double that starts and answers a probe has imported no kernel and no protocol SDK."""
+    """A double that starts, answers a probe and has a service has imported no kernel and no SDK."""
     script = f"""
 import sys
 import urllib.request
 import agentdouble
 with agentdouble.Emulator() as double:
     urllib.request.urlopen(double.url + "/ping").read()
+    double.mcp.create("service", "http://127.0.0.1:9/mcp")
 print(sorted(set({HEAVY}) & set(sys.modules)))
 """
     done = subprocess.run(

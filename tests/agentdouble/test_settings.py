@@ -111,6 +111,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ("access_key", ""),
         ("access_key", "a/b"),
         ("access_key", "a b"),
+        ("access_key", "schlüssel"),
+        ("keys", "k"),
         ("kernel_start_timeout_s", 0),
         ("max_instances", 0),
     ],
@@ -121,6 +123,38 @@ def test_a_wrong_value_names_the_setting_and_its_source(key: str, value: object)
 
     assert (key, "the arguments") == (error.key, error.source)
     assert str(error).startswith(f"The setting {key} from the arguments is wrong: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"access_key": "a,b"}, "keys.0.access_key"),
+        ({"access_key": None}, "keys.0.access_key"),
+        ({"secret_key": ""}, "keys.0.secret_key"),
+        ({"session_token": ""}, "keys.0.session_token"),
+        ({"session_token": "a b"}, "keys.0.session_token"),
+        ({"session_token": "a\r\nb"}, "keys.0.session_token"),
+        ({"session_token": "é"}, "keys.0.session_token"),
+        ({"full_access": "perhaps"}, "keys.0.full_access"),
+        ({"full-access": True}, "keys.0.full-access"),
+        ({"access_key": "own"}, "keys"),
+    ],
+)
+def test_a_wrong_key_pair_is_refused(changes: dict[str, object], key: str) -> None:
+    """The field is named with its place, and what is secret is not shown."""
+    pair = {"access_key": "AK", "secret_key": SECRET, **changes}
+
+    error = refusal(access_key="own", keys=[pair])
+
+    assert key == error.key
+    assert SECRET not in str(error)
+
+
+def test_two_key_pairs_have_two_access_keys() -> None:
+    """A request names its key: nobody could say which of two signed it."""
+    pair = {"access_key": "AK", "secret_key": SECRET}
+
+    assert "the access key AK is there twice" in str(refusal(keys=[pair, pair]))
 
 
 def test_a_wrong_value_of_the_environment_names_the_variable(
@@ -159,7 +193,7 @@ def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.Monkey
     [
         ({"U-TTL-EXTEND": "sliding"}, "Did you mean U-TTL-EXTENDS"),
         ({"U-TTL-EXTENDS": "slide"}, "It has: absolute, sliding"),
-        ({"U-HEALTH-CLASH": "api-server"}, "has not built"),
+        ({"U-LIMITS": "rates"}, "has not built"),
     ],
 )
 def test_a_wrong_choice_in_the_ledger_is_a_wrong_setting(

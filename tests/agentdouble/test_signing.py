@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from agentdouble import signing
 from agentdouble.errors import SignatureError
 from agentdouble.signing import Authorization, Credentials, Request, Scope
+from tests.agentdouble import client_signer
+from tests.agentdouble.client_signer import FOUR
 
 WHEN = dt.datetime(2026, 11, 21, 3, 9, 35, tzinfo=dt.timezone.utc)
 ACCESS, SECRET = "AKLTtest", "c2VjcmV0"
@@ -25,30 +27,6 @@ BASE = {
     "x-date": "20261121T030935Z",
     "content-type": "application/json",
 }
-FOUR = "content-type;host;x-content-sha256;x-date"
-
-
-def client_signature(
-    signed: str,
-    headers: Mapping[str, str],
-    *,
-    secret: str = SECRET,
-    method: str = "POST",
-    path: str = "/",
-    query: str = "Action=InvokeTool&Version=2025-10-30",
-    body: bytes = BODY,
-    scope: str = "20261121/cn-beijing/agentkit/request",
-) -> str:
-    """Sign as the clients do, step by step as the reference writes it, with nothing of ours."""
-    lines = [method, path, query]
-    lines += [f"{name}:{headers[name]}" for name in signed.split(";")]
-    lines += ["", signed, hashlib.sha256(body).hexdigest()]
-    canonical = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    to_sign = f"HMAC-SHA256\n{headers['x-date']}\n{scope}\n{canonical}"
-    key = secret.encode()
-    for part in scope.split("/"):
-        key = hmac.new(key, part.encode(), "sha256").digest()
-    return hmac.new(key, to_sign.encode(), "sha256").hexdigest()
 
 
 def request(
@@ -60,16 +38,17 @@ def request(
     canonical_query: str = "Action=InvokeTool&Version=2025-10-30",
 ) -> Request:
     """Return a request with ``sent`` headers, signed over the ``canonical`` ones."""
-    signature = client_signature(signed, canonical or sent, query=canonical_query)
-    authorization = (
-        f"HMAC-SHA256 Credential={ACCESS}/20261121/cn-beijing/agentkit/request, "
-        f"SignedHeaders={signed}, Signature={signature}"
-    )
+    text = client_signer.canonical(signed, canonical or sent, BODY, query=canonical_query)
+    to_sign = client_signer.string_to_sign(text, sent["x-date"])
+    signature = client_signer.signature(to_sign, SECRET)
+    authorization = client_signer.authorization(ACCESS, signed, signature)
     return Request("POST", "/", query, {**sent, "authorization": authorization}, BODY)
 
 
 def verify(asked: Request, *, wall: dt.datetime = WHEN) -> Authorization:
-    return signing.verify(asked, secret_of={ACCESS: SECRET}.get, wall=wall)
+    return signing.verify(
+        asked, credentials_of={ACCESS: Credentials(ACCESS, SECRET)}.get, wall=wall
+    )
 
 
 def refusal(asked: Request, *, wall: dt.datetime = WHEN) -> str:
@@ -122,7 +101,7 @@ def test_a_session_token_is_sent_and_signed() -> None:
     )
     asked = Request(
         "GET",
-        "/a%20b",
+        "/a b",
         (("k", "v/w"), ("k", ""), ("k", "a b")),
         {name.lower(): value for name, value in headers.items()},
     )
@@ -169,7 +148,7 @@ def test_a_session_token_is_sent_and_signed() -> None:
                 FOUR,
                 BASE,
                 query=(("b", "2"), ("a", "2"), ("a", "1"), ("a", ""), ("ü/", " ~")),
-                canonical_query=f"{quote('ü/', safe='')}=%20~&a=&a=1&a=2&b=2",
+                canonical_query=f"a=&a=1&a=2&b=2&{quote('ü/', safe='')}=%20~",
             ),
             id="keys of the query are repeated, and sorted with their values",
         ),
@@ -184,18 +163,20 @@ def test_every_client_variant_verifies(asked: Request) -> None:
     assert ACCESS == verify(asked).access_key
 
 
-def test_the_names_of_signed_headers_may_be_in_any_case() -> None:
-    """Header names are compared in lower case, the hex of a signature too."""
+def test_an_authorization_is_taken_as_it_was_written() -> None:
+    """Names of signed headers are lower-case, the hex of a signature too, as all clients write."""
     header = VEADK.headers["authorization"]
     signed, _, signature = header.partition(", Signature=")
-    shouted = signed.replace(FOUR, FOUR.title()) + ", Signature=" + signature.upper()
+    shouted = f"{signed}, Signature={signature.upper()}"
 
-    assert ACCESS == verify(with_headers(VEADK, authorization=shouted)).access_key
+    assert "MissingSignature" == refusal(with_headers(VEADK, authorization=shouted))
+    titled = header.replace("content-type;", "Content-Type;")
+    assert "SignatureDoesNotMatch" == refusal(with_headers(VEADK, authorization=titled))
 
 
 def with_headers(asked: Request, **headers: str) -> Request:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
-    return dataclasses.replace(asked, headers={**asked.headers, **renamed})
+    return replace(asked, headers={**asked.headers, **renamed})
 
 
 def flipped(text: str, index: int) -> str:
@@ -206,7 +187,7 @@ def flipped(text: str, index: int) -> str:
 def test_no_byte_of_the_body_can_be_changed(index: int) -> None:
     """A body with one bit flipped is refused, whether or not its hash is announced."""
     body = bytes(b ^ 1 if i == index else b for i, b in enumerate(BODY))
-    changed = dataclasses.replace(VEADK, body=body)
+    changed = replace(VEADK, body=body)
     announced = with_headers(changed, x_content_sha256=hashlib.sha256(body).hexdigest())
 
     assert ["SignatureDoesNotMatch"] * 2 == [refusal(changed), refusal(announced)]
@@ -256,7 +237,7 @@ def test_an_unsigned_header_may_change() -> None:
 )
 def test_method_path_and_query_are_signed(changes: dict[str, object]) -> None:
     """A signature is good for its own request line only."""
-    changed = dataclasses.replace(VEADK, **changes)  # type: ignore[arg-type]
+    changed = replace(VEADK, **changes)  # type: ignore[arg-type]
 
     assert "SignatureDoesNotMatch" == refusal(changed)
 
@@ -306,10 +287,10 @@ def test_the_clocks_may_differ_by_fifteen_minutes(sign: int) -> None:
 def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
     """A signing key of another day is refused although its signature is right."""
     scope = "20261120/cn-beijing/agentkit/request"
-    signature = client_signature(FOUR, BASE, scope=scope)
-    authorization = (
-        f"HMAC-SHA256 Credential={ACCESS}/{scope}, SignedHeaders={FOUR}, Signature={signature}"
-    )
+    text = client_signer.canonical(FOUR, BASE, BODY)
+    to_sign = client_signer.string_to_sign(text, BASE["x-date"], scope)
+    signature = client_signer.signature(to_sign, SECRET, scope)
+    authorization = client_signer.authorization(ACCESS, FOUR, signature, scope)
 
     assert "InvalidTimestamp" == refusal(with_headers(VEADK, authorization=authorization))
 
@@ -317,7 +298,7 @@ def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
 def test_an_unknown_access_key_is_named() -> None:
     """The refusal says which key is unknown."""
     with pytest.raises(SignatureError, match=r"accesskey \[AKLTtest\]") as caught:
-        signing.verify(VEADK, secret_of={}.get, wall=WHEN)
+        signing.verify(VEADK, credentials_of={}.get, wall=WHEN)
 
     assert "InvalidAccessKey" == caught.value.code
 
@@ -325,7 +306,7 @@ def test_an_unknown_access_key_is_named() -> None:
 def test_another_secret_is_refused() -> None:
     """Who knows the access key alone cannot call."""
     with pytest.raises(SignatureError) as caught:
-        signing.verify(VEADK, secret_of={ACCESS: "other"}.get, wall=WHEN)
+        signing.verify(VEADK, credentials_of={ACCESS: Credentials(ACCESS, "other")}.get, wall=WHEN)
 
     assert "SignatureDoesNotMatch" == caught.value.code
 
@@ -344,7 +325,7 @@ def test_a_signed_header_must_be_there(name: str) -> None:
     headers = {key: value for key, value in VEADK.headers.items() if key != name}
 
     with pytest.raises(SignatureError, match=f"missing {name} information") as caught:
-        verify(dataclasses.replace(VEADK, headers=headers))
+        verify(replace(VEADK, headers=headers))
     assert "MissingRequestInfo" == caught.value.code
 
 
@@ -352,7 +333,7 @@ def test_a_request_without_authorization_is_told_so() -> None:
     """No header, or an empty one, has a code of its own."""
     without = {key: value for key, value in VEADK.headers.items() if key != "authorization"}
 
-    assert "MissingAuthenticationToken" == refusal(dataclasses.replace(VEADK, headers=without))
+    assert "MissingAuthenticationToken" == refusal(replace(VEADK, headers=without))
     assert "MissingAuthenticationToken" == refusal(with_headers(VEADK, authorization=""))
 
 
@@ -396,7 +377,19 @@ def test_a_malformed_authorization_is_told_what_it_must_read(header: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "x_date", ["", "now", "2026-11-21T03:09:35Z", "20261399T000000Z", "²" * 16]
+    "x_date",
+    [
+        "",
+        "now",
+        "2026-11-21T03:09:35Z",
+        "20261399T000000Z",
+        "²" * 16,
+        "00000101T000000Z",
+        "99991231T235960Z",
+        " 0261121T03093 Z",
+        "20261121T030935Z\n",
+        "\N{FULLWIDTH DIGIT TWO}0261121T030935Z",
+    ],
 )
 def test_a_date_of_another_form_is_refused(x_date: str) -> None:
     """X-Date has one form only."""
@@ -408,3 +401,65 @@ def test_a_date_of_another_form_is_refused(x_date: str) -> None:
 def test_secrets_are_not_shown() -> None:
     """The text of credentials holds neither the secret nor the token."""
     assert "Credentials(access_key='AKLTtest')" == repr(Credentials(ACCESS, SECRET, "token"))
+
+
+TEMPORARY = Credentials(ACCESS, SECRET, "token")
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "expected"),
+    [
+        (VEADK, TEMPORARY, ACCESS),
+        (SDK, TEMPORARY, ACCESS),
+        (request(FOUR, BASE), TEMPORARY, "InvalidSecurityToken"),
+        (with_headers(VEADK, x_security_token=""), TEMPORARY, "InvalidSecurityToken"),
+        (with_headers(VEADK, x_security_token="tokeN"), TEMPORARY, "InvalidSecurityToken"),
+        (with_headers(VEADK, x_security_token="tokens"), TEMPORARY, "InvalidSecurityToken"),
+        (with_headers(VEADK, x_security_token="t\xf6ken"), TEMPORARY, "InvalidSecurityToken"),
+        (VEADK, replace(TEMPORARY, secret_key="x"), "SignatureDoesNotMatch"),
+    ],
+)
+def test_temporary_credentials_need_their_token(
+    asked: Request, known: Credentials, expected: str
+) -> None:
+    """Signed or not, the token must be the right one; a wrong signature comes first."""
+    try:
+        found = signing.verify(asked, credentials_of={ACCESS: known}.get, wall=WHEN).access_key
+    except SignatureError as error:
+        found = error.code
+
+    assert expected == found
+
+
+def test_a_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens, signatures and hashes go through compare_digest, never through ==."""
+    compared: list[tuple[object, object]] = []
+    digest = hmac.compare_digest
+
+    def watched(left: bytes, right: bytes) -> bool:
+        compared.append((left, right))
+        return digest(left, right)
+
+    monkeypatch.setattr(signing.hmac, "compare_digest", watched)
+    signing.verify(VEADK, credentials_of={ACCESS: TEMPORARY}.get, wall=WHEN)
+
+    assert (b"token", b"token") in compared
+    signature = VEADK.headers["authorization"].rpartition("=")[2]
+    assert (signature, signature) in compared
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization", "host", "x-date", "x-content-sha256", "x-security-token"]
+)
+def test_a_header_that_proves_something_stands_once(name: str) -> None:
+    """Nobody can say which of two was signed, so that both are refused, and named."""
+    twice = replace(VEADK, repeated=frozenset({name}))
+
+    with pytest.raises(SignatureError, match=f"header {name} stands in the request more") as caught:
+        verify(twice)
+    assert "SignatureDoesNotMatch" == caught.value.code
+
+
+def test_another_header_may_stand_twice() -> None:
+    """What nobody signed may be repeated."""
+    assert ACCESS == verify(replace(VEADK, repeated=frozenset({"accept"}))).access_key

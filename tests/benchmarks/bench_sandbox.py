@@ -1,6 +1,7 @@
 """How fast sessions start, answer and end, and what they cost, beside the alternatives.
 
-Run: python -m pytest tests/benchmarks -o python_files='bench_*.py'
+Run: python -m pytest tests/benchmarks -o python_files='bench_*.py' \
+    -o python_functions='bench_*'
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psutil
 import pytest
 from jupyter_client.manager import start_new_async_kernel
 
@@ -21,7 +23,7 @@ from tests.benchmarks.conftest import Caller, fresh, pss_mib
 ROUNDS = 20
 
 
-def first_answer(benchmark: Any, caller: Caller) -> None:
+def first_answer(benchmark: Any, caller: Caller, language: str = "python3") -> None:
     caller.reconnect()
 
     def setup() -> tuple[tuple[str], dict[str, Any]]:
@@ -31,7 +33,9 @@ def first_answer(benchmark: Any, caller: Caller) -> None:
         _wait_until_filled(caller)
         return (fresh(),), {}
 
-    benchmark.pedantic(lambda session: caller.run("1+1", session), setup=setup, rounds=ROUNDS)
+    benchmark.pedantic(
+        lambda session: caller.run("1+1", session, language), setup=setup, rounds=ROUNDS
+    )
 
 
 def _destroy(caller: Caller, session_id: str) -> None:
@@ -79,6 +83,18 @@ def bench_warm_call(benchmark: Any, forking: Caller) -> None:
     benchmark.pedantic(lambda: forking.run("1+1", "warm-up"), rounds=500, warmup_rounds=20)
 
 
+@pytest.mark.benchmark(group="new session, first answer over HTTP")
+def bench_first_answer_javascript(benchmark: Any, forking: Caller) -> None:
+    first_answer(benchmark, forking, "javascript")
+
+
+@pytest.mark.benchmark(group="warm call")
+def bench_warm_call_javascript(benchmark: Any, forking: Caller) -> None:
+    forking.reconnect()
+    call = lambda: forking.run("1+1", "warm-up", "javascript")  # noqa: E731 (one of a family)
+    benchmark.pedantic(call, rounds=500, warmup_rounds=20)
+
+
 @pytest.mark.benchmark(group="warm call")
 def bench_warm_call_raw_client(benchmark: Any) -> None:
     """The floor: jupyter_client's own client on a stock kernel, without HTTP."""
@@ -116,6 +132,22 @@ def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -
         print(
             f"\nstarts a second: {rate:.0f}; 100 alive: PSS {statistics.median(memory):.1f} MiB "
             f"each, {sum(memory):.0f} in all, answering one after another in {all_answer_s:.2f} s"
+        )
+
+
+def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty JavaScript sessions alive: what a kernel and its engine take."""
+    names = [fresh() for _ in range(20)]
+    forking.reconnect()
+    for name in names:
+        forking.run("1+1", name, "javascript")
+    kernels = [pid for s in forking.sessions() if s["UserSessionId"] in names for pid in s["pids"]]
+    engines = [child.pid for pid in kernels for child in psutil.Process(pid).children()]
+    ours, denos = ([pss_mib(pid) for pid in pids] for pids in (kernels, engines))
+    with capsys.disabled():
+        print(
+            f"\n20 JavaScript sessions alive: PSS {statistics.median(ours):.1f} MiB each kernel, "
+            f"{statistics.median(denos):.1f} MiB each engine"
         )
 
 

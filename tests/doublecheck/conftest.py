@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import importlib
+
 import pytest
+import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
+
+from agentdouble.sandbox.kernels import _FOR_KERNELS, _FOR_WORKBENCHES
+
+# Nor is what a double imports when it needs it: each run of pytester's would import it again.
+for _name in (*_FOR_KERNELS, *_FOR_WORKBENCHES):
+    importlib.import_module(_name)
 
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No platform of the developer's own is reached by a test."""
-    for variable in ("URL", "API_KEY"):
+    for variable in ("URL", "API_KEY", "RESTRICTED_ACCESS_KEY", "RESTRICTED_SECRET_KEY"):
         monkeypatch.delenv(f"DOUBLECHECK_{variable}", raising=False)
     for variable in ("TOOL_ID", "TOOL_HOST", "TOOL_SCHEME", "TOOL_REGION", "TOOL_TTL"):
         monkeypatch.delenv(f"PLATFORM_{variable}", raising=False)

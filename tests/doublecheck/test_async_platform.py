@@ -31,11 +31,14 @@ def test_it_does_what_the_blocking_one_does() -> None:
             texts = ["reference application", "healthy", "success", "success"]
             assert texts == list(await asyncio.gather(*probes))
             assert "42" == (await platform.run_code("6 * 7")).text
+            assert "42\n" == (await platform.exec_bash("echo $((6 * 7))")).stdout
+            assert "/tmp/f" == await platform.upload("/tmp/f", b"\0\xff")
+            assert b"\0\xff" == await platform.download("/tmp/f")
             assert 1 == len(await platform.sessions())
             moved = await platform.clock.advance(minutes=30)
             assert moved <= await platform.clock.now()
             assert () == await platform.sessions()
-            assert 7 == len(await platform.journal())
+            assert 12 == len(await platform.journal())
             await platform.reset()
             assert () == await platform.journal()
             with pytest.raises(RefusedError):

@@ -113,3 +113,24 @@ def test_the_keys_of_a_double_that_this_user_serves_are_found(
 
     with doubles.announced(announced), connect(platform_server.url) as platform:
         assert "42\n" == platform.run_code("print(6 * 7)").stdout
+
+
+def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address is enough where it says what to trust; without that nothing is exchanged."""
+    with Emulator(tls=True) as double:
+        with pytest.raises(UnreachableError, match="certificate"):
+            connect(double.url)
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        with connect(double.url) as found:
+            assert ("double", "42") == (found.target.kind, found.run_code("6 * 7").text)
+
+
+def test_a_file_to_trust_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message says which file, and which variable names it."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+
+    with pytest.raises(TargetError, match=r"gone\.pem.*SSL_CERT_FILE"):
+        connect("https://127.0.0.1:1")

@@ -145,6 +145,7 @@ def test_the_journal_tells_what_was_asked(client: Platform) -> None:
     (entry,) = client.journal()
 
     assert ("GET", f"{client.url}/ping", 200) == (entry.method, entry.url, entry.status)
+    assert () == entry.unread
     assert entry.curl.startswith("curl -X GET")
 
 

@@ -6,8 +6,15 @@ import sys
 import doublecheck
 
 NAMES = [
+    "AgentEvent",
+    "AgentSession",
     "AnswerError",
+    "AsyncBrowser",
+    "AsyncMcpClient",
     "AsyncPlatform",
+    "BashResult",
+    "Browser",
+    "BrowserInfo",
     "ClauseError",
     "CodeError",
     "CodeResult",
@@ -15,6 +22,9 @@ NAMES = [
     "CredentialsMissingError",
     "DoubleCheckError",
     "JournalEntry",
+    "McpClient",
+    "McpResult",
+    "McpTool",
     "MissingExtraError",
     "NoAnswerError",
     "NotADoubleError",

@@ -8,16 +8,20 @@ with their traceback, images as data URIs.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentdouble.agents.events import Part
 from agentdouble.errors import PlatformError
 from agentdouble.run_code import run_code
 
 _BLOCK = re.compile(r"^```[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)^```", re.S | re.M)
+NOTHING_TO_RUN = "Send me a code block and I run it."
+_IMAGES = {"image/png": "png", "image/jpeg": "jpeg"}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -38,25 +42,50 @@ def code_blocks(message: str) -> tuple[CodeBlock, ...]:
     return found or (CodeBlock("python3", message),)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What a code block came to; ``otherwise`` is said where it shows nothing."""
+
+    outputs: tuple[Mapping[str, Any], ...]
+    otherwise: str
+
+    def markdown(self) -> str:
+        """Return all of it as Markdown, images as data URIs."""
+        return "\n".join(_show(self.outputs, _as_data_uri)) or self.otherwise
+
+    def text(self) -> str:
+        """Return all of it as Markdown, images as the text that stands for them."""
+        return "\n".join(_show(self.outputs, _as_text)) or self.otherwise
+
+    def images(self) -> tuple[tuple[str, Part], ...]:
+        """Return its images: the ending of a file's name, and the image."""
+        shown = (_image(output["data"]) for output in self.outputs if output["data"])
+        return tuple(
+            (_IMAGES[mime_type], Part.of_data(base64.b64decode(content), mime_type))
+            for mime_type, content in (one for one in shown if one is not None)
+        )
+
+
 async def answer(message: str) -> str:
     """Run the code in a message, block after block, and return what it came to as Markdown."""
     if not message.strip():
-        return "Send me a code block and I run it."
-    return "\n\n".join([await _run(block) for block in code_blocks(message)])
+        return NOTHING_TO_RUN
+    return "\n\n".join([(await run(block)).markdown() for block in code_blocks(message)])
 
 
-async def _run(block: CodeBlock) -> str:
+async def run(block: CodeBlock) -> Outcome:
+    """Run a code block in the session's sandbox."""
     try:
         result = json.loads(await asyncio.to_thread(run_code, block.code, block.language))
     except PlatformError as error:
-        return f"Error: {error.message}"
-    shown = "\n".join(_show(result["data"]["outputs"]))
-    if shown:
-        return shown
-    return "Done, without output." if result["success"] else f"Error: {result['message']}"
+        return Outcome((), f"Error: {error.message}")
+    done = "Done, without output." if result["success"] else f"Error: {result['message']}"
+    return Outcome(tuple(result["data"]["outputs"]), done)
 
 
-def _show(outputs: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+def _show(
+    outputs: Iterable[Mapping[str, Any]], show_data: Callable[[Mapping[str, Any]], str]
+) -> Iterable[str]:
     for output in outputs:
         if output["output_type"] == "stream":
             yield output["text"].rstrip("\n")
@@ -64,15 +93,26 @@ def _show(outputs: Iterable[Mapping[str, Any]]) -> Iterable[str]:
             traceback = _ANSI.sub("", "\n".join(output["traceback"]))
             yield f"Error: {output['ename']}: {output['evalue']}\n\n```text\n{traceback}\n```"
         else:
-            yield _show_data(output["data"])
+            yield show_data(output["data"])
 
 
-def _show_data(data: Mapping[str, Any]) -> str:
-    for mime_type in ("image/png", "image/jpeg"):
-        if mime_type in data:
-            content = "".join(data[mime_type].split())
-            return f"![{data.get('text/plain', 'image')}](data:{mime_type};base64,{content})"
+def _as_data_uri(data: Mapping[str, Any]) -> str:
+    image = _image(data)
+    if image is None:
+        return _as_text(data)
+    mime_type, content = image
+    return f"![{data.get('text/plain', 'image')}](data:{mime_type};base64,{content})"
+
+
+def _as_text(data: Mapping[str, Any]) -> str:
     for mime_type in ("text/markdown", "text/plain"):
         if mime_type in data:
             return str(data[mime_type])
     return f"({', '.join(data)})"
+
+
+def _image(data: Mapping[str, Any]) -> tuple[str, str] | None:
+    for mime_type in _IMAGES:
+        if mime_type in data:
+            return mime_type, "".join(data[mime_type].split())
+    return None

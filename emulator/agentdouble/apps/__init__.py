@@ -1,5 +1,7 @@
 """The decorator contract (section 4.6): applications as their authors write them."""
 
+from agentdouble.apps.a2a import A2AApp, agent_card
+from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 
-__all__ = ["SimpleApp"]
+__all__ = ["A2AApp", "MCPApp", "SimpleApp", "agent_card"]

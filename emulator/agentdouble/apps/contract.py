@@ -43,7 +43,7 @@ def check_ping(function: Callable[..., Any]) -> None:
 
 def _entrypoint_error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.entrypoint takes 'async def f(payload, headers)'; {_where(function)} is not that: "
+        f"@app.entrypoint takes 'async def f(payload, headers)'; {where(function)} is not that: "
         f"{why}.",
         decorator="entrypoint",
     )
@@ -51,13 +51,14 @@ def _entrypoint_error(function: object, why: str) -> DecorationError:
 
 def _ping_error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.ping takes 'def f()', sync and without parameters; {_where(function)} is not that: "
+        f"@app.ping takes 'def f()', sync and without parameters; {where(function)} is not that: "
         f"{why}.",
         decorator="ping",
     )
 
 
-def _where(function: object) -> str:
+def where(function: object) -> str:
+    """Return what a function is called and where it stands."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", repr(function))
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

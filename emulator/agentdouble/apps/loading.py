@@ -5,17 +5,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 
+from agentdouble.agents.importing import reason
+from agentdouble.apps.a2a import A2AApp
+from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.errors import ApplicationLoadError
 
 DEFAULT_ATTRIBUTE = "app"
 
+App = SimpleApp | MCPApp | A2AApp
 
-def load(spec: str) -> SimpleApp:
+
+def load(spec: str) -> App:
     """Import an application; ``spec`` may begin with ``name=`` to call it something else.
 
     Raises ApplicationLoadError that says what is wrong and where, for a module that does not
@@ -31,10 +35,10 @@ def load(spec: str) -> SimpleApp:
             f"Name the application: {module_name}:<attribute>. {_candidates(module)}".rstrip(),
             spec=spec,
         )
-    if not isinstance(app, SimpleApp):
+    if not isinstance(app, App):
         raise ApplicationLoadError(
-            f"{target} is of type {type(app).__name__}. This version of agentdouble serves SimpleApp; "
-            "other applications are not built yet.",
+            f"{target} is of type {type(app).__name__}. agentdouble serves SimpleApp, MCPApp and "
+            "A2AApp.",
             spec=spec,
         )
     if name:
@@ -81,21 +85,9 @@ def _import_file(path: Path) -> ModuleType:
 
 def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoadError:
     """Return the error of a module that raises on import, with the place in the user's code."""
-    where = ""
-    if isinstance(error, SyntaxError) and error.filename:
-        where = f" ({error.filename}:{error.lineno})"
-    elif error.__traceback__ is not None:
-        ours = str(Path(__file__).parent.parent)
-        frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame for frame in frames if not frame.filename.startswith(ours)]
-        frame = (theirs or frames)[-1]
-        where = f" ({frame.filename}:{frame.lineno})"
-    reason = str(error) if not isinstance(error, SyntaxError) else error.msg
-    return ApplicationLoadError(
-        f"{module_name} does not import: {type(error).__name__}: {reason}{where}", spec=spec
-    )
+    return ApplicationLoadError(f"{module_name} does not import: {reason(error)}", spec=spec)
 
 
 def _candidates(module: ModuleType) -> str:
-    names = [name for name, value in vars(module).items() if isinstance(value, SimpleApp)]
+    names = [name for name, value in vars(module).items() if isinstance(value, App)]
     return f"It has {', '.join(names)}." if names else ""

@@ -8,7 +8,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 from starlette.applications import Starlette
@@ -20,9 +19,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, ledger, serving
+from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps import bodies
-from agentdouble.apps.application_loop import ApplicationLoop
 from agentdouble.apps.contract import check_entrypoint, check_ping
+from agentdouble.apps.failures import theirs
 from agentdouble.clock import Clock
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 
@@ -76,6 +76,11 @@ class SimpleApp:
         check_entrypoint(function)
         self._entrypoint = function
         return function
+
+    @property
+    def registered(self) -> Callable[..., Any] | None:
+        """The entrypoint, once there is one."""
+        return self._entrypoint
 
     def ping(self, function: Ping) -> Ping:
         """Register the ping function: sync, without parameters.
@@ -141,7 +146,7 @@ class SimpleApp:
         except HTTPException as error:
             return _http_failure(error)
         except Exception as error:
-            _log.error("The entrypoint of %s raised.", self.name, exc_info=_theirs(error))
+            _log.error("The entrypoint of %s raised.", self.name, exc_info=theirs(error))
             return bodies.entrypoint_failure(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
@@ -154,7 +159,7 @@ class SimpleApp:
                 yield bodies.event(chunk)
         except Exception as error:
             _log.error(
-                "The entrypoint of %s raised in its stream.", self.name, exc_info=_theirs(error)
+                "The entrypoint of %s raised in its stream.", self.name, exc_info=theirs(error)
             )
             yield bodies.stream_failure(error)
 
@@ -201,15 +206,6 @@ async def _chunks(
         else:
             async for chunk in cast(AsyncIterator[Any], value):
                 yield chunk
-
-
-def _theirs(error: Exception) -> Exception:
-    """Return the error with a traceback that begins in the application, not in here."""
-    ours = str(Path(__file__).parent)
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
-        traceback = traceback.tb_next
-    return error.with_traceback(traceback)
 
 
 def _missing_headers(request: Request) -> Response | None:

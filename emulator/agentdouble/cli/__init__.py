@@ -1,4 +1,4 @@
-"""The command line: ``agentdouble serve | demo | env | doctor | unknowns``."""
+"""The command line: ``agentdouble serve | demo | env | tool | session | mcp | attach | ...``."""
 
 from __future__ import annotations
 

@@ -7,6 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli.mcp_commands import mcp_app
+from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
+from agentdouble.cli.tool_commands import tool_app
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -39,11 +43,19 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve                       the shipped coder
 
-  agentdouble serve my_agent:app          your own SimpleApp at /invoke
+  agentdouble serve my_agent:app          your own SimpleApp at /invoke, or MCPApp at /mcp
 
   agentdouble serve a.py:app b=other:app  a second one at /runtimes/b
 
+  agentdouble serve --agents DIR          API-server mode with your own agents
+
+  agentdouble serve --tls                 for clients that speak only https
+
+  agentdouble serve --state sqlite:///double.db
+
   agentdouble serve --port 0 --unknown U-TTL-EXTENDS=sliding
+
+[bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
 """
 
 
@@ -64,9 +76,28 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="One more name that a Host header may carry.")
     ] = None,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
+    ] = False,
+    a2a_grpc_port: Annotated[
+        int | None, typer.Option(help="Port for A2A over gRPC; 0 takes a free one (none).")
+    ] = None,
+    agents: Annotated[
+        Path | None,
+        typer.Option(help="Agents directory of API-server mode (the shipped agents)."),
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Import an agent anew when it has changed.")
+    ] = False,
     unknown: Annotated[
         list[str] | None,
         typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
@@ -81,7 +112,12 @@ def serve(
         "port": port,
         "api_key": api_key,
         "insecure": insecure or None,
+        "state": state,
+        "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
+        "a2a_grpc_port": a2a_grpc_port,
+        "agents": agents,
+        "reload": reload or None,
     }
     serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
 
@@ -141,3 +177,9 @@ def unknowns(
     from agentdouble.cli import unknowns as ledger
 
     ledger.show(as_json=as_json)
+
+
+app.add_typer(tool_app, name="tool")
+app.add_typer(session_app, name="session")
+app.add_typer(mcp_app, name="mcp")
+app.command(epilog=ATTACH_EXAMPLES)(attach)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import platform
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
@@ -14,13 +16,18 @@ from rich.text import Text
 from agentdouble.errors import MissingExtraError
 
 try:
-    from agentdouble.sandbox import isolation
+    from agentdouble.sandbox import callers, isolation
+    from agentdouble.sandbox.browser import chromium, driver
+    from agentdouble.sandbox.javascript import deno
     from agentdouble.sandbox.kernels import FORK, provisioner
     from agentdouble.settings import Settings
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
         raise
     raise MissingExtraError("The double", extra="emulator") from error
+
+_PATIENCE_S = 30
+_INSTALL_DENO = "pip install 'agentdouble[emulator]'"
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,13 @@ def show(*, as_json: bool) -> None:
 
 
 def find() -> list[Finding]:
-    """Look at this machine: Python, kernels, isolation."""
-    return [_python(), _kernels(), *_isolation()]
+    """Look at this machine: Python, kernels, JavaScript's engine, browsers, isolation."""
+    return [
+        *(_python(), _kernels(), _javascript()),
+        *_browser(),
+        *_isolation(),
+        *(_callers(), _growth()),
+    ]
 
 
 def _python() -> Finding:
@@ -63,6 +75,20 @@ def _kernels() -> Finding:
     return Finding("kernels", f"started by {name}, in some 400 ms", good=True)
 
 
+def _javascript() -> Finding:
+    try:
+        command = deno.find()
+        answer = subprocess.run(  # noqa: S603 (deno's own command)
+            [command, "--version"], capture_output=True, check=True, text=True, timeout=_PATIENCE_S
+        )
+    except deno.DenoMissingError:
+        return Finding("JavaScript", "not here: deno is not installed", False, _INSTALL_DENO)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("JavaScript", f"not here: {error}", False, _INSTALL_DENO)
+    version = answer.stdout.partition("(")[0].strip()
+    return Finding("JavaScript", f"{version} at {command}", good=True)
+
+
 def _isolation() -> list[Finding]:
     return [
         Finding(measure.name, measure.gives, good=True)
@@ -70,3 +96,40 @@ def _isolation() -> list[Finding]:
         else Finding(measure.name, f"not here: {measure.why_not}", False, measure.remedy)
         for measure in isolation.find_out().measures.values()
     ]
+
+
+def _callers() -> Finding:
+    if callers.available():
+        return Finding("callers", "the double's own routes refuse the code of sessions", good=True)
+    remedy = "Linux; elsewhere --api-key keeps that code out"
+    return Finding("callers", "not here: code of sessions can reset the double", False, remedy)
+
+
+def _growth() -> Finding:
+    says = "a session whose memory or files grow over their limits is ended when that is seen"
+    return Finding("growth", says, good=True)
+
+
+def _browser() -> list[Finding]:
+    return [_chromium(Settings.load().browser), _playwright()]
+
+
+def _chromium(named: str | None) -> Finding:
+    path = chromium.find(named)
+    if path is None:
+        return Finding("browser", f"not here: {named or 'Chromium'}", False, chromium.INSTALL)
+    return Finding("browser", f"{path}, one for each session that asks", good=True)
+
+
+def _playwright() -> Finding:
+    if not _has_playwright():
+        what = "not here: no screenshots, no actions"
+        return Finding("playwright", what, False, driver.INSTALL)
+    return Finding("playwright", "takes screenshots, moves mouse and keyboard", good=True)
+
+
+def _has_playwright() -> bool:
+    try:
+        return importlib.util.find_spec("playwright") is not None
+    except ValueError:  # a module that something has put there, or taken away
+        return False

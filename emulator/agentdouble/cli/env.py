@@ -19,7 +19,7 @@ def show(client: str, port: int | None, *, as_json: bool) -> None:
     if client not in environment.CLIENTS:
         known = ", ".join(environment.CLIENTS)
         raise AgentDoubleError(f"--for takes one of {known}; {client!r} is none of them.")
-    variables = environment.variables(_double(port), client)
+    variables = environment.variables(double_at(port), client)
     if as_json:
         typer.echo(json.dumps(variables, indent=2))
         return
@@ -31,7 +31,8 @@ def exports(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def _double(port: int | None) -> Connection:
+def double_at(port: int | None) -> Connection:
+    """Return the running double, on that port if one is named; raise AgentDoubleError."""
     doubles = running.doubles()
     if port is not None:
         doubles = [double for double in doubles if urlsplit(double.url).port == port]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,12 @@ from rich.markup import escape
 
 from agentdouble import running
 from agentdouble.cli.env import exports
-from agentdouble.environment import Connection
 from agentdouble.errors import MissingExtraError, SettingsError
 
 try:
     from agentdouble import __version__, guard
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
-    from agentdouble.invoke_tool import DEFAULT_REGION
     from agentdouble.settings import Settings
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
@@ -41,15 +40,8 @@ def serve(
     settings = _settings(overrides, unknowns, config)
     _log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
-    connection = Connection(
-        url=emulator.url,
-        tool_id=emulator.tool_id,
-        access_key=emulator.credentials.access_key,
-        secret_key=emulator.credentials.secret_key,
-        region=DEFAULT_REGION,
-    )
     os.environ.update(emulator.environment())  # for hosted code that reads it by itself
-    with running.announced(connection):
+    with running.announced(emulator.connection):
         emulator.serve(lambda: _say(emulator))
 
 
@@ -63,6 +55,8 @@ def _settings(
     if settings.access_key is None or settings.secret_key is None:
         local = running.credentials()
         changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
+    if settings.tls and settings.tls_directory is None:
+        changes["tls_directory"] = running.directory()  # so that what is trusted stays right
     _check_exposure(settings)
     return Settings.load(config, **{**overrides, **changes})
 
@@ -114,18 +108,24 @@ def _greet(emulator: Emulator) -> None:
     console.print("\nSend it a prompt:\n")
     key = emulator.settings.api_key
     authorization = "" if key is None else "-H 'Authorization: Bearer <the API key>' "
+    trust = "" if emulator.ca_file is None else f"--cacert {shlex.quote(str(emulator.ca_file))} "
     console.print(
-        f"  curl {emulator.url}/invoke {authorization}-H 'user_id: ann' -H 'session_id: s1' "
+        f"  curl {trust}{emulator.url}/invoke {authorization}-H 'user_id: ann' -H 'session_id: s1' "
         """-d '{"prompt": "print(6 * 7)"}'\n""",
         markup=False,
     )
 
 
 def _facts(emulator: Emulator) -> dict[str, str]:
-    first, *further = emulator.apps
+    (path, first), (mcp_path, mcp_first), *further = emulator.addresses.items()
+    grpc = {} if emulator.a2a_grpc is None else {"A2A over gRPC": emulator.a2a_grpc}
     return {
-        "application": f"{first} at {emulator.url}/invoke",
-        **{f"and {name}": f"{emulator.url}/runtimes/{name}/invoke" for name in further},
+        "application": f"{first} at {emulator.url}{path}",
+        "MCP": f"{mcp_first} at {emulator.url}{mcp_path}",
+        **{f"and {name}": f"{emulator.url}{below}" for below, name in further},
+        "A2A": ", ".join(f"{name} at {emulator.url}{at}" for at, name in emulator.a2a.items()),
+        **grpc,
+        "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /reset",
         "tool id": emulator.tool_id,

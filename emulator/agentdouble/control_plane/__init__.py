@@ -1,6 +1,19 @@
-"""The control plane: Action and Version dispatch, its envelope, InvokeTool (4.4, 2.8)."""
+"""The control plane: Action and Version dispatch, its envelope, the actions (4.4, 2.8)."""
 
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
+from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
+from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
 from agentdouble.control_plane.routes import ControlPlane, is_control_plane, render_refusal
+from agentdouble.control_plane.session_actions import SessionActions
+from agentdouble.control_plane.tool_actions import ToolActions
 
-__all__ = ["ControlPlane", "InvokeTool", "is_control_plane", "render_refusal"]
+__all__ = [
+    "ControlPlane",
+    "InvokeTool",
+    "MCPServiceActions",
+    "MCPToolsetActions",
+    "SessionActions",
+    "ToolActions",
+    "is_control_plane",
+    "render_refusal",
+]

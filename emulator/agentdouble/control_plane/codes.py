@@ -1,27 +1,48 @@
-"""The platform's error codes and the actions it has, as its public pages name them."""
+"""The platform's error codes, as its public pages name them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agentdouble.errors import (
     ActionError,
+    BackendError,
+    BrowserError,
+    BrowserMissingError,
+    DefinitionError,
+    DirectoryError,
+    FixedToolError,
     InstanceBusyError,
     InstanceEndedError,
     InstancePausedError,
     KernelStartError,
+    McpServiceError,
     NotBuiltError,
+    PageError,
     SandboxError,
+    ServiceKeyError,
+    ServiceNameError,
+    ServiceNameTakenError,
+    ToolNameTakenError,
+    TooManyBrowsersError,
     TooManyInstancesError,
+    TooManyNotebooksError,
     UnknownLanguageError,
+    UnknownServiceError,
+    UnknownSessionError,
+    UnknownToolError,
+    UnknownToolsetError,
+    WorkbenchError,
 )
 
 
 @dataclass(frozen=True)
 class Code:
-    """A public error code: its number and its HTTP status."""
+    """A public error code: its number, where that is published, and its HTTP status."""
 
-    number: int
+    number: int | None
     status: int
 
 
@@ -37,73 +58,56 @@ PUBLIC: dict[str, Code] = {
     "SignatureDoesNotMatch": Code(100010, 401),
     "LackPolicy": Code(100012, 403),
     "AccessDenied": Code(100013, 403),
+    "InvalidSecurityToken": Code(None, 401),  # real clients know the name; no page numbers it
 }
 
-NOT_BUILT = frozenset(
-    (
-        "CreateTool",
-        "DeleteTool",
-        "GetTool",
-        "ListTools",
-        "UpdateTool",
-        "CreateSession",
-        "DeleteSession",
-        "GetSession",
-        "ListSessions",
-        "PauseSession",
-        "ResumeSession",
-        "SetSessionTtl",
-        "GetSessionLogs",
-        "CreateSessionSnapshot",
-        "DeleteSessionSnapshot",
-        "GetSessionSnapshot",
-        "ListSessionSnapshots",
-        "ResumeSessionFromSnapshot",
-        "CreateMCPService",
-        "DeleteMCPService",
-        "GetMCPService",
-        "ListMCPServices",
-        "UpdateMCPService",
-        "CreateMCPToolset",
-        "DeleteMCPToolset",
-        "GetMCPToolset",
-        "ListMCPToolsets",
-        "UpdateMCPToolset",
-        "GetMCPTools",
-        "ListMCPTools",
-        "UpdateMCPTools",
-        "CreateRuntime",
-        "DeleteRuntime",
-        "GetRuntime",
-        "ListRuntimes",
-        "ReleaseRuntime",
-        "UpdateRuntime",
-        "GetRuntimeVersion",
-        "ListRuntimeVersions",
-        "ListRuntimeInstances",
-        "GetRuntimeInstanceLogs",
-        "GetRuntimeCozeToken",
-        "ListRuntimeCrRegistries",
-    )
-)
-
-_SANDBOX: dict[type[Exception], tuple[str, int]] = {
+_REFUSALS: dict[type[Exception], tuple[str, int]] = {
+    UnknownToolError: ("InvalidResource.NotFound", 404),
+    UnknownSessionError: ("InvalidResource.NotFound", 404),
+    ToolNameTakenError: ("InvalidResource.AlreadyExists", 409),
+    FixedToolError: ("InvalidResource.Fixed", 409),
     UnknownLanguageError: ("InvalidParameter", 400),
+    DirectoryError: ("InvalidParameter", 400),
     TooManyInstancesError: ("QuotaExceeded", 429),
+    TooManyNotebooksError: ("QuotaExceeded", 429),
     InstanceBusyError: ("InvalidResource.Busy", 409),
     InstancePausedError: ("InvalidResource.Paused", 409),
     InstanceEndedError: ("InvalidResource.NotFound", 404),
     KernelStartError: ("ErrCreateSessionFail", 500),
+    WorkbenchError: ("InternalError.Workbench", 502),
+    BrowserError: ("InternalError.Browser", 502),
+    BrowserMissingError: ("InternalError.Browser", 503),
+    TooManyBrowsersError: ("QuotaExceeded", 429),
+    PageError: ("InternalError.Browser", 502),
+    UnknownServiceError: ("InvalidResource.NotFound", 404),
+    UnknownToolsetError: ("InvalidResource.NotFound", 404),
+    ServiceNameTakenError: ("InvalidResource.AlreadyExists", 409),
+    ServiceNameError: ("InvalidParameter", 400),
+    ServiceKeyError: ("InvalidParameter", 400),
+    BackendError: ("InvalidParameter", 400),
+    DefinitionError: ("InvalidParameter", 400),
     NotBuiltError: ("NotImplemented", 501),
 }
 
 
 def public_error(code: str, message: str) -> ActionError:
-    """Return an error of the public table."""
+    """Return an error of the public table, with its HTTP status."""
     return ActionError(code, message, status=PUBLIC[code].status)
 
 
-def sandbox_error(error: SandboxError | NotBuiltError) -> ActionError:
-    """Return a sandbox's error as the control plane says it."""
-    code, status = _SANDBOX.get(type(error), ("InternalError", 500))
+Refused = SandboxError | McpServiceError | DefinitionError | NotBuiltError
+
+
+def refused(error: Refused) -> ActionError:
+    """Return what a surface refuses as the control plane says it."""
+    code, status = _REFUSALS.get(type(error), ("InternalError", 500))
     return ActionError(code, str(error), status=status)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Say what a surface refuses inside as the control plane says it."""
+    try:
+        yield
+    except (SandboxError, McpServiceError, DefinitionError, NotBuiltError) as error:
+        raise refused(error) from error

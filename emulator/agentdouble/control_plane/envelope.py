@@ -49,7 +49,8 @@ def failure(metadata: Metadata, error: ActionError) -> Response:
     """Return the answer of an action that is refused."""
     ledger.choose("U-ERROR-SHAPE")
     shown: dict[str, Any] = {"Code": error.code, "Message": str(error)}
-    if error.code in PUBLIC:
-        shown["CodeN"] = PUBLIC[error.code].number
+    known = PUBLIC.get(error.code)
+    if known is not None and known.number is not None:
+        shown["CodeN"] = known.number
     body = {"ResponseMetadata": {**metadata.to_dict(), "Error": shown}}
     return JSONResponse(body, error.status)

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
-from agentdouble import ledger, signing
-from agentdouble.clock import Clock
-from agentdouble.control_plane import envelope
-from agentdouble.control_plane.codes import NOT_BUILT, public_error
+from agentdouble.attending import while_connected
+from agentdouble.control_plane import endpoints, envelope
+from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+from agentdouble.control_plane.authentication import Authenticator
+from agentdouble.control_plane.codes import public_error
 from agentdouble.control_plane.envelope import Metadata
-from agentdouble.errors import ActionError, NotBuiltError, SignatureError
+from agentdouble.control_plane.reading import invalid, missing
+from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.guard import Refusal
 from agentdouble.invoke_tool import VERSION
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class ControlPlane:
     """Answers control-plane requests; ``actions`` are those the double has, by name."""
 
-    def __init__(
-        self, actions: Mapping[str, Action], credentials: signing.Credentials, clock: Clock
-    ) -> None:
+    def __init__(self, actions: Mapping[str, Action], authenticator: Authenticator) -> None:
         self._actions = actions
-        self._credentials = credentials
-        self._clock = clock
+        self._authenticator = authenticator
 
     async def dispatch(self, request: Request) -> Response:
         """Answer one request with an envelope, whatever happens."""
         metadata = _metadata(request)
         try:
             body = await request.body()
-            self._authenticate(request, body, metadata)
-            action = self._find(metadata)
-            result = await _while_connected(request, action(_json_object(body)))
+            self._authenticator.check(request, body, metadata)
+            action = self._find(request, metadata)
+            with endpoints.seen_at(str(request.base_url)):
+                result = await while_connected(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
         except ActionError as error:
             return envelope.failure(metadata, error)
@@ -55,58 +53,23 @@ class ControlPlane:
             message = f"The double failed: {type(error).__name__}: {error}"
             return envelope.failure(metadata, ActionError("InternalError", message, status=500))
 
-    def _authenticate(self, request: Request, body: bytes, metadata: Metadata) -> None:
-        """Verify the signature (CTL-03) and take region and service from its scope."""
-        if ledger.choose("U-SIGNING") == "none":
-            return
-        ledger.choose("U-SIGNING-SKEW")
-        try:
-            authorization = signing.verify(
-                _signed_parts(request, body), secret_of=self._secret_of, wall=self._clock.wall()
-            )
-        except SignatureError as error:
-            raise public_error(error.code, str(error)) from None
-        metadata.region = authorization.scope.region
-        metadata.service = authorization.scope.service
-
-    def _secret_of(self, access_key: str) -> str | None:
-        known = self._credentials
-        return known.secret_key if access_key == known.access_key else None
-
-    def _find(self, metadata: Metadata) -> Action:
+    def _find(self, request: Request, metadata: Metadata) -> Action:
         """Return the action asked for; name what is refused (CTL-06)."""
+        for name in ("Action", "Version"):
+            given = request.query_params.getlist(name)
+            if not given:
+                raise missing(name)
+            if len(given) > 1:
+                raise invalid(name, f"the query has it {len(given)} times")
         if metadata.version == VERSION and metadata.action in self._actions:
             return self._actions[metadata.action]
-        if metadata.version == VERSION and metadata.action in NOT_BUILT:
+        if metadata.version == VERSION and metadata.action in OF_THE_PLATFORM:
             error = NotBuiltError(f"The action {metadata.action}")
             raise ActionError("NotImplemented", str(error), status=501)
         raise public_error(
             "InvalidActionOrVersion",
             f"Could not find operation {metadata.action} for version {metadata.version}.",
         )
-
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work; cancel it if the caller goes away, so that its code is interrupted.
-
-    Raises ClientDisconnect then.
-    """
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_disconnect(request))
-    try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise ClientDisconnect
-    finally:
-        for one in (task, gone):
-            one.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
-async def _disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def is_control_plane(connection: HTTPConnection) -> bool:
@@ -128,16 +91,6 @@ def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
 def _metadata(connection: HTTPConnection) -> Metadata:
     query = connection.query_params
     return Metadata(query.get("Action", ""), query.get("Version", ""))
-
-
-def _signed_parts(request: Request, body: bytes) -> signing.Request:
-    return signing.Request(
-        method=request.method,
-        path=request.scope["path"],
-        query=tuple(request.query_params.multi_items()),
-        headers=dict(request.headers),
-        body=body,
-    )
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:

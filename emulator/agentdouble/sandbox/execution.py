@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult, Status
 
+_MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
+
+
+ASKED = "asked"
+
+
+class ExpressionError(Exception):
+    """An expression that a kernel was asked for has no value."""
+
 
 class Execution:
-    """One execution under way: finished when its reply and the kernel's idle are both here."""
+    """One execution under way: finished when its reply and the kernel's idle are both here.
+
+    It has ``begun`` when its kernel has said more of it than that it is busy.
+    """
 
     def __init__(self, code: str, collector: OutputCollector, count: int) -> None:
         self.msg_id = ""
-        self.finished = asyncio.Event()
+        self.interrupted = False
+        loop = asyncio.get_running_loop()
+        self.begun: asyncio.Future[None] = loop.create_future()
+        self.finished: asyncio.Future[None] = loop.create_future()
         self._code = code
         self._collector = collector
         self._reply: dict[str, Any] | None = None
@@ -25,6 +41,7 @@ class Execution:
         if msg_type == "status":
             self._idle = content["execution_state"] == "idle"
         else:
+            settle(self.begun)  # first comes execute_input: the code is about to run
             self._collector.add(msg_type, content)
         self._check()
 
@@ -32,9 +49,21 @@ class Execution:
         self._reply = content
         self._check()
 
+    def on_no_reply(self) -> None:
+        """Expect no reply: an interrupt just before the code runs takes it away."""
+        if self._reply is None:
+            self.on_reply({})
+
+    def value(self) -> str:
+        """Return the text of what was asked for beside the code; raise ExpressionError."""
+        found = (self._reply or {}).get("user_expressions", {}).get(ASKED, {})
+        if found.get("status") != "ok":
+            raise ExpressionError(f"{found.get('ename')}: {found.get('evalue')}")
+        return str(found["data"]["text/plain"])
+
     def _check(self) -> None:
         if self._idle and self._reply is not None:
-            self.finished.set()
+            settle(self.finished)
 
     def result(
         self, status: Status | None = None, message: str = "", *, context_lost: bool = False
@@ -45,8 +74,8 @@ class Execution:
             status, message = "ok", "Code executed successfully"
             if reply.get("status") != "ok":
                 status = "error"
-                message = f"Code execution failed: {reply.get('ename')}: {reply.get('evalue')}"
                 self._collector.add_missing_error(reply)
+                message = f"Code execution failed: {_told(reply)}"
         return ExecutionResult(
             status=status,
             message=message,
@@ -72,3 +101,15 @@ class Execution:
             "error", {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
         )
         return self.result("error", f"Code execution failed: {text}", context_lost=True)
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    """Return an error's name and value, the start of them where they are long."""
+    text = f"{error.get('ename')}: {error.get('evalue')}"
+    return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
+
+
+def settle(future: asyncio.Future[None]) -> None:
+    """Have a future be done, once or again."""
+    if not future.done():
+        future.set_result(None)

@@ -5,19 +5,38 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble import ledger
-from agentdouble.errors import InstanceBusyError, InstanceEndedError, InstancePausedError
+from agentdouble.errors import (
+    DirectoryError,
+    InstanceBusyError,
+    InstanceEndedError,
+    InstancePausedError,
+    WorkbenchError,
+)
 from agentdouble.sandbox import languages
+from agentdouble.sandbox.companion import Companion, Kind
+from agentdouble.sandbox.directory import inside
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.notebooks import Notebooks
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.terminal import Terminal
+from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.workspace import Workspace
+from agentdouble.threads import beside
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.browser.browser import Browser
+    from agentdouble.sandbox.kernels import Servant
+    from agentdouble.sandbox.workbench.client import Workbench
 
 
 @dataclass(frozen=True)
@@ -40,19 +59,30 @@ class Instance:
         kernels: Kernels,
         output_limit: int,
         on_lost: Callable[[Instance, str], None],
+        variables: Mapping[str, str],
+        log: SessionLog,
     ) -> None:
         self.id = f"s-{secrets.token_hex(10)}"
+        self.token = secrets.token_urlsafe(24)  # proves to the data plane who may enter
         self.key = key
         self.created_at = created_at
         self.ttl = ttl
         self.deadline = created_at + ttl
         self.executions = 0
+        self.variables = variables
+        self.log = log
         self._source = kernels
         self._output_limit = output_limit
         self._on_lost = on_lost
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
+        self.notebooks = Notebooks(self._start_besides, output_limit)
+        self._workbench = self._companion("workbench", self._start_workbench)
+        self._terminal = Terminal()
+        self._at_the_workbench = 0
+        self._browser = self._companion("browser", self._start_browser)
         self._turn = asyncio.Lock()
+        self._furnishing = asyncio.Lock()
         self._ended: str | None = None
         self._paused_at: dt.datetime | None = None
 
@@ -78,7 +108,8 @@ class Instance:
             return False
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
             return False
-        return not (self.busy and ledger.choose("U-TTL-DURING") == "finishes")
+        busy = self.busy or self._at_the_workbench > 0
+        return not (busy and ledger.choose("U-TTL-DURING") == "finishes")
 
     @property
     def busy(self) -> bool:
@@ -91,13 +122,22 @@ class Instance:
         return None if self._workspace is None else self._workspace.home
 
     @property
+    def directories(self) -> tuple[Path, ...]:
+        """Where the session's code writes."""
+        return () if self._workspace is None else (self._workspace.home, self._workspace.tmp)
+
+    @property
     def pids(self) -> tuple[int, ...]:
-        """The process ids of the instance's living kernels."""
-        living = (kernel.pid for kernel in self._kernels.values() if kernel.alive)
+        """The process ids of the instance's living kernels, its workbench and its browser."""
+        living = (one.pid for one in self._servants() if one.alive)
         return tuple(pid for pid in living if pid is not None)
 
-    async def execute(self, code: str, language: str, timeout_s: float) -> ExecutionResult:
+    async def execute(
+        self, code: str, language: str, timeout_s: float, cwd: str | None = None
+    ) -> ExecutionResult:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
+
+        ``cwd`` is a directory of the session, for this execution alone: see ``directory``.
 
         Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
         if the instance ended before its turn came, or InstanceBusyError where the ledger says
@@ -107,19 +147,113 @@ class Instance:
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
             raise InstanceBusyError(self.key.user_session_id)
         async with self._turn:
-            if self._ended is not None:
-                raise InstanceEndedError(self.key.user_session_id, self._ended)
-            if self._paused_at is not None:
-                raise InstancePausedError(self.key.user_session_id)
+            self.check_usable()
             kernel = await self._kernel(kind)
             self.executions += 1
+            async with inside(kernel, cwd):
+                return await self._run(kernel, code, timeout_s)
+
+    async def _run(self, kernel: Kernel, code: str, timeout_s: float) -> ExecutionResult:
+        try:
             return await kernel.execute(code, timeout_s=timeout_s, output_limit=self._output_limit)
+        except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
+            if self._ended is None and not kernel.alive:
+                self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")
+            raise
+
+    async def exec_bash(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
+
+        ``command`` is a body of ``POST /v1/bash/exec``. Raises as ``at_the_workbench`` does.
+        """
+        async with self.at_the_workbench() as workbench:
+            try:
+                return await self._terminal.run(workbench, command)
+            except WorkbenchError:
+                self.check_usable()  # that it has ended says more
+                raise
+
+    async def directory(self, asked: str | None) -> str | None:
+        """Return where a directory of the session lies for its code, None for none.
+
+        Raises DirectoryError, and as ``at_the_workbench`` does.
+        """
+        if asked is None:
+            return None
+        async with self.at_the_workbench() as workbench:
+            answer = await workbench.post(DIRECTORY, {"path": asked})
+        if not answer["success"]:
+            raise DirectoryError(asked, answer["message"])
+        found: str = answer["data"]
+        return found
+
+    @asynccontextmanager
+    async def at_the_workbench(self) -> AsyncIterator[Workbench]:
+        """Give the session's workbench, started now if it has none that lives.
+
+        Raises WorkbenchError, NotBuiltError, InstancePausedError, and InstanceEndedError.
+        """
+        self.check_usable()
+        self._at_the_workbench += 1
+        try:
+            yield await self._workbench.living()
+        finally:
+            self._at_the_workbench -= 1
+
+    async def browser(self) -> Browser:
+        """Return the session's browser, started now if it has none that lives (SBX-11).
+
+        Raises BrowserMissingError, TooManyBrowsersError, BrowserError, NotBuiltError,
+        InstancePausedError, and InstanceEndedError.
+        """
+        return await self._browser.living()
+
+    def _companion(self, name: str, start: Callable[[], Awaitable[Kind]]) -> Companion[Kind]:
+        def note(process: Kind) -> None:
+            self.log.note(f"started its {name}, process {process.pid}")
+
+        async def begin() -> Kind:
+            process = await start()
+            if self._ended is not None:  # it ended meanwhile
+                await process.kill(self._ended)
+            return process
+
+        return Companion(begin, self.check_usable, note)
+
+    async def _start_workbench(self) -> Workbench:
+        async with self._furnishing:
+            workspace = self._furnished()
+            return await self._source.workbench(workspace, self._servants())
+
+    async def _start_browser(self) -> Browser:
+        async with self._furnishing:
+            workspace = self._furnished()
+        return await self._source.browser(workspace, self._servants())
+
+    def _furnished(self) -> Workspace:
+        if self._workspace is None:
+            self._workspace = self._source.workspace(self.variables)
+        return self._workspace
+
+    @property
+    def end_reason(self) -> str | None:
+        """Why the instance has ended, None while it lives."""
+        return self._ended
+
+    def check_usable(self) -> None:
+        """Raise InstanceEndedError or InstancePausedError if nothing may begin in it now."""
+        if self._ended is not None:
+            raise InstanceEndedError(self.key.user_session_id, self._ended)
+        if self._paused_at is not None:
+            raise InstancePausedError(self.key.user_session_id)
 
     async def _kernel(self, language: Language) -> Kernel:
         kernel = self._kernels.get(language.name)
         if kernel is None:
-            kernel = await self._start(language)
+            async with self._furnishing:
+                kernel = await self._start(language)
             self._kernels[language.name] = kernel
+            self.log.note(f"started its {language.display_name} kernel, process {kernel.pid}")
             if self._ended is not None:  # it ended while its kernel started
                 await kernel.kill(self._ended)
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
@@ -129,16 +263,36 @@ class Instance:
     def _lost(self, kernel: Kernel) -> None:
         """Tell that a kernel has ended, unless that was meant or the code that ran will say so."""
         if self._ended is None and not self.busy:
-            self._on_lost(self, kernel.last_words())
+            self._on_lost(self, f"{kernel.last_words()}, while nothing ran")
+
+    def _servants(self) -> tuple[Servant, ...]:
+        companions: tuple[Servant | None, ...] = (self._workbench.process, self._browser.process)
+        others = (one for one in companions if one is not None)
+        notebooks = (notebook.kernel for notebook in self.notebooks.living())
+        return (*self._kernels.values(), *others, *notebooks)
+
+    async def _start_besides(self, language: Language) -> Kernel:
+        """Start a further kernel, for a notebook."""
+        self.check_usable()
+        async with self._furnishing:
+            kernel = await self._start(language)
+        self.log.note(f"started a further {language.display_name} kernel, process {kernel.pid}")
+        if self._ended is not None:  # it ended while its kernel started
+            await kernel.kill(self._ended)
+        self.check_usable()
+        return kernel
 
     async def _start(self, language: Language) -> Kernel:
-        """Start a kernel; the first one of a session may be one that was kept ready."""
-        if self._workspace is None and language is languages.PYTHON:
+        """Start a kernel; the first one of a session may be one that was kept ready.
+
+        One that is ready has an environment already, so it does not serve a session with
+        variables of its own.
+        """
+        if self._workspace is None and language is languages.PYTHON and not self.variables:
             berth = await self._source.take()
             self._workspace = berth.workspace
             return berth.kernel
-        self._workspace = self._workspace or self._source.workspace()
-        return await self._source.start(language, self._workspace)
+        return await self._source.start(language, self._furnished(), self._servants())
 
     def refuse(self, reason: str) -> None:
         """Let no execution begin from now on, not even one that waits for its turn."""
@@ -148,7 +302,8 @@ class Instance:
     async def end(self, reason: str) -> None:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
-        await asyncio.gather(*(kernel.kill(reason) for kernel in self._kernels.values()))
-        async with self._turn:  # a kernel that was starting meanwhile is gone by then, too
-            if self._workspace is not None:
-                self._workspace.remove()
+        await asyncio.gather(*(one.kill(reason) for one in self._servants()))
+        async with self._turn, self._workbench.turn, self._browser.turn, self._furnishing:
+            # what was starting meanwhile is gone by then
+            if self._workspace is not None:  # in a thread: there may be a million files
+                await beside(self._workspace.remove)

@@ -9,43 +9,63 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceEndedError, TooManyInstancesError
+from agentdouble.errors import (
+    InstanceEndedError,
+    TooManyInstancesError,
+    UnknownSessionError,
+)
+from agentdouble.sandbox.ended import Ended, History
 from agentdouble.sandbox.instance import Instance, InstanceKey
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.watch import Watch, Watched
 from agentdouble.settings import Settings
+from agentdouble.state import MemoryStore, Store
+from agentdouble.threads import beside
 
 _log = logging.getLogger(__name__)
 
 REAPER_INTERVAL_S = 0.05
-_REMEMBERED = 10_000
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+VariablesOf = Callable[[str], Mapping[str, str]]
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What is remembered of an instance that has ended: when, why, after how many executions."""
-
-    id: str
-    key: InstanceKey
-    at: dt.datetime
-    reason: str
-    executions: int
+def _no_variables(_tool_id: str) -> Mapping[str, str]:
+    return _NOTHING
 
 
 class Instances:
-    """Every living session instance, and why the others ended."""
+    """Every living session instance, and why the others ended.
 
-    def __init__(self, clock: Clock, settings: Settings) -> None:
+    ``variables_of`` gives the environment variables of a tool's sessions, and raises
+    UnknownToolError if there is no such tool. ``store`` keeps the records.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        variables_of: VariablesOf = _no_variables,
+    ) -> None:
         self._clock = clock
         self._settings = settings
+        self._store = store or MemoryStore()
+        self._variables_of = variables_of
+        self._closing = False
         self._living: dict[InstanceKey, Instance] = {}
-        self._ended: dict[str, Ended] = {}
+        self._history = History(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self._kernels = Kernels(settings)
+        self._watch = Watch(memory=settings.memory_limit, files=settings.workspace_limit)
 
     def __len__(self) -> int:
         return len(self._living)
@@ -54,27 +74,48 @@ class Instances:
         """Return the living instances, oldest first."""
         return tuple(self._living.values())
 
+    def roots(self) -> tuple[int, ...]:
+        """Return the processes below which code runs as the double's own user."""
+        return self._kernels.roots()
+
     def ended(self) -> tuple[Ended, ...]:
         """Return what is remembered of those that have ended, oldest first."""
-        return tuple(self._ended.values())
+        return self._history.all()
+
+    async def load(self) -> None:
+        """Take up what the store has kept; what lived then has ended with that process."""
+        await self._history.load(self._clock.now())
 
     async def get_or_create(
-        self, tool_id: str, user_session_id: str, ttl_s: int | None = None
+        self,
+        tool_id: str,
+        user_session_id: str,
+        ttl_s: int | None = None,
+        variables: Mapping[str, str] = _NOTHING,
     ) -> Instance:
         """Return the session's instance, made now if it has none (SBX-01, SBX-02).
 
-        ``ttl_s`` (seconds) counts only when it is made now (U-TTL-REPEATED). Raises
-        TooManyInstancesError at the limit, and InstanceEndedError where the ledger says that
-        an ended session stays ended (U-TTL-AFTER).
+        ``ttl_s`` (seconds) counts only when it is made now (U-TTL-REPEATED), and so do
+        ``variables``, which join those of the tool in its environment. Raises
+        TooManyInstancesError at the limit, UnknownToolError, and InstanceEndedError where the
+        ledger says that an ended session stays ended (U-TTL-AFTER).
         """
         await self.destroy_due()
         key = InstanceKey(tool_id, user_session_id)
         instance = self._living.get(key)
         if instance is None:
-            return self._create(key, ttl_s)
-        return self._use(instance, ttl_s)
+            instance = self._create(key, ttl_s, variables)
+        else:
+            self.use(instance, ttl_s)
+        await self._store.saved()
+        return instance
 
-    def _use(self, instance: Instance, ttl_s: int | None) -> Instance:
+    async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
+        """Return a session's living instance, if it has one; that is no use of it."""
+        await self.destroy_due()
+        return self._living.get(InstanceKey(tool_id, user_session_id))
+
+    def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
         """Return a living instance; its deadline moves where the ledger says so."""
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
@@ -88,19 +129,37 @@ class Instances:
 
         Raises InstanceEndedError if it has ended; returns None if there never was one.
         """
+        try:
+            return self.use(await self.look_up(session_id), ttl_s)
+        except UnknownSessionError:
+            return None
+
+    async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
+        """Return the living instance with that SessionId, of that tool; that is no use of it.
+
+        Raises UnknownSessionError, and InstanceEndedError if it has ended.
+        """
         await self.destroy_due()
         for instance in self._living.values():
-            if instance.id == session_id:
-                return self._use(instance, ttl_s)
-        ended = self._ended.get(session_id)
-        if ended is not None:
-            raise InstanceEndedError(session_id, ended.reason)
-        return None
+            if instance.id == session_id and tool_id in (None, instance.key.tool_id):
+                return instance
+        ended = self.look_up_ended(session_id, tool_id)
+        raise InstanceEndedError(session_id, ended.why)
 
-    def _create(self, key: InstanceKey, ttl_s: int | None) -> Instance:
-        ended = next((one for one in reversed(self._ended.values()) if one.key == key), None)
+    def look_up_ended(self, session_id: str, tool_id: str | None = None) -> Ended:
+        """Return what is remembered of an instance of that tool; raise UnknownSessionError."""
+        ended = self._history.find(session_id)
+        if tool_id not in (None, ended.key.tool_id):
+            raise UnknownSessionError(session_id)
+        return ended
+
+    def _create(
+        self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
+    ) -> Instance:
+        given = self._variables_of(key.tool_id)
+        ended = self._history.latest(key)
         if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
-            raise InstanceEndedError(key.user_session_id, ended.reason)
+            raise InstanceEndedError(key.user_session_id, ended.why)
         if len(self._living) >= self._settings.max_instances:
             raise TooManyInstancesError(self._settings.max_instances)
         instance = Instance(
@@ -110,15 +169,26 @@ class Instances:
             kernels=self._kernels,
             output_limit=self._settings.output_limit,
             on_lost=self._on_lost,
+            variables={**given, **variables},
+            log=SessionLog(self._clock),
         )
         self._living[key] = instance
+        self._history.begin(instance)
+        instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         return instance
 
     async def execute(
-        self, instance: Instance, code: str, language: str, timeout_s: float
+        self,
+        instance: Instance,
+        code: str,
+        language: str,
+        timeout_s: float,
+        cwd: str | None = None,
     ) -> ExecutionResult:
-        """Run code in an instance; destroy the instance if its context is lost by it."""
-        result = await instance.execute(code, language, timeout_s)
+        """Run code in an instance, in its directory ``cwd``; destroy the instance if its context is lost by it."""
+        instance.log.note(f"was asked to run {language}: {code}")
+        result = await instance.execute(code, language, timeout_s, cwd)
+        instance.log.note(f"ran execution {result.execution_count}: {result.status}")
         lost = result.context_lost
         if result.status == "timeout" and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost":
             lost = True
@@ -126,48 +196,58 @@ class Instances:
             await self.destroy(instance, result.message.rstrip("."))
         return result.without_colours() if self._settings.plain_tracebacks else result
 
-    async def destroy(self, instance: Instance, reason: str) -> None:
-        """End an instance and remember why; return when its processes are gone (SBX-03)."""
+    async def destroy(self, instance: Instance, reason: str, at: dt.datetime | None = None) -> None:
+        """End an instance and remember why; return when its processes are gone (SBX-03).
+
+        ``at`` is when it ended, if that is not now.
+        """
         instance.refuse(reason)
         if self._living.get(instance.key) is instance:
             del self._living[instance.key]
-            self._remember(instance, reason)
+            self._remember(instance, reason, at or self._clock.now())
         task = asyncio.ensure_future(instance.end(reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
         await asyncio.shield(task)
+        await self._store.saved()
 
-    def _remember(self, instance: Instance, reason: str) -> None:
-        ended = Ended(instance.id, instance.key, self._clock.now(), reason, instance.executions)
-        self._ended[instance.id] = ended
-        if len(self._ended) > _REMEMBERED:
-            del self._ended[next(iter(self._ended))]
+    def _remember(self, instance: Instance, reason: str, at: dt.datetime) -> None:
+        """Keep when and why; a double that stops leaves that to the one that follows it."""
+        instance.log.note(f"ended: {reason}")
+        if not self._closing:
+            self._history.end(instance, reason, at)
 
     def _on_lost(self, instance: Instance, reason: str) -> None:
-        """Destroy an instance whose kernel has ended while nothing ran in it."""
-        task = asyncio.ensure_future(self.destroy(instance, f"{reason}, while nothing ran"))
+        """Destroy an instance whose kernel has ended and no answer says so."""
+        task = asyncio.ensure_future(self.destroy(instance, reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
     def pause(self, instance: Instance) -> None:
         """Let an instance run nothing until it is resumed."""
         instance.pause(self._clock.now())
+        instance.log.note("paused")
 
     def resume(self, instance: Instance) -> None:
         """Let a paused instance run code again (U-TTL-PAUSED)."""
         instance.resume(self._clock.now())
+        instance.log.note("resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Let an instance live for ``ttl`` from now on."""
         instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
         instance.ttl = ttl
+        instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
 
     async def destroy_due(self) -> None:
         """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
         now = self._clock.now()
         due = [instance for instance in self._living.values() if instance.is_due(now)]
         await asyncio.gather(
-            *(self.destroy(i, f"expired at {i.deadline:%Y-%m-%dT%H:%M:%SZ}") for i in due)
+            *(
+                self.destroy(i, f"expired at {i.deadline:%Y-%m-%dT%H:%M:%SZ}", i.deadline)
+                for i in due
+            )
         )
 
     async def settle(self) -> None:
@@ -185,14 +265,44 @@ class Instances:
                 _log.exception("The reaper could not destroy an instance that was due.")
             await asyncio.sleep(REAPER_INTERVAL_S)
 
+    async def watch(self) -> None:
+        """Destroy, for ever, what uses more memory or room for files than it may."""
+        while True:
+            try:
+                await self.destroy_overgrown()
+            except Exception:  # what cannot be looked at now may be later
+                _log.exception("The sessions' memory and files could not be looked at.")
+            await asyncio.sleep(self._watch.pause_s)
+
+    async def destroy_overgrown(self) -> None:
+        """Look at every session once and destroy those that use more than they may."""
+        sessions = {instance.id: instance for instance in self._living.values()}
+        watched = [Watched(i.id, i.pids, i.directories) for i in sessions.values() if i.pids]
+        if not watched:
+            return
+        reasons = await beside(lambda: self._watch.look(watched))
+        await asyncio.gather(
+            *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
+        )
+
     async def reset(self, reason: str) -> None:
         """Destroy every instance and forget those that ended; return when all are gone."""
-        await asyncio.gather(*(self.destroy(i, reason) for i in self.living()))
+        await self._destroy_all(self.living(), reason)
+        self._history.clear()
+        await self._store.saved()
+
+    async def destroy_of(self, tool_id: str, reason: str) -> None:
+        """Destroy every instance of a tool; return when all are gone."""
+        theirs = (one for one in self.living() if one.key.tool_id == tool_id)
+        await self._destroy_all(theirs, reason)
+
+    async def _destroy_all(self, instances: Iterable[Instance], reason: str) -> None:
+        await asyncio.gather(*(self.destroy(instance, reason) for instance in instances))
         if self._ending:
             await asyncio.wait(set(self._ending))
-        self._ended.clear()
 
     async def close(self) -> None:
         """Destroy every instance and let go of sockets and directories."""
-        await self.reset("the double stopped")
+        self._closing = True
+        await self._destroy_all(self.living(), "the double stopped")
         await self._kernels.close()

@@ -74,27 +74,32 @@ class Isolation:
     def confinement_for(
         self,
         workspace: Workspace,
+        run: Path,
         *,
         network: Literal["shared", "own"] = "shared",
+        beside: int | None = None,
         tcp_ports: tuple[int, ...] | None = None,
         visible: tuple[str, ...] = (),
         process_limit: int = 256,
     ) -> Confinement | None:
         """Return the tightest confinement that is to be had, None if nothing is.
 
-        Where sessions are users of their own, hands the workspace to one, the same for all
-        its kernels. Where a network of its own is not to be had, no TCP port can be used.
+        ``run`` is for the kernel's sockets, made for it alone. Where sessions are users of
+        their own, hands the workspace to one, the same for all its kernels. Where a network of
+        its own is not to be had, it is the shared one: ask ``offers`` first. ``beside`` is the
+        pid of a kernel whose network is joined.
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
         own_network = network == "own" and self.offers("network")
         return Confinement(
             home=str(workspace.home),
-            tmp=str(workspace.run / "tmp"),
-            run=str(workspace.run),
+            tmp=str(workspace.tmp),
+            run=str(run),
             uid=self._user_of(workspace) if self.offers("user") else None,
             namespaces=_namespaces() if self.offers("files") else None,
             network="own" if own_network else "shared",
+            beside=beside if own_network else None,
             landlock=self.offers("landlock"),
             tcp_ports=tcp_ports,
             visible=visible,
@@ -106,12 +111,17 @@ class Isolation:
         if owner != os.geteuid():
             return owner
         uid = next(_session_users())
-        for directory in (workspace.home, workspace.run, workspace.run / "tmp"):
+        for directory in (workspace.home, workspace.tmp):
             os.chown(directory, uid, uid)
         if not self.offers("files"):  # it has to walk there from the host's root
-            for above in (workspace.home.parent, workspace.home.parent.parent):
+            for above in (workspace.runs, *workspace.runs.parents[:2]):
                 above.chmod(0o711)
         return uid
+
+
+def is_session_user(uid: int) -> bool:
+    """Return whether a user id is one of those that sessions of root's doubles have."""
+    return any(uid in users for users in _USERS)
 
 
 @functools.cache

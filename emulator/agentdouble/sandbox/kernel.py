@@ -13,7 +13,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox.execution import Execution
+from agentdouble.sandbox.execution import ASKED, Execution, ExpressionError, settle
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 INTERRUPT_GRACE_S = 2.0
-_OVERLOOKED_S = 1.0
+_OVERLOOKED_S = 0.5
+_EVALUATED_S = 5.0
 _HEARD_S = 0.02
+_SHARE = 20  # messages, some 0.1 ms each
+_LARGE = 64 * 1024  # bytes; such a message takes as long as several
 
 _Ending = Literal["interrupted", "killed", "died"]
 
@@ -46,8 +49,9 @@ class Kernel:
         self._count = 0
         self._heard = False
         self._unanswered = 0
-        self._answered = asyncio.Event()
-        self._ready = asyncio.Event()
+        self._last_question = ""
+        self._answered = _future()
+        self._ready = _future()
         self.died = asyncio.ensure_future(self._wait())
         self._listeners = (
             asyncio.ensure_future(self._listen(self._iopub, self._on_iopub)),
@@ -62,8 +66,12 @@ class Kernel:
 
     @property
     def alive(self) -> bool:
-        """Whether the kernel's process lives."""
+        """Whether the kernel's process lives, as far as has been heard."""
         return not self.died.done()
+
+    async def lives(self) -> bool:
+        """Return whether the kernel's process lives this moment; asks the machine."""
+        return self.alive and await self._provisioner.poll() is None
 
     async def execute(self, code: str, *, timeout_s: float, output_limit: int) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
@@ -85,6 +93,23 @@ class Kernel:
         finally:
             self._running = None
 
+    async def evaluate(self, expression: str) -> str:
+        """Return the text of an expression's value; no execution is counted, nothing put out.
+
+        Call it while nothing runs. Raises ExpressionError if it fails or takes 5 s.
+        """
+        execution = Execution("", OutputCollector(0), self._count)
+        request = self._session.msg("execute_request", _question(expression))
+        execution.msg_id = request["header"]["msg_id"]
+        self._running = execution
+        try:
+            await self._send(request)
+            if not await self._finished(execution, _EVALUATED_S):
+                raise ExpressionError(f"the {self.language.display_name} kernel does not answer")
+            return execution.value()
+        finally:
+            self._running = None
+
     async def _outcome(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         if await self._finished(execution, timeout_s):
             return execution.result()
@@ -96,8 +121,11 @@ class Kernel:
     async def _end_execution(self, execution: Execution) -> _Ending:
         """Interrupt the code; kill its kernel if it goes on; say how it ended."""
         if self.alive:
+            await self._has_begun(execution)
+            execution.interrupted = True
             await self.interrupt()
             if await self._finished(execution, INTERRUPT_GRACE_S):
+                await self._wait_for(self._answered, _OVERLOOKED_S)  # see _finished
                 return "interrupted"
         if self.died.done():
             return "died"
@@ -105,8 +133,24 @@ class Kernel:
         return "killed"
 
     async def _finished(self, execution: Execution, timeout_s: float) -> bool:
-        await self._wait_for(execution.finished, timeout_s)
-        return execution.finished.is_set()
+        """Wait until an execution is finished; return whether it is, at the latest after the timeout.
+
+        ipykernel before 7.4 may overlook a request that comes while it sends a reply, until the
+        next one comes (https://github.com/ipython/ipykernel/issues/1554): where nothing is
+        heard of an execution, a question follows it.
+        """
+        overlooked_s = min(timeout_s, _OVERLOOKED_S)
+        await self._wait_for(execution.finished, overlooked_s)
+        if self.alive and not (execution.begun.done() or execution.finished.done()):
+            await self._ask_info()
+        await self._wait_for(execution.finished, timeout_s - overlooked_s)
+        return execution.finished.done()
+
+    async def _has_begun(self, execution: Execution) -> None:
+        """Wait until the code runs: an interrupt that comes before is lost."""
+        if not execution.begun.done():
+            await self._ask_info()
+            await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
 
     async def interrupt(self) -> None:
         """Interrupt the code that runs.
@@ -120,8 +164,11 @@ class Kernel:
 
     async def _ask_info(self) -> None:
         self._unanswered += 1
-        self._answered.clear()
-        await self._send(self._session.msg("kernel_info_request", {}))
+        if self._answered.done():
+            self._answered = _future()
+        question = self._session.msg("kernel_info_request", {})
+        self._last_question = question["msg_id"]
+        await self._send(question)
 
     async def _send(self, message: dict[str, Any]) -> None:
         """Send a message through the asyncio socket itself.
@@ -165,28 +212,32 @@ class Kernel:
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
         So it is asked again until something of its output arrives; but one question at a
-        time, because ipykernel may overlook a request that comes while it sends a reply,
-        until the next one comes (https://github.com/ipython/ipykernel/issues/1554). Raises
+        time, because a request that comes while a reply is sent may be overlooked. Raises
         KernelStartError if the kernel ends before that.
         """
-        while not self._ready.is_set():
+        while not self._ready.done():
             await self._ask_info()
             await self._wait_for(self._answered, _OVERLOOKED_S)
             await self._wait_for(self._ready, _HEARD_S)
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self.last_words())
 
-    async def _wait_for(self, event: asyncio.Event, timeout_s: float) -> None:
-        """Wait for an event, the kernel's end or the timeout, whatever comes first."""
-        waiting = asyncio.ensure_future(event.wait())
-        await asyncio.wait(
-            {waiting, self.died}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-        )
-        waiting.cancel()
+    async def _wait_for(self, future: asyncio.Future[None], timeout_s: float) -> None:
+        """Wait for a future, the kernel's end or the timeout, whatever comes first."""
+        first: set[asyncio.Future[Any]] = {future, self.died}
+        if not any(one.done() for one in first):
+            await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
 
     async def _listen(self, socket: zmq.asyncio.Socket, on_message: Any) -> None:
+        turn = 0
         while True:
+            turn += 1
+            if turn % _SHARE == 0:  # what waits is received without a pause: let others run
+                await asyncio.sleep(0)
             _, parts = self._session.feed_identities(await socket.recv_multipart())
+            if sum(map(len, parts)) > _LARGE:
+                turn = 0
+                await asyncio.sleep(0)
             try:
                 message = self._session.deserialize(parts)
             except (ValueError, TypeError):  # not signed with this kernel's key, or garbled
@@ -206,17 +257,25 @@ class Kernel:
     def _check_ready(self) -> None:
         if self._unanswered:
             return
-        self._answered.set()
+        settle(self._answered)
         if self._heard:
-            self._ready.set()
+            settle(self._ready)
 
     def _on_shell(self, message: dict[str, Any]) -> None:
+        execution, request_id = self._running, message["parent_header"].get("msg_id")
         if message["header"]["msg_type"] == "kernel_info_reply":
             self._unanswered -= 1
             self._check_ready()
-        execution = self._running
-        if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
+        if execution is None:
+            return
+        if request_id == execution.msg_id:
             execution.on_reply(message["content"])
+        elif request_id == self._last_question and execution.interrupted:
+            execution.on_no_reply()  # its own would have come before this one
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
 
 
 def _signal_name(number: int) -> str:
@@ -224,6 +283,11 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
+
+
+def _question(expression: str) -> dict[str, Any]:
+    asked = {"silent": True, "store_history": False, "user_expressions": {ASKED: expression}}
+    return {**_execute_request(""), **asked}
 
 
 def _execute_request(code: str) -> dict[str, Any]:

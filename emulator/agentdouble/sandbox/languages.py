@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agentdouble import ledger
-from agentdouble.errors import NotBuiltError, UnknownLanguageError
+from agentdouble.errors import UnknownLanguageError
+
+_ENGINE = "JavaScriptKernel"  # the table of its configuration that has the engine's options
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Language:
 
     ``argv`` is the command that starts the kernel; the fork server knows it as ``fork_kernel``
     and configures it with ``fork_config``. ``network`` "own" gives the kernel a loopback
-    device of its own; ``limit_memory`` says whether it can live with a limited address space.
+    device of its own; ``memory`` says what of it can be limited.
     """
 
     name: str
@@ -27,7 +29,14 @@ class Language:
     fork_kernel: str
     fork_config: Mapping[str, Mapping[str, Any]]
     network: Literal["shared", "own"] = "shared"
-    limit_memory: bool = True
+    memory: Literal["address space", "heap", "commands", "nothing"] = "address space"
+
+    def with_heap(self, size: int) -> Language:
+        """Return the language with a heap of at most ``size`` bytes, if it is that one limits."""
+        if self.memory != "heap":
+            return self
+        config = {_ENGINE: {**self.fork_config[_ENGINE], "memory": size}}
+        return replace(self, argv=(*self.argv[:-1], json.dumps(config)), fork_config=config)
 
 
 PYTHON = Language(
@@ -51,7 +60,7 @@ PYTHON = Language(
 
 
 def _javascript(name: str, display_name: str, **options: bool) -> Language:
-    config = {"JavaScriptKernel": options}
+    config = {_ENGINE: options}
     return Language(
         name=name,
         display_name=display_name,
@@ -66,16 +75,16 @@ def _javascript(name: str, display_name: str, **options: bool) -> Language:
         fork_kernel="javascript",
         fork_config=config,
         network="own",  # the engine's inspector listens on loopback
-        limit_memory=False,  # V8 reserves far more address space than it uses
+        memory="heap",  # V8 reserves far more address space than it uses
     )
 
 
 JAVASCRIPT = _javascript("javascript", "JavaScript")
 TYPESCRIPT = _javascript("typescript", "TypeScript", typescript=True)
 
-_ALIASES = {"python3": PYTHON, "python": PYTHON}
-# Their kernel is there; the names are given out when it has proved itself for longer.
-_NOT_BUILT = {
+_ALIASES = {
+    "python3": PYTHON,
+    "python": PYTHON,
     "javascript": JAVASCRIPT,
     "js": JAVASCRIPT,
     "node": JAVASCRIPT,
@@ -83,16 +92,20 @@ _NOT_BUILT = {
 }
 
 
-def find(name: str) -> Language:
-    """Return the language of that name.
+def names() -> tuple[str, ...]:
+    """Return the names that are accepted (U-KERNEL-NAMES)."""
+    return tuple(_accepted())
 
-    Raises UnknownLanguageError for a name nobody knows and NotBuiltError for JavaScript.
-    """
-    aliases = _ALIASES
+
+def _accepted() -> Mapping[str, Language]:
     if ledger.choose("U-KERNEL-NAMES") == "python3-only":
-        aliases = {"python3": PYTHON}
-    elif name.lower() in _NOT_BUILT:
-        raise NotBuiltError(f"The language {name!r} in the sandbox")
+        return {"python3": PYTHON}
+    return _ALIASES
+
+
+def find(name: str) -> Language:
+    """Return the language of that name (SBX-08); raise UnknownLanguageError."""
+    aliases = _accepted()
     found = aliases.get(name.lower())
     if found is None:
         raise UnknownLanguageError(name, tuple(aliases))

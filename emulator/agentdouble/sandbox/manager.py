@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -13,7 +14,6 @@ from jupyter_client.manager import AsyncKernelManager
 
 from agentdouble.sandbox.fork_server.client import ForkServer
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.workspace import Workspace
 
 
 class KernelSockets:
@@ -57,13 +57,13 @@ class _OneSpec(KernelSpecManager):
 
 def kernel_manager(
     language: Language,
-    workspace: Workspace,
+    run: Path,
     sockets: KernelSockets,
     *,
     provisioner: str,
     fork: ForkPlan | None,
 ) -> SandboxKernelManager:
-    """Return a manager that has not started its kernel yet."""
+    """Return a manager that has not started its kernel yet; ``run`` is for its sockets."""
     specs = _OneSpec()
     specs.spec = KernelSpec(
         argv=list(language.argv),
@@ -76,7 +76,7 @@ def kernel_manager(
         kernel_spec_manager=specs,
         kernel_name=language.name,
         transport="ipc",
-        connection_file=str(workspace.run / f"{language.name}.json"),
+        connection_file=str(run / f"{language.name}.json"),
     )
     manager.fork = fork
     return manager

@@ -9,6 +9,9 @@ from typing import Any
 
 from agentdouble.sandbox.result import Output
 
+DROPPED = "agentdouble_dropped"  # a message of our own kernels, in place of one that is too large
+_NAME_LENGTH = 1000
+
 
 @dataclass
 class _Stream:
@@ -30,6 +33,7 @@ class OutputCollector:
     def __init__(self, limit: int) -> None:
         self._outputs: list[Output | _Stream] = []
         self._display_ids: dict[str, list[int]] = {}
+        self._sizes: dict[int, int] = {}
         self._clear_before_next = False
         self._limit = limit
         self._left = limit
@@ -47,6 +51,8 @@ class OutputCollector:
             self._display(msg_type, content)
         elif msg_type == "error":
             self._error(content)
+        elif msg_type == DROPPED:
+            self._dropped += content["bytes"]
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
         """Take the error from a kernel's reply, if no message told of one (SBX-06)."""
@@ -74,6 +80,7 @@ class OutputCollector:
         if not wait:
             self._outputs.clear()
             self._display_ids.clear()
+            self._sizes.clear()
             self._left = self._limit
             self._dropped = 0
 
@@ -90,8 +97,10 @@ class OutputCollector:
 
     def _display(self, msg_type: str, content: Mapping[str, Any]) -> None:
         self._clear_if_asked()
-        if not self._fits(content["data"]):
+        size = _size(content, self._limit)
+        if not self._fits(size):
             return
+        self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
                 msg_type,
@@ -107,22 +116,26 @@ class OutputCollector:
     def _update_display(self, content: Mapping[str, Any]) -> None:
         display_id = content.get("transient", {}).get("display_id")
         shown = self._display_ids.get(display_id, [])
-        if not shown or not self._fits(content["data"]):
+        size = _size(content, self._limit)
+        before = sum(self._sizes[index] for index in shown)
+        if not shown or not self._fits(size * len(shown), in_place_of=before):
             return
         for index in shown:
-            before = self._outputs[index]
-            assert isinstance(before, Output)  # only displays have an id
-            after = replace(before, data=content["data"], metadata=content.get("metadata", {}))
+            self._sizes[index] = size
+            display = self._outputs[index]
+            assert isinstance(display, Output)  # only displays have an id
+            after = replace(display, data=content["data"], metadata=content.get("metadata", {}))
             self._outputs[index] = after
 
     def _error(self, content: Mapping[str, Any]) -> None:
         """Keep an error even where the limit is used up; only its own text is cut to the limit."""
         self._clear_if_asked()
         self._left = self._limit
+        self._dropped += content.get("bytes", 0)
         self._outputs.append(
             Output(
                 "error",
-                ename=content["ename"],
+                ename=content["ename"][:_NAME_LENGTH],
                 evalue=self._fit_text(content["evalue"]),
                 traceback=tuple(self._fit_text(line) for line in content["traceback"]),
             )
@@ -135,10 +148,19 @@ class OutputCollector:
         self._dropped += len(encoded) - len(kept)
         return text if len(kept) == len(encoded) else kept.decode("utf-8", "ignore")
 
-    def _fits(self, data: Mapping[str, Any]) -> bool:
-        size = len(json.dumps(data))
-        if size > self._left:
+    def _fits(self, size: int, *, in_place_of: int = 0) -> bool:
+        if size > self._left + in_place_of:
             self._dropped += size
             return False
-        self._left -= size
+        self._left -= size - in_place_of
         return True
+
+
+def _size(content: Mapping[str, Any], enough: int) -> int:
+    """Return the bytes that a display takes in the answer, or at least ``enough`` of them."""
+    metadata = content.get("metadata")
+    texts = (text for text in content["data"].values() if isinstance(text, str))
+    at_least = sum(map(len, texts))
+    if at_least > enough:  # no need to encode it
+        return at_least
+    return len(json.dumps(content["data"])) + (len(json.dumps(metadata)) if metadata else 0)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from agentdouble import ledger
+
 Status = Literal["ok", "error", "timeout"]
 
 
@@ -53,6 +55,25 @@ class ExecutionResult:
     code: str
     msg_id: str
     context_lost: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """What ``success`` says of it (U-EXEC-SUCCESS)."""
+        if self.status == "error" and ledger.choose("U-EXEC-SUCCESS") == "true":
+            return True
+        return self.status == "ok"
+
+    def to_data(self, session_id: str, kernel_name: str) -> dict[str, Any]:
+        """Return the ``data`` of section 2.7."""
+        return {
+            "kernel_name": kernel_name,
+            "session_id": session_id,
+            "status": self.status,
+            "execution_count": self.execution_count,
+            "outputs": [output.to_dict() for output in self.outputs],
+            "code": self.code,
+            "msg_id": self.msg_id,
+        }
 
     def without_colours(self) -> ExecutionResult:
         """Return the same, its tracebacks without ANSI colours."""

@@ -9,43 +9,66 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 if sys.platform != "win32":
     import fcntl
 
 PREFIX = "agentdouble-"
 _LOCK = "lock"
+RESERVED = (
+    "HOME",
+    "TMPDIR",
+    "IPYTHONDIR",
+    "JUPYTER_RUNTIME_DIR",
+    "MPLCONFIGDIR",
+    "PYTHONIOENCODING",
+)
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The directories of one session: ``home`` for its code, ``run`` for its sockets."""
+    """The directories of one session: ``home`` and ``tmp`` for its code, ``runs`` for sockets.
+
+    ``variables`` are what its maker puts into the environment.
+    """
 
     home: Path
-    run: Path
+    tmp: Path
+    runs: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
 
-    def environment(self) -> Mapping[str, str]:
+    def make_run(self) -> Path:
+        """Make a directory for the sockets of one more kernel.
+
+        Nobody else has ever written to it, and only the double can put another in its place.
+        """
+        return Path(tempfile.mkdtemp(prefix="", dir=self.runs))
+
+    def environment(self, run: Path) -> Mapping[str, str]:
         """Return a kernel's whole environment: nothing of the server's secrets is in it."""
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         return {
             **inherited,
+            **self.variables,
             "HOME": str(self.home),
-            "TMPDIR": str(self.run / "tmp"),
-            "IPYTHONDIR": str(self.run / "ipython"),
-            "JUPYTER_RUNTIME_DIR": str(self.run),
-            "MPLCONFIGDIR": str(self.run / "matplotlib"),
+            "TMPDIR": str(self.tmp),
+            "IPYTHONDIR": str(run / "ipython"),
+            "JUPYTER_RUNTIME_DIR": str(run),
+            "MPLCONFIGDIR": str(run / "matplotlib"),
             "PYTHONIOENCODING": "utf-8",
         }
 
     def remove(self) -> None:
-        """Remove the directories and all that is in them."""
-        shutil.rmtree(self.home.parent, ignore_errors=True)
+        """Remove the directories and all that is in them; takes as long as there are files."""
+        _remove(self.home.parent)
 
 
 class Workspaces:
@@ -57,12 +80,14 @@ class Workspaces:
         self._lock = _lock(self._root)
         self._made = 0
 
-    def make(self) -> Workspace:
-        """Make the directories of a new session."""
+    def make(self, variables: Mapping[str, str] = MappingProxyType({})) -> Workspace:
+        """Make the directories of a new session, with more variables for its environment."""
         self._made += 1
         base = self._root / str(self._made)
-        workspace = Workspace(home=base / "home", run=base / "run")
-        for path in (workspace.home, workspace.run, workspace.run / "tmp"):
+        workspace = Workspace(
+            home=base / "home", tmp=base / "tmp", runs=base / "run", variables=variables
+        )
+        for path in (workspace.home, workspace.tmp, workspace.runs):
             path.mkdir(mode=0o700, parents=True)
         return workspace
 
@@ -71,7 +96,7 @@ class Workspaces:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-        shutil.rmtree(self._root, ignore_errors=True)
+        _remove(self._root)
 
 
 def sweep() -> None:
@@ -85,9 +110,18 @@ def sweep() -> None:
             lock = os.open(root / _LOCK, os.O_RDWR)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(root, ignore_errors=True)
+                _remove(root)
             finally:
                 os.close(lock)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a directory, also one that is nested very deep or closed to its own user."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(directory)
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        if directory.exists() and sys.platform != "win32":
+            subprocess.run([*command, str(directory)], stderr=subprocess.DEVNULL, check=False)  # noqa: S603
 
 
 def _lock(root: Path) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -82,8 +83,11 @@ def _read_journal(response: httpx.Response) -> tuple[JournalEntry, ...]:
 
 
 def _entry(entry: Mapping[str, Any]) -> JournalEntry:
+    # a newer double may tell more
+    known = {field.name: entry[field.name] for field in dataclasses.fields(JournalEntry)}
     at = dt.datetime.fromisoformat(entry["at"])
-    return JournalEntry(**{**entry, "at": at, "unknowns": tuple(entry["unknowns"])})
+    named = {name: tuple(entry[name]) for name in ("unknowns", "unread")}
+    return JournalEntry(**{**known, **named, "at": at})
 
 
 def _read_sessions(response: httpx.Response) -> tuple[Session, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _QUOTED_CHARS = 200
+_TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,12 @@ def refuse(response: httpx.Response) -> None:
 
 
 def _asked(response: httpx.Response) -> str:
-    return f"{response.request.method} {response.request.url}"
+    return f"{response.request.method} {shown(str(response.request.url))}"
+
+
+def shown(url: str) -> str:
+    """Return a URL without the token of a session's Endpoint."""
+    return _TOKEN.sub(r"\1***", url)
 
 
 def _quoted(text: str) -> str:

@@ -39,6 +39,31 @@ def run_code(
 
     Raises CredentialsMissingError.
     """
+    request = run(
+        target,
+        code,
+        language,
+        user_id=user_id,
+        session_id=session_id,
+        timeout_s=timeout_s,
+        ttl_s=ttl_s,
+        when=when,
+    )
+    return Call(request, read_result)
+
+
+def run(
+    target: Target,
+    code: str,
+    language: str,
+    *,
+    user_id: str,
+    session_id: str,
+    timeout_s: int | None,
+    ttl_s: int | None,
+    when: dt.datetime,
+) -> Request:
+    """Return the request that runs code, or a command, in a session."""
     operation = invoke_tool.RunCode(
         tool_id=target.sandbox_tool(),
         user_session_id=Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
@@ -48,7 +73,7 @@ def run_code(
         ttl_s=ttl_s,
     )
     patience_s = (timeout_s or _LARGEST_TIMEOUT_S) + _READ_MARGIN_S
-    return Call(control_plane(target, operation.body(), when, timeout_s=patience_s), read_result)
+    return control_plane(target, operation.body(), when, timeout_s=patience_s)
 
 
 def control_plane(
@@ -61,15 +86,7 @@ def control_plane(
 
 def read_result(response: httpx.Response) -> CodeResult:
     """Return what code came to; raise RefusedError for an error envelope, else AnswerError."""
-    try:
-        envelope = invoke_tool.read(response.status_code, response.content)
-        inner = envelope.inner()
-    except PlatformError as error:
-        raise RefusedError(
-            str(error), status=error.status, body=response.text, code=error.code
-        ) from None
-    except EnvelopeError as error:
-        raise AnswerError(str(error), status=error.status, body=response.text) from None
+    envelope, inner = read_envelope(response)
     try:
         return _result(inner, envelope.session_id)
     except (KeyError, TypeError) as error:
@@ -78,6 +95,19 @@ def read_result(response: httpx.Response) -> CodeResult:
             status=response.status_code,
             body=response.text,
         ) from None
+
+
+def read_envelope(response: httpx.Response) -> tuple[invoke_tool.Envelope, dict[str, Any]]:
+    """Return the envelope of 2.8 and the JSON in it; raise RefusedError, else AnswerError."""
+    try:
+        envelope = invoke_tool.read(response.status_code, response.content)
+        return envelope, envelope.inner()
+    except PlatformError as error:
+        raise RefusedError(
+            str(error), status=error.status, body=response.text, code=error.code
+        ) from None
+    except EnvelopeError as error:
+        raise AnswerError(str(error), status=error.status, body=response.text) from None
 
 
 def _result(inner: Mapping[str, Any], session_id: str) -> CodeResult:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +20,8 @@ from doublecheck.platform import Platform
 if TYPE_CHECKING:
     from doublecheck.target import Target
 
+REFERENCE_AGENTS = Path(__file__).parent / "reference_agents"
+
 
 @pytest.fixture(scope="session")
 def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
@@ -27,8 +31,21 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         if request.config.getoption("platform_url") is None:
             from doublecheck.contracts.reference_app import reference_apps
 
-            config = PlatformConfig(apps=reference_apps(), reference_app=True)
+            config = PlatformConfig(
+                apps=reference_apps(),
+                reference_app=True,
+                settings={"keys": [_restricted()], "agents": REFERENCE_AGENTS},
+            )
         yield stack.enter_context(serving(request.config, config))
+
+
+def _restricted() -> dict[str, Any]:
+    """Return a key pair without the full-access permission, for CTL-07."""
+    return {
+        "access_key": "AKLTrestricted",
+        "secret_key": secrets.token_urlsafe(32),
+        "full_access": False,
+    }
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ The field ``do`` of the payload selects what the first one does:
 ``block``       blocks its event loop until the ping function has been called meanwhile
 =============== ===================================================================
 
-The second one has an entrypoint and no ping function.
+The second one has an entrypoint and no ping function. The third, of MCP, is in
+``reference_tools``, the fourth, of A2A, in ``reference_executor``.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
+from doublecheck.contracts.reference_executor import reference_executor
+from doublecheck.contracts.reference_tools import reference_tools
 
 if TYPE_CHECKING:
-    from agentdouble import SimpleApp
+    from agentdouble import A2AApp, MCPApp, SimpleApp
 
 NAME = "reference"
 BARE_NAME = "reference-bare"
@@ -39,9 +42,9 @@ READ_WITHIN_S = 5.0
 Payload = Mapping[str, Any]
 
 
-def reference_apps() -> tuple[SimpleApp, SimpleApp]:
-    """Return the reference application and the one without a ping function."""
-    return reference_app(), bare_app()
+def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
+    """Return the reference application, that without a ping function, and those of MCP and A2A."""
+    return reference_app(), bare_app(), reference_tools(), reference_executor()
 
 
 def reference_app() -> SimpleApp:

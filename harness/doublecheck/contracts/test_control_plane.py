@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
+from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from agentdouble.signing import Credentials
+from doublecheck.connecting import serving_double
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.platform import Platform
+from doublecheck.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
+from doublecheck.verdicts import Verdict
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
 RESULT = ("ToolId", "UserSessionId", "SessionId", "Endpoint", "InternalEndpoint", "Result")
@@ -112,3 +118,50 @@ def test_another_action_or_version_is_refused(
     refusal = wire.refusal(wire.control_plane(platform, body, action=action, version=version))
 
     assert [] == [word for word in (action, version) if word not in refusal], refusal
+
+
+@clause("CTL-07")
+def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+    """Its signature is right, and it is refused for another reason than a wrong one."""
+    known = platform.target.restricted
+    if known is None:
+        pytest.skip(
+            "needs a key pair without the full-access permission: set "
+            f"{RESTRICTED_ACCESS_KEY} and {RESTRICTED_SECRET_KEY}"
+        )
+    body = wire.body(sandbox, "1")
+    wrong = replace(known, secret_key=known.secret_key[::-1])
+
+    refusal = wire.refusal(wire.control_plane(platform, body, credentials=known))
+
+    assert refusal != wire.refusal(wire.control_plane(platform, body, credentials=wrong))
+
+
+@pytest.fixture
+def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Platform]:
+    """The platform over https; a double of the checks' own is started once more, with --tls."""
+    address = platform.target.control_plane
+    if address.startswith("https"):
+        yield platform
+        return
+    if request.config.getoption("platform_url") is not None:
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {address} does not speak https")
+    with serving_double(tls=True) as target, Platform(target) as other:
+        yield other
+
+
+@clause("CTL-08")
+def test_the_oldest_agent_library_can_call(encrypted: Platform) -> None:
+    """What 0.2.15 sends runs: over https, without Ttl, with a bare session id."""
+    payload = {"code": "print('hello')", "timeout": 30, "kernel_name": "python3"}
+    body = {
+        "ToolId": encrypted.target.sandbox_tool(),
+        "UserSessionId": uuid.uuid4().hex,
+        "OperationType": "RunCode",
+        "OperationPayload": json.dumps(payload),
+    }
+
+    _, result = wire.envelope(wire.control_plane(encrypted, body))
+
+    _, data = wire.inner(result)
+    assert ["hello\n"] == [output.get("text") for output in data["outputs"]]

@@ -87,6 +87,54 @@ def test_executions_are_counted(sandbox: Sandbox) -> None:
     assert [1, 2, 3] == [sandbox.run("pass").execution_count for _ in range(3)]
 
 
+@clause("SBX-08")
+def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
+    """Each runs what the other could not, and keeps its own state in one session."""
+    code = {
+        "python3": ("kept = [n for n in range(3)]", "print(sum(kept), type(kept).__name__)"),
+        "javascript": ("let kept = (n) => n * 7", "console.log(kept(6), typeof kept)"),
+    }
+    firsts = [sandbox.run(first, language) for language, (first, _) in code.items()]
+    seconds = [sandbox.run(second, language) for language, (_, second) in code.items()]
+
+    assert ["ok", "ok"] == [result.status for result in firsts], firsts
+    assert ["3 list\n", "42 function\n"] == [result.stdout for result in seconds]
+    assert 1 == len({result.session_id for result in (*firsts, *seconds)})
+
+
+@clause("SBX-09")
+def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
+    """A command sees the files of the session's code, and its failure is told."""
+    code = sandbox.run("with open('from-code', 'w') as file: print('6 * 7', end='', file=file)")
+
+    works = sandbox.exec_bash("echo $(( $(cat from-code) ))")
+    fails = sandbox.exec_bash("echo out; echo err >&2; (exit 3)")
+
+    assert ("completed", 0, "42\n", code.session_id) == (
+        works.status,
+        works.exit_code,
+        works.stdout,
+        works.session_id,
+    )
+    assert (3, "out\n", "err\n") == (fails.exit_code, fails.stdout, fails.stderr)
+
+
+@clause("SBX-10")
+def test_files_go_in_and_out(sandbox: Sandbox) -> None:
+    """Code sees what was uploaded, byte by byte, and what it writes can be downloaded."""
+    content = bytes(range(256)) * 4
+
+    path = sandbox.upload("/home/gem/doublecheck/in.bin", content)
+    seen = sandbox.run(
+        f"data = open({path!r}, 'rb').read()\n"
+        "print(len(data), sum(data))\n"
+        "written = open('/home/gem/doublecheck/out.bin', 'wb').write(data[::-1])"
+    )
+
+    assert f"1024 {sum(content)}\n" == seen.stdout, seen
+    assert content[::-1] == sandbox.download("/home/gem/doublecheck/out.bin")
+
+
 @clause("SBX-12")
 def test_users_with_one_session_id_are_separate(sandbox: Sandbox) -> None:
     """Another user's session of the same name is another instance."""

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.platform import Platform
-    from doublecheck.results import CodeResult
+    from doublecheck.results import BashResult, CodeResult
 
 TTL_S = 120  # what a check makes on a platform ends by itself, soon
 PING_WITHIN_S = 1.0
+READ_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,24 @@ class Sandbox:
         """Run code in the session."""
         return self.platform.run_code(
             code, language, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
+        )
+
+    def exec_bash(self, command: str) -> BashResult:
+        """Run a command in the session's terminal."""
+        return self.platform.exec_bash(
+            command, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+        )
+
+    def upload(self, path: str, content: bytes) -> str:
+        """Put a file into the session; return where it is."""
+        return self.platform.upload(
+            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+        )
+
+    def download(self, path: str) -> bytes:
+        """Fetch a file of the session."""
+        return self.platform.download(
+            path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
         )
 
     def with_user(self, user_id: str) -> Sandbox:

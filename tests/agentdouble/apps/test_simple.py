@@ -280,7 +280,7 @@ def test_only_post_invokes(wire: str) -> None:
     assert (405, "POST") == (response.status_code, response.headers["allow"])
 
 
-@pytest.mark.parametrize("path", ["/env", "/docs", "/invoke/more"])
+@pytest.mark.parametrize("path", ["/env", "/redoc", "/invoke/more"])
 def test_other_paths_are_not_found(wire: str, path: str) -> None:
     """The application has its five routes only."""
     assert (404, "text/plain; charset=utf-8", "Not Found") == answered(http.get(wire + path))
@@ -563,7 +563,7 @@ def test_plain_uvicorn_serves_it() -> None:
     """A deployment's own server runs it, with its lifespan."""
     listener = serving.open_socket("127.0.0.1", 0)
     url = serving.address_of(listener)
-    server = uvicorn.Server(uvicorn.Config(make_app(), log_config=None))
+    server = uvicorn.Server(uvicorn.Config(make_app(), log_config=None, ws="none"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
     try:

@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-_URL = re.compile(r"http://127\.0\.0\.1:\d+")
+from agentdouble.cli import main
+
+_ASKING = ("env", "unknowns", "tool", "session", "attach")
+_URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 
 
 @dataclass
@@ -22,6 +28,9 @@ class CommandLine:
     environment: dict[str, str]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; one that only asks a double needs no Python of its own."""
+        if words[0] in _ASKING:
+            return self._run_here(words)
         return subprocess.run(
             _command(words),
             cwd=self.folder,
@@ -32,6 +41,23 @@ class CommandLine:
             check=False,
         )
 
+    def _run_here(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command in this process, with the folder and environment it would have."""
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, Path(os.devnull).open() as nothing:
+            patch.chdir(self.folder)
+            for name in set(os.environ) - set(self.environment):
+                patch.delenv(name)
+            for name, value in {**self.environment, "COLUMNS": "80"}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["agentdouble", *words])
+            for name, stream in (("stdin", nothing), ("stdout", stdout), ("stderr", stderr)):
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as ended, old_typer():
+                main()
+        code = int(ended.value.code or 0)
+        return subprocess.CompletedProcess(words, code, stdout.getvalue(), stderr.getvalue())
+
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             _command(words),
@@ -41,6 +67,14 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+
+@contextlib.contextmanager
+def old_typer() -> Iterator[None]:
+    """Let the oldest typer use the newest click, which warns about that."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*click.*")
+        yield
 
 
 def _command(words: Sequence[str]) -> list[str]:
@@ -79,7 +113,7 @@ def serve(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
         started.append(process)
         assert process.stdout is not None
         greeting = ""
-        while "curl http" not in greeting:
+        while "  curl " not in greeting:
             line = process.stdout.readline()
             if not line:
                 pytest.fail(f"serve ended: {process.communicate()}")

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
+import ssl
 from collections.abc import Callable
 
 import httpx
 import pytest
 
+from doublecheck import Platform, Target
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
 APP = """
@@ -19,6 +22,17 @@ app = SimpleApp("mine")
 @app.entrypoint
 async def answer(payload, headers):
     return "mine: " + payload["prompt"]
+"""
+
+TOOLS = """
+from agentdouble import MCPApp
+
+app = MCPApp("tools")
+
+
+@app.tool
+def double(value: int) -> int:
+    return 2 * value
 """
 
 
@@ -72,6 +86,18 @@ def test_applications_of_ones_own_are_served(
     further = httpx.post(f"{serving.url}/runtimes/other/invoke", json={"prompt": "hello"})
 
     assert first.json() == further.json() == "mine: hello"
+
+
+def test_tools_of_ones_own_are_served(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """An MCPApp answers at ``/mcp``, and the greeting says so."""
+    (command_line.folder / "tools.py").write_text(TOOLS)
+    serving = serve("tools.py:app")
+
+    with Platform(Target(serving.url)) as platform:
+        assert platform.mcp().call("double", value=21).structured == {"result": 42}
+    assert f"tools at {serving.url}/mcp" in serving.greeting
 
 
 def test_env_points_clients_at_the_running_double(
@@ -214,3 +240,49 @@ def test_each_request_is_logged_once(serve: Callable[..., Serving]) -> None:
     _, _, stderr = serving.stop()
 
     assert stderr.count("GET /ping") == 1
+
+
+def test_a_state_is_kept_over_a_restart(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """--state names the file; one that cannot be used is one line with its name."""
+    serve("--state", "sqlite:///kept.db").stop()
+    serve("--state", "sqlite:///kept.db").stop()
+
+    refused = command_line.run("serve", "--port", "0", "--state", "sqlite:///no/folder/a.db")
+
+    assert (command_line.folder / "kept.db").is_file()
+    assert (2, "", 1) == (refused.returncode, refused.stdout, refused.stderr.count("\n"))
+    assert "The state file no/folder/a.db cannot be opened" in refused.stderr
+
+
+def test_with_tls_it_serves_https_and_says_what_to_trust(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """CTL-08: the export lines name the authority, which is kept in the private directory."""
+    serving = serve("--tls")
+
+    shown = json.loads(command_line.run("env", "--json").stdout)
+
+    bundle = shown["SSL_CERT_FILE"]
+    assert bundle.startswith(command_line.environment["XDG_STATE_HOME"])
+    assert (bundle, "https") == (shown["REQUESTS_CA_BUNDLE"], shown["PLATFORM_TOOL_SCHEME"])
+    assert f"export SSL_CERT_FILE={bundle}" in serving.greeting
+    assert f"curl --cacert {bundle} {serving.url}/invoke" in serving.greeting
+    context = ssl.create_default_context(cafile=bundle)
+    with httpx.Client(verify=context, trust_env=False) as client:
+        assert client.get(f"{serving.url}/ping").status_code == 200
+
+
+def test_a2a_over_grpc_is_greeted_with_its_address(serve: Callable[..., Serving]) -> None:
+    """--a2a-grpc-port 0 takes a free one, and it is given back."""
+    pytest.importorskip("grpc", reason="needs the extra grpc")
+    serving = serve("--a2a-grpc-port", "0")
+    found = re.search(r"A2A over gRPC +127\.0\.0\.1:(\d+)", serving.greeting)
+    assert found is not None
+    with socket.create_connection(("127.0.0.1", int(found[1]))):
+        pass
+
+    assert 0 == serving.stop()[0]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(found[1])))

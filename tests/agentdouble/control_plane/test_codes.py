@@ -15,16 +15,27 @@ def test_every_error_of_the_sandbox_has_a_code_of_its_own() -> None:
     """No sandbox error falls back to InternalError."""
     raised = [
         errors.UnknownLanguageError("cobol", ["python3"]),
+        errors.DirectoryError("/nowhere", "there is none"),
+        errors.UnknownToolError("t-1", ["t-2"]),
+        errors.ToolNameTakenError("one", "t-1"),
+        errors.FixedToolError("t-1"),
+        errors.UnknownSessionError("s-1"),
         errors.TooManyInstancesError(1),
+        errors.TooManyNotebooksError(1),
         errors.InstanceBusyError("u"),
         errors.InstancePausedError("u"),
         errors.InstanceEndedError("u", "expired"),
         errors.KernelStartError("Python", "no memory"),
         errors.NotBuiltError("It"),
+        errors.WorkbenchError("killed"),
+        errors.BrowserError("killed"),
+        errors.BrowserMissingError("Chromium", "apt-get install chromium"),
+        errors.TooManyBrowsersError(1),
+        errors.PageError("it is busy"),
     ]
     assert {*errors.SandboxError.__subclasses__(), errors.NotBuiltError} == set(map(type, raised))
 
-    answered = {(e.code, e.status) for e in map(codes.sandbox_error, raised)}
+    answered = {(e.code, e.status) for e in map(codes.refused, raised)}
 
     assert {
         ("InvalidParameter", 400),
@@ -32,11 +43,55 @@ def test_every_error_of_the_sandbox_has_a_code_of_its_own() -> None:
         ("InvalidResource.Busy", 409),
         ("InvalidResource.Paused", 409),
         ("InvalidResource.NotFound", 404),
+        ("InvalidResource.AlreadyExists", 409),
+        ("InvalidResource.Fixed", 409),
         ("ErrCreateSessionFail", 500),
+        ("InternalError.Workbench", 502),
+        ("InternalError.Browser", 502),
+        ("InternalError.Browser", 503),
         ("NotImplemented", 501),
     } == answered
 
 
-def test_what_is_built_is_not_said_to_be_unbuilt() -> None:
-    """InvokeTool works, so it is not in the list of what is refused."""
-    assert "InvokeTool" not in codes.NOT_BUILT
+def test_every_error_of_the_mcp_services_has_a_code_of_its_own() -> None:
+    """Except those that a service's caller gets, which no action raises."""
+    raised = [
+        errors.UnknownServiceError("one", []),
+        errors.UnknownToolsetError("set", []),
+        errors.ServiceNameError("a/b"),
+        errors.ServiceNameTakenError("one"),
+        errors.ServiceKeyError("No.", service="one"),
+        errors.BackendError("No.", service="one"),
+        errors.DefinitionError("it is no object"),
+    ]
+    unraised = {errors.ServiceUnansweredError, errors.BackendLostError}
+    assert {*errors.McpServiceError.__subclasses__(), errors.DefinitionError} == (
+        set(map(type, raised)) | unraised
+    )
+
+    answered = [(e.code, e.status) for e in map(codes.refused, raised)]
+
+    assert [
+        *[("InvalidResource.NotFound", 404)] * 2,
+        ("InvalidParameter", 400),
+        ("InvalidResource.AlreadyExists", 409),
+        *[("InvalidParameter", 400)] * 3,
+    ] == answered
+
+
+def test_the_table_is_the_published_one() -> None:
+    """Number and status of every code are those of the platform's own page."""
+    assert {
+        "MissingParameter": (100002, 400),
+        "MissingAuthenticationToken": (100003, 401),
+        "MissingRequestInfo": (100004, 400),
+        "MissingSignature": (100005, 401),
+        "InvalidTimestamp": (100006, 400),
+        "ServiceNotFound": (100007, 404),
+        "InvalidActionOrVersion": (100008, 404),
+        "InvalidAccessKey": (100009, 401),
+        "SignatureDoesNotMatch": (100010, 401),
+        "LackPolicy": (100012, 403),
+        "AccessDenied": (100013, 403),
+        "InvalidSecurityToken": (None, 401),
+    } == {name: (code.number, code.status) for name, code in codes.PUBLIC.items()}

@@ -8,9 +8,11 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, signing
+from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.invoke_tool import Address, HttpRequest, build
 from agentdouble.sandbox.instances import Instances
 from agentdouble.signing import Credentials
+from tests.agentdouble import client_signer
 from tests.agentdouble.calling import body_of, error_of, http, run, send, signed
 
 VERSION = "2025-10-30"
@@ -149,7 +151,7 @@ def as_veadk(_double: Emulator, request: HttpRequest) -> HttpRequest:
 
 
 def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
-    """Sign every X- header, the whitespace of the context collapsed, as the SDK does."""
+    """Sign every X- header as it is, as the SDK does."""
     sent = changed(
         request,
         X_Custom_Request_Context="agentkit-sdk-python/0.9.1  (schema=v1; entry=sdk)",
@@ -157,13 +159,13 @@ def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
         Authorization=None,
     )
     headers = {name.lower(): value for name, value in sent.headers.items()}
-    query = (("Action", "InvokeTool"), ("Version", VERSION))
-    scope = signing.Scope(headers["x-date"][:8], "cn-beijing", "agentkit")
-    names = tuple(sorted(headers))
-    parts = signing.Request("POST", "/", query, headers, request.body)
-    signature = signing._signature(parts, names, scope, double.credentials.secret_key)
-    authorization = signing.Authorization(double.credentials.access_key, scope, names, signature)
-    return changed(sent, Authorization=str(authorization))
+    signed = ";".join(sorted(headers))
+    scope = f"{headers['x-date'][:8]}/cn-beijing/agentkit/request"
+    canonical = client_signer.canonical(signed, headers, request.body)
+    to_sign = client_signer.string_to_sign(canonical, headers["x-date"], scope)
+    signature = client_signer.signature(to_sign, double.credentials.secret_key, scope)
+    key = double.credentials.access_key
+    return changed(sent, Authorization=client_signer.authorization(key, signed, signature, scope))
 
 
 @pytest.mark.parametrize("action", ["Invoke", "invoketool", "", "ListUsers", "InvokeTool "])
@@ -191,7 +193,7 @@ def test_another_version_is_named(shared: Emulator, action: str, version: str) -
     )
 
 
-@pytest.mark.parametrize("action", ["GetTool", "CreateSession", "ListMCPServices", "CreateRuntime"])
+@pytest.mark.parametrize("action", ["CreateSessionSnapshot", "UpdateMCPTools", "CreateRuntime"])
 def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
     """What the platform has and the double does not is refused by name, never made up."""
     assert {
@@ -289,3 +291,21 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
         "Message": "The double failed: OSError: disk full",
     } == error
     assert "The action InvokeTool failed." in caplog.text
+
+
+def test_every_action_of_the_platform_is_known() -> None:
+    """None is mistaken for an unknown one, and what is not built is refused by name."""
+    with Emulator(unknowns={"U-SIGNING": "none"}) as double:
+        metadata = {
+            action: http.post(
+                f"{double.url}/?Action={action}&Version={VERSION}", content=b"{}"
+            ).json()["ResponseMetadata"]
+            for action in sorted(OF_THE_PLATFORM)
+        }
+
+    codes = {action: one.get("Error", {}).get("Code") for action, one in metadata.items()}
+    assert 91 == len(codes)
+    assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
+    assert ["ListMCPServices", "ListMCPToolsets", "ListTools"] == [
+        action for action, code in codes.items() if code is None
+    ]

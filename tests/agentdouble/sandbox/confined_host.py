@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from agentdouble.errors import KernelStartError
 from agentdouble.sandbox import isolation
 from agentdouble.sandbox.fork_server import linux, view
@@ -112,6 +114,7 @@ class Session:
     pid: int
     fork_server: int
     home: str
+    tmp: str
     run: str
 
     def text(self, code: str) -> str:
@@ -159,7 +162,8 @@ class _Double:
         self, measures: list[str], changed: dict[str, Any], limits: dict[str, int]
     ) -> dict[str, Any]:
         workspace = self._workspaces.make()
-        confinement = self._offering(measures).confinement_for(workspace)
+        run = workspace.make_run()
+        confinement = self._offering(measures).confinement_for(workspace, run)
         if confinement is not None:
             confinement = dataclasses.replace(confinement, **changed)
         plan = ForkPlan(
@@ -169,8 +173,13 @@ class _Double:
             limits=limits,
             confinement=None if confinement is None else dataclasses.asdict(confinement),
         )
-        manager = kernel_manager(PYTHON, workspace, self._sockets, provisioner=FORK, fork=plan)
-        await manager.start_kernel(env=dict(workspace.environment()), cwd=str(workspace.home))
+        manager = kernel_manager(PYTHON, run, self._sockets, provisioner=FORK, fork=plan)
+        try:
+            await manager.start_kernel(
+                env=dict(workspace.environment(run)), cwd=str(workspace.home)
+            )
+        except OSError as error:
+            return {"error": str(error)}
         kernel = Kernel(manager, PYTHON)
         try:
             await kernel.ready()
@@ -181,9 +190,10 @@ class _Double:
         return {
             "number": len(self._kernels) - 1,
             "pid": kernel.pid,
-            "fork_server": self._server._process.pid,
+            "fork_server": psutil.Process(kernel.pid).ppid(),
             "home": str(workspace.home),
-            "run": str(workspace.run),
+            "tmp": str(workspace.tmp),
+            "run": str(run),
         }
 
     def _offering(self, names: list[str]) -> Isolation:

@@ -182,9 +182,23 @@ def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other:
 
     assert "/home/gem /home/gem /tmp ['gem']" == said
     assert "1" == Path(session.home, "a").read_text()
-    assert "2" == Path(session.run, "tmp", "b").read_text()
+    assert "2" == Path(session.tmp, "b").read_text()
     assert "FileNotFoundError" == other.text("open('/home/gem/a')")
     assert "FileNotFoundError" == other.text("open('/tmp/b')")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_no_session_writes_where_the_next_connection_file_will_lie(
+    host: Host, kept: dict[str, Session], inside: bool
+) -> None:
+    """A link that it planted there would be written through with the rights of root."""
+    need(host, "user")
+    session = only(host, kept, "user")
+    run = Path(session.run)
+
+    said = session.text(f"open('{run if inside else run.parent}/planted', 'w'); print('planted')")
+
+    assert ("planted" if inside else "PermissionError") == said
 
 
 def test_the_system_is_read_only(session: Session) -> None:
@@ -262,6 +276,54 @@ def test_a_port_of_another_session_is_out_of_reach_with_a_network_of_one_s_own(
     assert ("connected" if network == "shared" else "ConnectionRefusedError") == session.text(
         connecting.format(theirs)
     )
+
+
+LISTENING = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
+CONNECTING = "import socket; socket.create_connection(('127.0.0.1', {})); print('connected')"
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_kernels_of_a_session_share_its_own_network(host: Host, joined: bool) -> None:
+    """The second one joins the first one's, and is held there as it is."""
+    need(host, "network")
+    first = host.start(network="own")
+    port = first.text(LISTENING)
+
+    second = host.start(network="own", beside=first.pid if joined else None)
+
+    assert ("connected" if joined else "ConnectionRefusedError") == second.text(
+        CONNECTING.format(port)
+    )
+    assert "OSError" == second.text(
+        "import socket; socket.socket(type=socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"
+    )
+
+
+def test_a_network_of_a_kernel_that_has_ended_is_not_joined(host: Host) -> None:
+    """By then its pid may be that of a process of the host."""
+    need(host, "network")
+
+    with pytest.raises(RuntimeError, match="the kernel 1, whose network it was to join, has ended"):
+        host.start(network="own", beside=1)
+
+
+SYSTEM_V = "import ctypes; print(ctypes.CDLL(None).shmget({key}, 64, {flags}) >= 0)"
+
+
+@pytest.mark.parametrize("measure", ["none", "files"])
+def test_shared_memory_without_a_file_is_a_session_s_own(
+    host: Host, kept: dict[str, Session], measure: str
+) -> None:
+    """It cannot be found by its key from elsewhere, and ends with the session."""
+    session = only(host, kept, measure)
+    key = 0x5E55 + host.uid
+    session.text(SYSTEM_V.format(key=key, flags=0o1666))
+    removing = "import ctypes; c = ctypes.CDLL(None); print(c.shmctl(c.shmget({}, 0, 0), 0, None))"
+
+    said = host.start(measures=()).text(SYSTEM_V.format(key=key, flags=0))
+    session.text(removing.format(key))
+
+    assert str(measure == "none") == said
 
 
 def test_tcp_can_be_held_to_some_ports(host: Host, other: Session) -> None:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -17,9 +19,21 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
+from agentdouble.sandbox.fork_server import protocol
 from agentdouble.sandbox.fork_server.client import ForkServer, ForkServerGoneError
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
-from tests.agentdouble.calling import Begun, has_gone, http, result, run, text
+from tests.agentdouble.calling import (
+    Begun,
+    body_of,
+    ended,
+    has_gone,
+    http,
+    result,
+    run,
+    send,
+    signed,
+    text,
+)
 
 PID = "import os; print(os.getpid())"
 GRANDCHILD = """
@@ -37,14 +51,6 @@ with Emulator() as double:
     print(*text(double, {GRANDCHILD!r}).split(), flush=True)
     sys.stdin.read()
 """
-
-
-def ended(double: Emulator) -> dict[str, str]:
-    """Return the reasons of the sessions that have ended, once none is left that lives."""
-    listed: dict[str, Any] = {"sessions": [None]}
-    while listed["sessions"]:
-        listed = http.get(f"{double.url}/_emulator/sessions").json()
-    return {one["UserSessionId"]: one["reason"] for one in listed["ended"]}
 
 
 def fork_server_of(pid: int) -> psutil.Process:
@@ -118,25 +124,84 @@ def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     )
 
 
-def test_what_a_session_started_ends_with_a_killed_double() -> None:
-    """SIGKILL of the double's process: half a second later nothing of its sessions runs."""
-    server = subprocess.Popen(
+@pytest.mark.parametrize("victim", ["double", "guardian", "fork server", "kernel"])
+def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> None:
+    """SIGKILL: a second later nothing of the session runs, though it had left its kernel."""
+    double = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert server.stdout is not None
-    kernel, grandchild = map(int, server.stdout.readline().split())
-    fork_server = fork_server_of(kernel).pid
+    assert double.stdout is not None
+    kernel, grandchild = map(int, double.stdout.readline().split())
+    fork_server = fork_server_of(kernel)
+    guardian = fork_server.ppid()
+    processes = {
+        "double": double.pid,
+        "guardian": guardian,
+        "fork server": fork_server.pid,
+        "kernel": kernel,
+    }
+    of_sessions = {kernel, grandchild}
+    if victim != "kernel":  # whose end leaves the other two
+        of_sessions |= {guardian, fork_server.pid}
     alive = psutil.pid_exists(grandchild)
 
-    server.kill()
+    os.kill(processes[victim], signal.SIGKILL)
 
-    gone = [has_gone(pid, timeout_s=0.5) for pid in (kernel, grandchild, fork_server)]
-    server.communicate()
-    assert (True, [True, True, True]) == (alive, gone)
+    gone = {pid for pid in of_sessions if has_gone(pid, timeout_s=1)}
+    double.communicate()
+    assert (True, of_sessions) == (alive, gone)
+
+
+def test_a_double_that_ends_before_it_has_read_all_is_cleaned_up_after(tmp_path: Path) -> None:
+    """Its end is the end of the fork server, which ends what is left; it does not fail."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "agentdouble.sandbox.fork_server.server"]
+    with there:
+        server = subprocess.Popen(
+            [*command, str(there.fileno())], pass_fds=[there.fileno()], stderr=subprocess.PIPE
+        )
+    here.send(protocol.encode(request_in(tmp_path, "one")))
+    select.select([here], [], [])
+    (fork_server,) = psutil.Process(server.pid).children()
+    (kernel,) = fork_server.children()
+
+    here.close()
+
+    _, said = server.communicate()
+    assert (b"", 0, True) == (said, server.returncode, has_gone(kernel.pid, timeout_s=0))
+
+
+def test_a_fork_whose_server_has_died_meanwhile_ends(tmp_path: Path) -> None:
+    """It comes too late to be told of that, and nobody would ever end it."""
+    code = f"""
+import os
+from agentdouble.sandbox.fork_server import child, protocol
+request = protocol.decode({protocol.encode(request_in(tmp_path, "one"))!r})
+child.run(request, server=os.getpid())  # its parent is another
+"""
+    fork = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+
+    assert 1 == fork.returncode
+    assert fork.stderr.endswith(b"ProcessLookupError: the fork server has ended\n")
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_fork_whose_session_has_ended_meanwhile_ends_without_a_word(tmp_path: Path) -> None:
+    """Its directory is gone, and nobody is there to be told."""
+    gone = tmp_path / "gone"
+    code = f"""
+import os
+from agentdouble.sandbox.fork_server import child, protocol
+request = protocol.decode({protocol.encode(request_in(gone, "one"))!r})
+child.run(request, server=os.getppid())
+"""
+    fork = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+
+    assert (1, b"") == (fork.returncode, fork.stderr)
 
 
 def with_fork_server(test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]]) -> None:
-    """Run a test with a fork server, its process and a directory of its own."""
+    """Run a test with a fork server, its guardian and a directory of its own."""
 
     async def run_test(directory: Path) -> None:
         before = set(psutil.Process().children())
@@ -166,7 +231,8 @@ def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
 
         kept = await server.fork(request_in(directory, "kept"))
 
-        for child in set(process.children()) - {psutil.Process(kept.pid)}:
+        (fork_server,) = process.children()
+        for child in set(fork_server.children()) - {psutil.Process(kept.pid)}:
             assert await asyncio.to_thread(has_gone, child.pid, 10)
         assert given_up.cancelled()
         assert not kept.exited.done()
@@ -178,15 +244,59 @@ def test_a_fork_server_that_has_just_died_says_so() -> None:
     """Who asks before anybody has noticed is told the same as who asks afterwards."""
 
     async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
-        await server.fork(request_in(directory, "one"))
+        kernel = await server.fork(request_in(directory, "one"))
         process.kill()
-        assert has_gone(process.pid, timeout_s=10)  # the loop meanwhile hears nothing
+        for pid in (process.pid, kernel.pid):  # the loop meanwhile hears nothing
+            assert has_gone(pid, timeout_s=10)
 
         for name in ("two", "three"):
             with pytest.raises(ForkServerGoneError):
                 await server.fork(request_in(directory, name))
 
     with_fork_server(test)
+
+
+def test_a_client_that_is_imported_once_more_hears_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytester forgets modules after its run, but not what their packages have of them."""
+    package = importlib.import_module("agentdouble.sandbox.fork_server")
+    for name in ("client", "protocol"):
+        monkeypatch.setattr(package, name, getattr(package, name))  # as they are now, afterwards
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}")
+    client = importlib.import_module(f"{package.__name__}.client")
+
+    async def test(directory: Path) -> None:
+        server = client.ForkServer()
+        try:
+            kernel = await asyncio.wait_for(server.fork(request_in(directory, "one")), 30)
+            assert psutil.pid_exists(kernel.pid)
+        finally:
+            await server.stop()
+
+    with tempfile.TemporaryDirectory(prefix="t-") as directory:
+        asyncio.run(test(Path(directory)))
+
+
+def test_a_fork_server_that_stands_still_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call is told so, and a later one gets its kernel."""
+    with Emulator(pool_size=0) as double:
+        fork_server = fork_server_of(int(text(double, PID, "warm")))
+        with monkeypatch.context() as patch:  # only now: the first start takes long
+            patch.setitem(double.settings.__dict__, "kernel_start_timeout_s", 0.5)
+            fork_server.suspend()
+            try:
+                refused = send(signed(double, body_of(double, "1", "cold")))
+            finally:
+                fork_server.resume()
+        after = text(double, "print(1)", "cold")
+
+    error = refused.json()["ResponseMetadata"]["Error"]
+    told = "The Python kernel did not start: it gave no answer for 0.5 s"
+    assert (500, "ErrCreateSessionFail", told) == (
+        refused.status_code,
+        error["Code"],
+        error["Message"],
+    )
+    assert "1\n" == after
 
 
 def test_more_forks_are_asked_for_than_the_channel_holds() -> None:
@@ -198,7 +308,8 @@ def test_more_forks_are_asked_for_than_the_channel_holds() -> None:
         forked = await asyncio.gather(*(server.fork(request) for request in requests))
 
         pids = [kernel.pid for kernel in forked]
-        assert sorted(pids) == sorted(child.pid for child in process.children())
+        (fork_server,) = process.children()
+        assert sorted(pids) == sorted(child.pid for child in fork_server.children())
         assert 8 == len(set(pids))
 
     with_fork_server(test)

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentdouble.sandbox import isolation
+from agentdouble.sandbox.fork_server.confinement import Confinement
 from agentdouble.sandbox.isolation import Isolation, Measure
 from agentdouble.sandbox.workspace import Workspace
 
@@ -26,10 +28,18 @@ def machine(*names: str) -> Isolation:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace(home=tmp_path / "s" / "1" / "home", run=tmp_path / "s" / "1" / "run")
-    for directory in (made.home, made.run, made.run / "tmp"):
+    return workspace_in(tmp_path / "s" / "1")
+
+
+def workspace_in(base: Path) -> Workspace:
+    made = Workspace(home=base / "home", tmp=base / "tmp", runs=base / "run")
+    for directory in (made.home, made.tmp, made.runs):
         directory.mkdir(parents=True)
     return made
+
+
+def confinement_for(offered: Isolation, workspace: Workspace, **asked: Any) -> Confinement | None:
+    return offered.confinement_for(workspace, workspace.make_run(), **asked)
 
 
 def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
@@ -63,13 +73,13 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_machine_without_any_measure_confines_nothing(workspace: Workspace) -> None:
     """There is no confinement to ask for."""
-    assert None is machine().confinement_for(workspace)
-    assert None is machine("network").confinement_for(workspace)
+    assert None is confinement_for(machine(), workspace)
+    assert None is confinement_for(machine("network"), workspace)
 
 
 def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
     """Landlock alone confines what it can."""
-    confinement = machine("landlock").confinement_for(workspace)
+    confinement = confinement_for(machine("landlock"), workspace)
 
     assert confinement is not None
     assert (True, None, None, None) == (
@@ -78,13 +88,13 @@ def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
         confinement.uid,
         confinement.process_limit,
     )
-    assert str(workspace.run / "tmp") == confinement.tmp
+    assert str(workspace.tmp) == confinement.tmp
 
 
 def test_without_a_network_of_its_own_a_session_has_the_shared_one(workspace: Workspace) -> None:
     """It asked for less than the host's network, so it does not get more."""
-    own = machine("files", "network").confinement_for(workspace, network="own")
-    none = machine("landlock", "tcp_ports").confinement_for(workspace, network="own")
+    own = confinement_for(machine("files", "network"), workspace, network="own")
+    none = confinement_for(machine("landlock", "tcp_ports"), workspace, network="own")
 
     assert own is not None
     assert none is not None
@@ -96,12 +106,11 @@ def test_without_a_network_of_its_own_a_session_has_the_shared_one(workspace: Wo
 def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) -> None:
     """The workspace belongs to it from the first kernel on; another session has another."""
     offered = machine("files", "user")
-    other = Workspace(home=tmp_path / "t" / "2" / "home", run=tmp_path / "t" / "2" / "run")
-    (other.run / "tmp").mkdir(parents=True)
-    other.home.mkdir()
+    other = workspace_in(tmp_path / "t" / "2")
 
-    made = [offered.confinement_for(one) for one in (workspace, workspace, other)]
+    made = [confinement_for(offered, one) for one in (workspace, workspace, other)]
 
     first, again, second = (one.uid if one else None for one in made)
     assert first == again != second
-    assert first == workspace.home.stat().st_uid == (workspace.run / "tmp").stat().st_uid
+    assert first == workspace.home.stat().st_uid == workspace.tmp.stat().st_uid
+    assert os.geteuid() == workspace.runs.stat().st_uid

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 
@@ -7,6 +8,9 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.languages import PYTHON
+from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     Begun,
     background,
@@ -110,8 +114,11 @@ def test_a_timeout_interrupts_an_await(shared: Emulator) -> None:
     assert "42\n" == text(shared, "print(x)", "kept")
 
 
-def test_code_that_swallows_the_interrupt_is_killed(shared: Emulator) -> None:
+def test_code_that_swallows_the_interrupt_is_killed(
+    shared: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer says that the context is lost, and the next call gets a fresh instance."""
+    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 0.5)
     before = result(shared, "x = 1", "swallows")
     pid = pid_of(shared, "swallows")
     code = """
@@ -267,3 +274,32 @@ def test_the_default_timeout_is_that_of_the_settings() -> None:
         inner = run(double, "while True: pass")
 
     assert "timeout of 1 s" in inner["message"]
+
+
+def test_a_backlog_of_outputs_is_read_in_turns() -> None:
+    """Thousands of messages that wait at once let other work go on between them."""
+    code = """
+open("begun", "w").close()
+for i in range(5_000): display(i)
+open("shown", "w").close()
+"""
+
+    async def read_a_backlog() -> int:
+        kernels = Kernels(Settings.load(pool_size=0))
+        workspace = kernels.workspace()
+        kernel = await kernels.start(PYTHON, workspace)
+        fifos = "import os; os.mkfifo('begun'); os.mkfifo('shown')"
+        await kernel.execute(fifos, timeout_s=10, output_limit=0)
+        running = asyncio.ensure_future(kernel.execute(code, timeout_s=60, output_limit=10**7))
+        await asyncio.to_thread((workspace.home / "begun").read_bytes)
+        (workspace.home / "shown").read_bytes()  # the loop stands still: everything waits
+        turns = 0
+        while not running.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert 5_000 == len((await running).outputs)
+        await kernel.kill("the test is over")
+        await kernels.close()
+        return turns
+
+    assert asyncio.run(read_a_backlog()) > 100

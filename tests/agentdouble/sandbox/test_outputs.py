@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 import struct
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import Output
-from tests.agentdouble.calling import output, run
+from tests.agentdouble.calling import output, run, text
 
 LIMIT = 100
 
@@ -105,6 +107,26 @@ def cut(dropped: int) -> Output:
         pytest.param([display("x" * 100), stream("a")], [out("a"), cut(118)], id="a large display"),
         pytest.param(
             [stream("x" * 101), CLEAR, stream("y" * 100)], [out("y" * 100)], id="clear makes room"
+        ),
+        pytest.param(
+            [display("x" * 60, "i"), display("y" * 60, "i", update=True)],
+            [shown("y" * 60)],
+            id="an update has the room of what it replaces",
+        ),
+        pytest.param(
+            [display("x", "i"), display("y" * 100, "i", update=True)],
+            [shown("x"), cut(118)],
+            id="a large update",
+        ),
+        pytest.param(
+            [("display_data", {"data": {}, "metadata": {"m": "x" * 100}})],
+            [cut(111)],
+            id="large metadata",
+        ),
+        pytest.param(
+            [stream("a"), ("agentdouble_dropped", {"bytes": 10**8})],
+            [out("a"), cut(10**8)],
+            id="what a kernel has dropped is counted",
         ),
         pytest.param(
             [stream("x" * 60), CLEAR_BEFORE_NEXT, stream("y" * 60)],
@@ -212,6 +234,63 @@ def test_a_long_error_message_is_cut_too(shared: Emulator) -> None:
     kept = len(error["evalue"]) + sum(map(len, error["traceback"]))
     assert ("ValueError", 1024 * 1024) == (error["ename"], kept)
     assert "output cut" in mark["text"]
+
+
+LARGE = 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [
+        ("publish({'text/plain': large})", []),
+        ("large", []),
+        ("publish({}, metadata={'m': large})", []),
+        (
+            """
+for text in ("a", large):
+    publish({"text/plain": text}, transient={"display_id": "i"}, update=text is large)
+""",
+            ["display_data"],
+        ),
+        ("raise ValueError(large)", ["error"]),
+        ("raise type(large, (Exception,), {})", ["error"]),
+    ],
+    ids=["a display", "a result", "metadata", "an update", "an error", "a name"],
+)
+def test_what_is_very_large_is_dropped_and_told_of(
+    shared: Emulator, code: str, kept: list[str]
+) -> None:
+    """The mark says how much it was; neither it nor the message makes a large answer."""
+    text(shared, f"publish, large = get_ipython().display_pub.publish, 'x' * {LARGE}", "large")
+
+    inner = run(shared, code, "large")
+
+    *others, mark = inner["data"]["outputs"]
+    assert kept == [one["output_type"] for one in others]
+    dropped = re.search(r"at least (\d+) bytes more", mark["text"])
+    assert dropped is not None
+    assert LARGE <= int(dropped[1])
+    assert len(json.dumps(inner)) < 3 * 1024 * 1024
+    assert "on\n" == text(shared, "print('on')", "large")
+
+
+def test_an_animation_is_kept_to_its_last_frame(shared: Emulator) -> None:
+    """Frames that replace each other may come to more than the limit."""
+    code = """
+shown = display({"text/plain": ""}, raw=True, display_id=True)
+for i in range(30): shown.update({"text/plain": str(i) * 100_000}, raw=True)
+"""
+
+    (last,) = outputs(shared, code)
+
+    assert {"text/plain": "29" * 100_000} == last["data"]
+
+
+def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
+    """One lone surrogate does not take what is printed beside it away."""
+    assert [output("stream", name="stdout", text="a\\ud800b\n")] == outputs(
+        shared, "print('a\\ud800b')"
+    )
 
 
 def test_many_outputs_arrive_in_order(shared: Emulator) -> None:

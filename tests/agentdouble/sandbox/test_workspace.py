@@ -43,7 +43,10 @@ def test_a_session_s_directories_are_private() -> None:
     workspaces = Workspaces()
     made = workspaces.make()
 
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (made.home, made.run, roots()[0])}
+    modes = {
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (made.home, made.tmp, made.runs, made.make_run(), roots()[0])
+    }
 
     assert {0o700} == modes
     workspaces.remove()
@@ -58,7 +61,7 @@ def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
 
     one.remove()
 
-    assert (False, False, True) == (one.home.exists(), one.run.exists(), two.home.exists())
+    assert (False, False, True) == (one.home.exists(), one.runs.exists(), two.home.exists())
     workspaces.remove()
 
 

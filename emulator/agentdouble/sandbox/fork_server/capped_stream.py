@@ -19,6 +19,7 @@ class CappedStream(OutStream):
 
     def write(self, string: str) -> int:
         """Write to the stream, as far as the limit goes."""
+        written, string = len(string), _encodable(string)
         execution = self.parent_header.get("msg_id")
         if execution != self._execution:
             self._execution, self._left = execution, LIMIT
@@ -28,4 +29,13 @@ class CappedStream(OutStream):
         else:
             super().write(string[: self._left])
             self._left = 0
-        return len(string)
+        return written
+
+
+def _encodable(text: str) -> str:
+    """Return a text whose lone surrogates are escaped: with one, all of a message is lost."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import os
 import random
@@ -13,6 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from typing import NoReturn
 
 from agentdouble.sandbox.fork_server import processes
@@ -20,8 +20,10 @@ from agentdouble.sandbox.fork_server.confinement import Confinement, confine
 from agentdouble.sandbox.fork_server.protocol import ForkRequest
 
 KERNELS = {
+    "browser": "agentdouble.sandbox.browser.process",
     "javascript": "agentdouble.sandbox.javascript.kernel",
     "python": "agentdouble.sandbox.fork_server.python_kernel",
+    "workbench": "agentdouble.sandbox.workbench.process",
 }
 _LIMITS = {
     "memory": resource.RLIMIT_AS,
@@ -30,27 +32,33 @@ _LIMITS = {
 }
 
 
-def run(request: ForkRequest) -> NoReturn:
-    """Be the kernel of the request; end the process when it ends, with its exit code."""
+def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> NoReturn:
+    """Be the kernel of the request; end the process when it ends, with its exit code.
+
+    ``server`` is the pid of the fork server.
+    """
     code = 1
     try:
-        _settle(request)
+        _settle(request, server, descriptors)
         importlib.import_module(KERNELS[request.kernel]).run(
-            request.connection_file, request.config
+            request.connection_file, request.config, *descriptors
         )
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
-        traceback.print_exc()
+        if os.path.isdir(request.cwd):  # noqa: PTH112 (else its session has ended meanwhile)
+            traceback.print_exc()
     finally:
         os._exit(code)  # never unwind into the server's own frames
 
 
-def _settle(request: ForkRequest) -> None:
-    _close_inherited()
+def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
+    _close_inherited(descriptors)
     os.setsid()
     processes.die_with_parent()
+    if os.getppid() != server:  # it died just before: nobody else would end this process
+        raise ProcessLookupError("the fork server has ended")
     processes.adopt_orphans()
     _reset_signals()
     os.environ.clear()
@@ -65,20 +73,20 @@ def _settle(request: ForkRequest) -> None:
     for name, value in request.limits.items():
         resource.setrlimit(_LIMITS[name], (value, value))
     sys.argv = ["kernel", "-f", request.connection_file]
-    gc.enable()
 
 
-def _close_inherited() -> None:
+def _close_inherited(kept: Sequence[int]) -> None:
     """Close what the server had open; its epoll alone would let code disturb the server."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
-        if int(name) > 2:
+        if int(name) > 2 and int(name) not in kept:
             with contextlib.suppress(OSError):  # the listing's own
                 os.close(int(name))
 
 
 def _reset_signals() -> None:
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
+    for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as every Python has it: BrokenPipeError instead
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 

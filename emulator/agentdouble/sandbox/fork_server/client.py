@@ -6,6 +6,7 @@ import array
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -13,8 +14,16 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 
-from agentdouble.sandbox.fork_server import protocol
-from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
+from agentdouble.sandbox.fork_server.protocol import (
+    MAX_DATAGRAM,
+    Exited,
+    Forked,
+    ForkRequest,
+    Refused,
+    ancillary,
+    decode,
+    encode,
+)
 
 # Nothing secret: a fork's /proc/self/environ shows what the fork server was started with.
 _INHERITED = (
@@ -40,6 +49,15 @@ class ForkedProcess:
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, number)
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended, even if the server has not told of it yet."""
+        return self.exited.done() or bool(select.select([self._pidfd], [], [], 0)[0])
+
+    async def end(self) -> None:
+        """Kill the process; return when it is gone with all that it has started."""
+        self.send_signal(signal.SIGKILL)
+        await asyncio.wait({self.exited})
 
     def ended(self, code: int | None) -> None:
         """Note that the process has ended; the code is None when nobody knows it."""
@@ -72,17 +90,26 @@ class ForkServer:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(here, self._on_readable)
         self._asked: deque[asyncio.Future[ForkedProcess]] = deque()
-        self._unsent: deque[bytes] = deque()
+        self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
         self._living: dict[int, ForkedProcess] = {}
         self.gone = self._loop.create_future()
 
-    async def fork(self, request: ForkRequest) -> ForkedProcess:
-        """Fork a kernel; raise ForkServerGoneError if the server has ended, OSError if refused."""
+    @property
+    def pid(self) -> int:
+        """The process below which all its kernels run."""
+        return self._process.pid
+
+    async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
+        """Fork a kernel, with copies of ``descriptors``.
+
+        Raises ForkServerGoneError if the server has ended, OSError if it refuses.
+        """
         if self.gone.done():
             raise ForkServerGoneError
         answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
         self._asked.append(answer)
-        self._unsent.append(protocol.encode(request))
+        copies = tuple(os.dup(descriptor) for descriptor in descriptors)  # the caller may go away
+        self._unsent.append((encode(request), copies))
         self._send()
         return await answer  # if it is cancelled, its fork is killed
 
@@ -96,28 +123,32 @@ class ForkServer:
         """Send what the channel takes now, and the rest when it takes more."""
         self._loop.remove_writer(self._channel)
         while self._unsent:
+            datagram, descriptors = self._unsent[0]
             try:
-                self._channel.send(self._unsent[0])
+                self._channel.sendmsg([datagram], ancillary(descriptors))
             except BlockingIOError:  # dozens at once fill it while the server still imports
                 self._loop.add_writer(self._channel, self._send)
                 return
             except (BrokenPipeError, ConnectionResetError):  # the reader will hear of that, too
                 return
-            self._unsent.popleft()
+            self._forget_sent()
+
+    def _forget_sent(self) -> None:
+        _, descriptors = self._unsent.popleft()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _on_readable(self) -> None:
         try:
-            datagram, ancillary, _, _ = self._channel.recvmsg(
-                protocol.MAX_DATAGRAM, socket.CMSG_SPACE(4)
-            )
+            datagram, sent, _, _ = self._channel.recvmsg(MAX_DATAGRAM, socket.CMSG_SPACE(4))
         except ConnectionResetError:
-            datagram, ancillary = b"", []
+            datagram, sent = b"", []
         if not datagram:
             self._on_gone()
             return
-        match protocol.decode(datagram):
+        match decode(datagram):
             case Forked(pid):
-                self._on_forked(pid, array.array("i", ancillary[0][2])[0])
+                self._on_forked(pid, array.array("i", sent[0][2])[0])
             case Refused(reason):
                 self._refuse(OSError(reason))
             case Exited(pid, code):
@@ -140,6 +171,8 @@ class ForkServer:
         self._loop.remove_reader(self._channel)
         self._loop.remove_writer(self._channel)
         self._channel.close()
+        while self._unsent:
+            self._forget_sent()
         while self._asked:
             self._refuse(ForkServerGoneError("the fork server has ended"))
         for process in self._living.values():

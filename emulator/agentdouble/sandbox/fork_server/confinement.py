@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import resource
-import stat
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,8 +25,10 @@ class Confinement:
     a view of the file system of its own, in which the first two are ``/home/gem`` and
     ``/tmp``: "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
     becomes; only root can. ``network`` "own" has nothing but a loopback device of its own and
-    needs ``namespaces``. ``landlock`` holds files, signals and ``tcp_ports`` (those it may
-    use; None for all). ``visible`` are paths to be read besides the system's and Python's.
+    needs ``namespaces``; ``beside`` is the pid of a kernel whose own network it joins.
+    ``landlock`` holds files, signals and ``tcp_ports`` (those it may use; None for all).
+    ``visible`` are paths to be read besides the system's and Python's; ``writable`` are paths
+    that Landlock lets it write to besides its own.
     ``process_limit`` counts the user's processes and threads, so it needs a ``uid`` of the
     session's own or ``namespaces`` "user". Sizes are in bytes: one for ``home`` or ``tmp``
     keeps that directory in memory, empty at first and seen by this kernel alone.
@@ -39,9 +40,11 @@ class Confinement:
     uid: int | None = None
     namespaces: Literal["plain", "user"] | None = None
     network: Literal["shared", "own"] = "shared"
+    beside: int | None = None
     landlock: bool = False
     tcp_ports: tuple[int, ...] | None = None
     visible: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     process_limit: int | None = None
     home_size: int | None = None
     tmp_size: int | None = None
@@ -70,18 +73,15 @@ def confine(asked: Confinement) -> None:
 
 
 def _give(directory: str, uid: int) -> None:
-    """Hand the kernel its connection file, which was written for the server alone."""
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            status = entry.stat(follow_symlinks=False)
-            # a link would be a trap: it could give away a file that lies elsewhere
-            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-                os.chown(entry.path, uid, uid, follow_symlinks=False)
+    """Hand the kernel the directory of its connection file, which was the server's until now."""
+    for name in os.listdir(directory):  # noqa: PTH208 (pathlib would make each fork slower)
+        os.chown(f"{directory}/{name}", uid, uid, follow_symlinks=False)
+    os.chown(directory, uid, uid)
 
 
 def _enter_namespaces(asked: Confinement) -> None:
     user = asked.namespaces == "user"
-    namespaces.enter(user=user, mounts=True, network=asked.network == "own")
+    namespaces.enter(user=user, network=asked.network == "own", beside=asked.beside)
     view.enter(
         home=asked.home,
         tmp=asked.tmp,
@@ -123,6 +123,6 @@ def _restrict(asked: Confinement, home: str, tmp: str) -> None:
         devices = [*view.DEVICES, "/dev/ptmx", "/dev/pts", "/dev/shm"]  # noqa: S108
     landlock.restrict(
         readable=readable,
-        writable=(home, tmp, asked.run, *devices),
+        writable=(home, tmp, asked.run, *devices, *asked.writable),
         tcp_ports=asked.tcp_ports,
     )

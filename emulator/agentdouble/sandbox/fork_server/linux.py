@@ -9,7 +9,9 @@ import ctypes
 import os
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
 MS_NOSUID = 0x2
@@ -65,6 +67,11 @@ def prctl(option: int, value: int) -> None:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces."""
     _checked(_libc.unshare(flags))
+
+
+def join(process: int, flags: int) -> None:
+    """Move this process into namespaces of another one, which a pidfd names."""
+    _checked(_libc.setns(process, flags))
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:

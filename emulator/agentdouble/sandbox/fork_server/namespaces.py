@@ -1,4 +1,4 @@
-"""Namespaces of a kernel's own: mounts, network, and the users that an ordinary user needs."""
+"""Namespaces of a session's own: mounts, network, and the users that an ordinary user needs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,32 @@ _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 
 
-def enter(*, user: bool, mounts: bool, network: bool) -> None:
-    """Move into new namespaces; an ordinary user may only inside a ``user`` namespace."""
+def enter(*, user: bool, network: bool, beside: int | None = None) -> None:
+    """Move into new namespaces; an ordinary user may only inside a ``user`` namespace.
+
+    ``beside`` is the pid of a process whose network, and user namespace, is joined instead of
+    a new one made. Shared memory and queues that have no file are always this process's own.
+    """
+    own = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
+    if beside is not None:
+        _join(beside, own)
+        own = 0
     uid, gid = os.geteuid(), os.getegid()
-    linux.unshare(
-        (linux.CLONE_NEWUSER if user else 0)
-        | (linux.CLONE_NEWNS if mounts else 0)
-        | (linux.CLONE_NEWNET if network else 0)
-    )
-    if user:
+    linux.unshare(own | linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
+    if own & linux.CLONE_NEWUSER:
         _stay(uid, gid)
-    if mounts:
-        # nothing goes out; what the host unmounts goes here too, else it would stay busy
-        linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
-    if network:
+    # nothing goes out; what the host unmounts goes here too, else it would stay busy
+    linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
+    if own & linux.CLONE_NEWNET:
         _raise_loopback()
+
+
+def _join(pid: int, flags: int) -> None:
+    process = os.pidfd_open(pid)
+    try:
+        linux.join(process, flags)
+    finally:
+        os.close(process)
 
 
 def _stay(uid: int, gid: int) -> None:

@@ -6,17 +6,20 @@ data, and later tells, unasked, how each child ended.
 
 from __future__ import annotations
 
+import array
 import json
-from collections.abc import Mapping
+import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 MAX_DATAGRAM = 256 * 1024
+MAX_DESCRIPTORS = 4
 
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """A kernel to be forked.
+    """A kernel to be forked; the descriptors that come with it become the kernel's own.
 
     ``kernel`` names the module that is it (see ``child.KERNELS``), ``config`` holds its
     traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
@@ -74,3 +77,10 @@ def decode(datagram: bytes) -> Message:
     fields = json.loads(datagram)
     message: Message = _KINDS[fields.pop("kind")](**fields)
     return message
+
+
+def ancillary(descriptors: Sequence[int]) -> list[tuple[int, int, Any]]:
+    """Return what makes ``sendmsg`` send descriptors along."""
+    if not descriptors:
+        return []
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]

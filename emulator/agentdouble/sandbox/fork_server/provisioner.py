@@ -54,10 +54,10 @@ class ForkProvisioner(KernelProvisionerBase):
         """Return None while the process lives, else its exit code (-1 if nobody knows it)."""
         if self.process is None:
             return 0
-        if not self.process.exited.done():
-            return None
-        code = self.process.exited.result()
-        return -1 if code is None else code
+        if self.process.exited.done():
+            code = self.process.exited.result()
+            return -1 if code is None else code
+        return -1 if self.process.has_ended() else None
 
     async def wait(self) -> int | None:
         """Return the exit code when the process has ended, None if nobody knows it."""

@@ -8,6 +8,7 @@ the event loop, nor sync code that runs inside a coroutine
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -21,10 +22,13 @@ import ipykernel.debugger  # noqa: E402, F401 (it looks for debugpy when it is i
 
 del sys.modules["debugpy"]
 
+import zmq  # noqa: E402
 from ipykernel.ipkernel import IPythonKernel  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from traitlets import default  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
+from agentdouble.sandbox.fork_server.capped_session import CappedSession  # noqa: E402
 from agentdouble.sandbox.fork_server.capped_stream import CappedStream  # noqa: E402
 
 
@@ -53,6 +57,15 @@ class SandboxKernelApp(IPKernelApp):
     kernel_class = SandboxKernel
     outstream_class = f"{CappedStream.__module__}.{CappedStream.__name__}"
 
+    @default("session")
+    def _session_default(self) -> CappedSession:
+        return CappedSession(parent=self)
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Let no output be dropped because the double is slow: zmq's own limit is 1000 messages."""
+        context.setsockopt(zmq.SNDHWM, 0)
+        super().init_iopub(context)  # type: ignore[no-untyped-call]
+
     def init_crash_handler(self) -> None:
         """Leave crashes to the double, which sees them anyway."""
 
@@ -61,6 +74,12 @@ class SandboxKernelApp(IPKernelApp):
 
     def load_config_file(self, *_: object, **__: object) -> None:
         """Read no configuration files: a session has none yet."""
+
+    def start(self) -> None:
+        """Collect garbage from now on, the session's alone: what the kernel is made of stays."""
+        gc.freeze()
+        gc.enable()
+        super().start()  # type: ignore[no-untyped-call]
 
 
 def run(connection_file: str, config: dict[str, Any]) -> None:
@@ -71,7 +90,7 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
     app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
     app.initialize([])  # type: ignore[no-untyped-call]
     _set_up_matplotlib()
-    app.start()  # type: ignore[no-untyped-call]
+    app.start()
 
 
 def _set_up_matplotlib() -> None:

@@ -2,12 +2,11 @@
 
 It imports what every kernel needs, then forks one on request. It must stay single-threaded
 and must not run user code. When its socket closes, the double is gone: it ends every kernel
-and itself.
+and itself, as it does when its ``guardian`` has ended.
 """
 
 from __future__ import annotations
 
-import array
 import contextlib
 import gc
 import importlib
@@ -19,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.sandbox.fork_server import child, processes, protocol, view
+from agentdouble.sandbox.fork_server import child, guardian, processes, protocol, view
 from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
 
 _ALWAYS = (
@@ -43,30 +42,54 @@ _ALWAYS = (
 
 def main() -> None:
     """Serve until the socket that argv names is closed at its other end."""
+    guardian.stand_behind()
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
         del sys.path[0]  # where the double runs is no place for kernels to import from
-    preload(sys.argv[2:])
+    failure = preload(sys.argv[2:])
     view.python_paths()
     processes.adopt_orphans()
-    ForkServer(channel).serve()
+    ForkServer(channel, failure).serve()
 
 
-def preload(modules: list[str]) -> None:
-    """Import what the kernels shall find warm; keep the garbage collector off their pages."""
+def preload(modules: list[str]) -> str | None:
+    """Import what the kernels shall find warm; keep the garbage collector off their pages.
+
+    Returns which of ``modules`` cannot be imported and why, None if all can.
+    """
     gc.disable()
-    for name in (*_ALWAYS, *modules):
-        with contextlib.suppress(ImportError):
+    for name in _ALWAYS:
+        with contextlib.suppress(ImportError):  # not every version of a library has them all
             importlib.import_module(name)
+    failure = next(filter(None, map(_why_not, modules)), None)
     gc.collect()
     gc.freeze()
+    return failure
+
+
+def _why_not(module: str) -> str | None:
+    """Import a module that the settings name; return why that failed, if it did."""
+    try:
+        importlib.import_module(module)
+    except BaseException as error:  # whatever it raises, SystemExit too
+        why = f"{type(error).__name__}: {error}"
+        return f"the module {module!r} of the setting preload cannot be imported: {why}"
+    return None
+
+
+def _import(module: str) -> None:
+    """Import what the first kernel of its kind needs, so that further ones find it warm."""
+    if module not in sys.modules:
+        importlib.import_module(module)
+        gc.freeze()
 
 
 class ForkServer:
-    """Forks, reaps, and tells how each child ended."""
+    """Forks, reaps, and tells how each child ended; with a ``failure`` it refuses to fork."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, failure: str | None = None) -> None:
         self._channel = channel
+        self._failure = failure
         self._kernels: set[int] = set()
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
@@ -74,7 +97,8 @@ class ForkServer:
 
     def serve(self) -> None:
         """Answer requests and reap children until the double is gone."""
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGCHLD, guardian.ASKED_TO_END):
+            signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         with selectors.DefaultSelector() as selector:
@@ -82,54 +106,80 @@ class ForkServer:
             selector.register(self._woken, selectors.EVENT_READ)
             while True:
                 ready = {key.fileobj for key, _ in selector.select()}
-                if self._woken in ready:
-                    self._reap()
+                if self._woken in ready and guardian.ASKED_TO_END in self._reap():
+                    break
                 if self._channel in ready and not self._answer():
                     break
         self._end_all()
 
     def _answer(self) -> bool:
         """Answer one request; return False when there will be no more."""
-        datagram = self._channel.recv(protocol.MAX_DATAGRAM)
+        try:
+            datagram, descriptors, _, _ = socket.recv_fds(
+                self._channel, protocol.MAX_DATAGRAM, protocol.MAX_DESCRIPTORS
+            )
+        except ConnectionResetError:  # the double has ended before it read all that it was told
+            datagram = b""
         if not datagram:
             return False
         request = protocol.decode(datagram)
         assert isinstance(request, ForkRequest)
         try:
+            self._fork(request, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _fork(self, request: ForkRequest, descriptors: list[int]) -> None:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            self._tell(Refused(refusal))
+            return
+        server = os.getpid()
+        try:
+            _import(child.KERNELS[request.kernel])
             pid = os.fork()
-        except OSError as error:
+        except (OSError, ImportError) as error:
             self._tell(Refused(f"the kernel cannot be forked: {error}"))
-            return True
+            return
         if pid == 0:
-            self._become(request)
+            self._become(request, server, descriptors)
         self._kernels.add(pid)
         pidfd = os.pidfd_open(pid)
         try:
             self._tell(Forked(pid), pidfd)
         finally:
             os.close(pidfd)
-        return True
 
-    def _become(self, request: ForkRequest) -> NoReturn:
+    def _refusal(self, request: ForkRequest) -> str | None:
+        beside = (request.confinement or {}).get("beside")
+        if beside is not None and beside not in self._kernels:  # its pid may be another's by now
+            return f"the kernel {beside}, whose network it was to join, has ended"
+        return self._failure
+
+    def _become(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
         """Turn this fresh fork into the kernel that was asked for; never returns."""
         signal.set_wakeup_fd(-1)
         for end in (self._channel, self._woken, self._wake):
             end.close()
-        child.run(request)
+        child.run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._channel.sendmsg([protocol.encode(message)], ancillary if descriptors else [])
+            self._channel.sendmsg([protocol.encode(message)], protocol.ancillary(descriptors))
 
-    def _reap(self) -> None:
+    def _reap(self) -> bytes:
+        """Reap what has ended; return the signals that came."""
+        signals = b""
         with contextlib.suppress(BlockingIOError):
-            self._woken.recv(4096)
+            signals = self._woken.recv(4096)
         for pid, code in _ended():
             if pid in self._kernels:
                 self._kernels.remove(pid)
                 self._end_orphans()
                 self._tell(Exited(pid, code))
+        return signals
 
     def _end_orphans(self) -> None:
         """Kill what dead kernels have left: the orphans that this process has adopted."""

@@ -1,13 +1,15 @@
-// What runs in the engine before any cell. TOKEN is replaced before it is sent: it marks what
-// is not plain text in the one pipe that keeps outputs in order.
+// What runs in the engine before any cell. TOKEN marks what is not plain text in the one pipe
+// that keeps outputs in order, LIMIT is how long a stream gets; both are filled in before.
 
 const TOKEN = "@TOKEN@";
+const LIMIT = Number("@LIMIT@");
 const DISPLAY = Symbol.for("Jupyter.display");
 const { inspect, readFileSync } = Deno;
 const writeSync = Deno.stdout.writeSync.bind(Deno.stdout);
 const later = globalThis.setImmediate;
 const encoder = new TextEncoder();
 const pending = new Set();
+const displays = new WeakSet();
 let timers = [];
 let started = false;
 let unwritten = new Uint8Array();
@@ -15,8 +17,15 @@ let unwritten = new Uint8Array();
 // What an interrupt keeps from being written is written first the next time: no half frames.
 function write(text) {
   const bytes = encoder.encode(text);
-  unwritten = unwritten.length ? Uint8Array.from([...unwritten, ...bytes]) : bytes;
+  unwritten = unwritten.length ? joined(unwritten, bytes) : bytes;
   while (unwritten.length) unwritten = unwritten.subarray(writeSync(unwritten));
+}
+
+function joined(first, second) {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
 }
 
 function emit(kind, payload) {
@@ -53,7 +62,10 @@ Deno[Deno.internal].core.setPromiseHooks(
 const Console = Deno[Deno.internal]?.Console;
 if (Console) {
   // Deno's console also feeds the inspector's, which keeps a thousand messages' objects alive.
-  globalThis.console = new Console((text, level) => level < 2 ? write(text) : emit("stderr", text));
+  globalThis.console = new Console((text, level) => {
+    const kept = text.slice(0, LIMIT);
+    level < 2 ? write(kept) : emit("stderr", kept);
+  });
 }
 
 for (const name of ["alert", "confirm", "prompt"]) {
@@ -86,15 +98,21 @@ function show(data, { update = false, display_id } = {}) {
   emit(update ? "update_display_data" : "display_data", JSON.stringify({ data, metadata: {}, transient }));
 }
 
+// What it returns can be awaited, but is no value that a cell would end with.
 function display(value, options = {}) {
-  const data = options.raw ? value : bundle(value);
+  const displayed = shown(options.raw ? value : bundle(value), options);
+  displays.add(displayed);
+  return displayed;
+}
+
+function shown(data, options) {
   if (typeof data?.then !== "function") {
     show(data, options);
     return Promise.resolve();
   }
-  const shown = Promise.resolve(data).then((settled) => show(settled, options));
-  pending.add(shown);
-  return shown.finally(() => pending.delete(shown));
+  const waiting = Promise.resolve(data).then((settled) => show(settled, options));
+  pending.add(waiting);
+  return waiting.finally(() => pending.delete(waiting));
 }
 
 const media = (type) => (strings, ...values) => ({
@@ -155,7 +173,7 @@ const kernel = {
   async finish(value) {
     await macrotask();
     await Promise.allSettled(pending);
-    return value === undefined ? null : JSON.stringify(await bundle(value));
+    return value === undefined || displays.has(value) ? null : JSON.stringify(await bundle(value));
   },
 
   async describe(error) {

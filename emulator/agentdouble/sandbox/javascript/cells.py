@@ -11,6 +11,7 @@ from agentdouble.sandbox.javascript.errors import PREFIX, CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
 
 _COLLECTED = "Promise was collected"
+_STRIPPED = "file:///stripTypeScriptTypes.ts"  # what deno calls every source
 
 
 async def run(
@@ -20,7 +21,7 @@ async def run(
 
     Raises CellError if it fails and EngineGoneError if the engine ends.
     """
-    source = await _without_types(engine, code) if typescript else code
+    source = await _without_types(engine, code, number) if typescript else code
     try:
         answer = await _evaluate(engine, source, number)
         result = await engine.help("finish", _argument(answer["result"]))
@@ -88,10 +89,15 @@ def _failure(
     return errors.unparsable(description, details, source, number)
 
 
-async def _without_types(engine: Engine, code: str) -> str:
+async def _without_types(engine: Engine, code: str, number: int) -> str:
+    if _may_be_object(code):
+        answer = await engine.help("stripTypes", {"value": f"({code}\n)"})
+        if "error" not in answer:
+            return str(answer["code"])
     answer = await engine.help("stripTypes", {"value": code})
     if "error" in answer:
-        message: str = answer["error"].removeprefix("SyntaxError: ")
+        told: str = answer["error"].removeprefix("SyntaxError: ")
+        message = told.replace(_STRIPPED, f"cell-{number}.js")
         first = message.partition("\n")[0]
         raise CellError("SyntaxError", first, f"SyntaxError: {message}".splitlines())
     source: str = answer["code"]

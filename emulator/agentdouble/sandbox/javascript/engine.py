@@ -9,24 +9,19 @@ import json
 import os
 import re
 import secrets
-import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
-from agentdouble.sandbox.javascript import deno
+from agentdouble.sandbox.javascript import deno, process
 from agentdouble.sandbox.javascript.errors import readable
 from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError
 from agentdouble.sandbox.javascript.outputs import FrameReader, Send, Streams
 
 CELL = "cell"  # the inspector's group of objects that one cell needs
-_BOOT = Path(__file__).with_name("boot.js")
 _IDLE_S = 0.025
 _EXIT_S = 0.5
-_PIPE_SIZE = 1024 * 1024
 _URL = re.compile(rb"ws://\S+")
 _BANNER = re.compile(
     r"(?:Debugger listening on |Visit chrome://inspect |Debugger session |Waiting for the debugger )"
@@ -79,17 +74,7 @@ class Engine:
         """Start the process; it needs no event loop until ``open``. May raise DenoMissingError."""
         self._reason: str | None = None
         self._token = secrets.token_hex(8)
-        self.process = subprocess.Popen(  # noqa: S603 (deno's own command)
-            options.command(home),
-            cwd=home,
-            env=deno.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # an interrupt of the kernel's process group is not for it
-            preexec_fn=_die_with_parent(),
-        )
-        _send_boot_script(self.process.stdin, self._token)
+        self.process = process.start(options, home, self._token)
         self.gone: asyncio.Future[Ending]
         self._inspector: Inspector
         self._helper: str
@@ -190,6 +175,10 @@ class Engine:
 
     # ---- outputs ----
 
+    def renew_outputs(self) -> None:
+        """Let an execution that begins put out as much as any."""
+        self._streams.renew()
+
     def settle(self) -> None:
         """Send on everything that has been put out until now."""
         for descriptor in tuple(self._pipes):
@@ -204,9 +193,8 @@ class Engine:
         assert pipe is not None
         descriptor = pipe.fileno()
         os.set_blocking(descriptor, False)
-        _widen(descriptor)
         self._pipes[descriptor] = on_data
-        asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor, _PIPE_SIZE)
+        asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor, process.PIPE_SIZE)
 
     def _read(self, descriptor: int, size: int) -> None:
         try:
@@ -262,24 +250,3 @@ class Engine:
             pipe.close()
         words = self._crash or self._listening.decode("utf-8", "replace")
         self.gone.set_result(Ending(code, words, self._reason))
-
-
-def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:
-    # from standard input, because then a relative path of an import means the session's own
-    # directory, and the engine needs to read nothing of the double's
-    assert stdin is not None
-    with stdin:
-        stdin.write(_BOOT.read_bytes().replace(b"@TOKEN@", token.encode()))
-
-
-def _widen(descriptor: int) -> None:
-    if sys.platform == "linux":
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
-
-
-def _die_with_parent() -> Callable[[], None] | None:
-    if sys.platform != "linux":
-        return None
-    from agentdouble.sandbox.fork_server import processes
-
-    return processes.die_with_parent

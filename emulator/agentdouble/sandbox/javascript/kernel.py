@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Mapping
@@ -77,9 +78,24 @@ class JavaScriptKernel(Kernel):
         return {
             "status": "ok",
             "execution_count": self.execution_count,
-            "user_expressions": {},
+            "user_expressions": await self._values(user_expressions or {}),
             "payload": [],
         }
+
+    async def _values(self, expressions: Mapping[str, str]) -> dict[str, Any]:
+        return {name: await self._value(asked) for name, asked in expressions.items()}
+
+    async def _value(self, expression: str) -> dict[str, Any]:
+        """Return an expression's value as JSON, which strings and numbers are in Python too."""
+        engine = await self._ready_engine()
+        answer = await engine.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        details = answer.get("exceptionDetails")
+        if details is not None:
+            thrown = details.get("exception", {})
+            said = str(thrown.get("description", details["text"])).partition("\n")[0]
+            return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": said}
+        text = json.dumps(answer["result"].get("value"), ensure_ascii=False)
+        return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the engine."""
@@ -91,6 +107,7 @@ class JavaScriptKernel(Kernel):
 
     async def _run(self, code: str) -> dict[str, Any] | None:
         engine = await self._ready_engine()
+        engine.renew_outputs()
         self._running = asyncio.ensure_future(
             cells.run(engine, code, self.execution_count, typescript=self._options.typescript)
         )
@@ -184,11 +201,6 @@ class JavaScriptKernelApp(SandboxKernelApp):
         super().init_control(context)  # type: ignore[no-untyped-call]
         self.shell_channel_thread = None
 
-    def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Let no output be dropped because a client is slow: zmq's own limit is 1000 messages."""
-        context.setsockopt(zmq.SNDHWM, 0)
-        super().init_iopub(context)  # type: ignore[no-untyped-call]
-
 
 def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
     """Run a kernel in this process until it is told to stop.
@@ -202,7 +214,7 @@ def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
     app = JavaScriptKernelApp.instance(connection_file=connection_file, config=Config(tables))
     app.initialize([])  # type: ignore[no-untyped-call]
     app.kernel.use(options, engine)
-    app.start()  # type: ignore[no-untyped-call]
+    app.start()
 
 
 def _start_engine(options: deno.Options) -> Engine | None:

@@ -1,7 +1,8 @@
 """What comes out of the engine's pipe: text, and between it frames that boot.js writes.
 
 One pipe for everything keeps the order, and a full pipe makes the engine wait: nothing is
-lost in a flood. Text is collected for 20 ms, or 20,000 lines would be 20,000 messages.
+lost in a flood. Text is collected for 20 ms, or 20,000 lines would be 20,000 messages; and
+a stream stops at the same limit as in a Python kernel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import codecs
 import re
 from collections.abc import Callable
 from typing import Any
+
+from agentdouble.sandbox.fork_server.capped_stream import LIMIT
 
 Send = Callable[[str, dict[str, Any]], None]
 
@@ -26,10 +29,18 @@ class Streams:
         self._name = "stdout"
         self._parts: list[str] = []
         self._size = 0
+        self._left: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
+    def renew(self) -> None:
+        """Let each stream have its whole limit again: an execution begins."""
+        self._left.clear()
+
     def write(self, name: str, text: str) -> None:
-        """Take in text."""
+        """Take in text, as far as the limit goes."""
+        left = self._left.get(name, LIMIT)
+        text = text[:left]
+        self._left[name] = left - len(text)
         if not text:
             return
         if name != self._name:
@@ -64,11 +75,15 @@ class FrameReader:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._on_text = on_text
         self._on_frame = on_frame
-        self._rest = b""
+        self._rest = bytearray()
+        self._needed = 0
 
     def feed(self, data: bytes) -> None:
         """Take in what was read."""
-        data = self._rest + data
+        self._rest += data
+        if len(self._rest) < self._needed:  # a large frame is looked at when it is whole
+            return
+        data, self._needed = bytes(self._rest), 0
         start = 0
         while (mark := data.find(self._mark, start)) >= 0:
             self._text(data[start:mark])
@@ -81,7 +96,7 @@ class FrameReader:
             kept = _overlap(data[start:], self._mark)
             self._text(data[start : len(data) - kept])
             start = len(data) - kept
-        self._rest = data[start:]
+        self._rest = bytearray(data[start:])
 
     def _frame(self, data: bytes, start: int) -> int | None:
         """Pass on the frame at ``start`` and return its end; None if it is not all here yet."""
@@ -90,6 +105,7 @@ class FrameReader:
             return None
         end = header.end() + int(header[2])
         if end > len(data):
+            self._needed = end - start
             return None
         self._on_frame(header[1].decode(), data[header.end() : end].decode("utf-8", "replace"))
         return end

@@ -1,0 +1,97 @@
+"""Agents of Google's ADK, run by ADK's own runner where google-adk is installed.
+
+For each turn the runner gets services of its own that know what ours know: the session with its
+history and state, and the artifacts. What it yields is stored by us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from agentdouble.agents.agent import Agent
+from agentdouble.agents.events import Event, Message, Part, WireEvent
+from agentdouble.agents.session import Session
+
+
+def adk_agent(root: object, app: str) -> Agent | None:
+    """Return the agent that an ADK agent is, None for anything else."""
+    if not any(one.__module__.startswith("google.adk.") for one in type(root).__mro__):
+        return None
+    native: Any = root
+
+    async def run(message: Message, session: Session) -> AsyncIterator[WireEvent]:
+        async for event in _run(native, app, message, session):
+            yield event
+
+    return Agent(native.name, run, native.description or "", native)
+
+
+async def _run(
+    agent: Any, app: str, message: Message, session: Session
+) -> AsyncIterator[WireEvent]:
+    from google.adk.agents.run_config import RunConfig, StreamingMode
+    from google.adk.runners import Runner
+    from google.genai import types
+
+    runner = Runner(
+        app_name=app,
+        agent=agent,
+        session_service=await _sessions(app, session),
+        artifact_service=_artifacts(session),
+    )
+    content = {"role": "user", "parts": [part.wire for part in message.parts]}
+    mode = StreamingMode.SSE if session.streaming else StreamingMode.NONE
+    events = runner.run_async(
+        user_id=session.user_id,
+        session_id=session.id,
+        new_message=types.Content.model_validate(content),
+        run_config=RunConfig(streaming_mode=mode),
+    )
+    async for event in events:
+        yield WireEvent(event.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+async def _sessions(app: str, session: Session) -> Any:
+    """Return a session service that has the session as it was before this turn."""
+    from google.adk.events import Event as AdkEvent
+    from google.adk.sessions import InMemorySessionService
+
+    service = InMemorySessionService()  # type: ignore[no-untyped-call,unused-ignore]
+    seeded = await service.create_session(
+        app_name=app, user_id=session.user_id, session_id=session.id, state=dict(session.state)
+    )
+    for event in await session.history():
+        if event.more.get("invocationId") != session.invocation_id:
+            await service.append_event(seeded, AdkEvent.model_validate(_wire(event)))
+    return service
+
+
+def _wire(event: Event) -> dict[str, Any]:
+    content = {"role": event.role, "parts": [part.wire for part in event.parts]}
+    said = {"content": content} if event.parts else {}
+    return {**event.more, **said, "author": event.author}
+
+
+def _artifacts(session: Session) -> Any:
+    """Return an artifact service that keeps artifacts where ours are."""
+    from google.adk.artifacts import InMemoryArtifactService
+    from google.genai import types
+
+    class Artifacts(InMemoryArtifactService):  # type: ignore[misc,unused-ignore]
+        async def save_artifact(self, *, filename: str, artifact: Any, **_: Any) -> int:
+            wire = artifact.model_dump(mode="json", by_alias=True, exclude_none=True)
+            version = await session.save_artifact(filename, Part(wire))
+            session.take_saved()  # the runner's own events tell of it
+            return version
+
+        async def load_artifact(
+            self, *, filename: str, version: int | None = None, **_: Any
+        ) -> Any:
+            part = await session.load_artifact(filename, version)
+            return None if part is None else types.Part.model_validate(dict(part.wire))
+
+        async def list_artifact_keys(self, **_: Any) -> list[str]:
+            return list(await session.artifacts())
+
+    return Artifacts()

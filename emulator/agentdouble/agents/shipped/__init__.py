@@ -1,0 +1,1 @@
+"""The agents directory that agentdouble ships: agents that work without a model."""

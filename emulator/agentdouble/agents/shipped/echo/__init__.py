@@ -1,0 +1,13 @@
+"""Say what was said."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from agentdouble.agents.events import Message
+from agentdouble.agents.session import Session
+
+
+async def root_agent(message: Message, session: Session) -> AsyncIterator[str]:
+    """Answer with the message's text."""
+    yield message.text

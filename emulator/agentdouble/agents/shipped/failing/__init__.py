@@ -1,0 +1,14 @@
+"""Begin an answer and fail, so that a client's handling of errors can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from agentdouble.agents.events import Event, Message, Part
+from agentdouble.agents.session import Session
+
+
+async def root_agent(message: Message, session: Session) -> AsyncIterator[Event]:
+    """Say that it fails, then raise with the message's text."""
+    yield Event((Part.of_text("This agent fails."),))
+    raise RuntimeError(message.text)

@@ -1,0 +1,1 @@
+"""API-server mode: sessions, events, runs and artifacts over HTTP (section 4.2)."""

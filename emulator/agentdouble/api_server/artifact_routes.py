@@ -1,0 +1,99 @@
+"""The routes of artifacts, whose names may hold slashes."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from agentdouble import ledger
+from agentdouble.api_server import bodies
+from agentdouble.api_server.artifacts import Artifacts
+from agentdouble.api_server.content import to_wire
+from agentdouble.api_server.encoding import dumps
+from agentdouble.api_server.routes import SESSION, json, key, route
+from agentdouble.errors import ApiError
+
+ARTIFACTS = SESSION + "/artifacts"
+ARTIFACT = ARTIFACTS + "/{name:path}"
+LATEST = "latest"
+
+
+class ArtifactRoutes:
+    """The routes of artifacts."""
+
+    def __init__(self, artifacts: Artifacts) -> None:
+        self._artifacts = artifacts
+
+    def routes(self) -> list[BaseRoute]:
+        """Return them; a name takes all of a path that no route before it takes."""
+        return [
+            route("GET", ARTIFACT + "/versions/{version}/metadata", self.describe),
+            route("GET", ARTIFACT + "/versions/metadata", self.describe_all),
+            route("POST", ARTIFACTS, self.save),
+            route("GET", ARTIFACT + "/versions/{version}", self.load_version),
+            route("GET", ARTIFACTS, self.list),
+            route("GET", ARTIFACT + "/versions", self.versions),
+            route("GET", ARTIFACT, self.load),
+            route("DELETE", ARTIFACT, self.delete),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """List the names of a session's artifacts (API-13)."""
+        ledger.choose("U-ARTIFACTS")
+        return json(dumps(await self._artifacts.names(key(request))))
+
+    async def save(self, request: Request) -> Response:
+        """Keep a new version of an artifact and describe it."""
+        body = await bodies.required(request, bodies.ARTIFACT)
+        saved = await self._artifacts.save(
+            key(request), body.filename, to_wire(body.artifact), body.custom_metadata
+        )
+        return json(dumps(self._artifacts.describe(saved)))
+
+    async def load(self, request: Request) -> Response:
+        """Return an artifact, the newest version unless the query names one."""
+        version = bodies.number(request, "version")
+        return json(await self._artifacts.load(key(request), _name(request), version))
+
+    async def load_version(self, request: Request) -> Response:
+        """Return a version of an artifact."""
+        version = _version(request)
+        return json(await self._artifacts.load(key(request), _name(request), version))
+
+    async def versions(self, request: Request) -> Response:
+        """Return the numbers of an artifact's versions."""
+        found = await self._artifacts.versions(key(request), _name(request))
+        return json(dumps([one.version for one in found]))
+
+    async def describe(self, request: Request) -> Response:
+        """Describe a version of an artifact."""
+        found = await self._artifacts.version(key(request), _name(request), _version(request))
+        if found is None:
+            raise ApiError(404, "Artifact version not found")
+        return json(dumps(self._artifacts.describe(found)))
+
+    async def describe_all(self, request: Request) -> Response:
+        """Describe every version of an artifact."""
+        found = await self._artifacts.versions(key(request), _name(request))
+        return json(dumps([self._artifacts.describe(one) for one in found]))
+
+    async def delete(self, request: Request) -> Response:
+        """Forget an artifact; an unknown one is no error."""
+        await self._artifacts.delete(key(request), _name(request))
+        return json(b"null")
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params["name"]
+    return name
+
+
+def _version(request: Request) -> int | None:
+    named = request.path_params["version"]
+    if named == LATEST:
+        return None
+    try:
+        return int(named)
+    except ValueError:
+        raise ApiError(422, "Invalid version ID") from None

@@ -1,0 +1,105 @@
+"""Artifacts: files that a session keeps, in versions (API-13, U-ARTIFACTS)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentdouble.api_server.encoding import dumps
+from agentdouble.api_server.records import ArtifactKey, SessionKey, StoredArtifact
+from agentdouble.api_server.stores import ArtifactStore
+from agentdouble.clock import Clock
+from agentdouble.errors import ApiError
+
+SHARED = "user:"
+
+
+class Artifacts:
+    """The artifacts of every session.
+
+    That the session exists is not asked for, and they outlive it: the real server does not
+    either, and its do too. A name that begins with ``user:`` is shared over a user's sessions.
+    """
+
+    def __init__(self, store: ArtifactStore, clock: Clock) -> None:
+        self.store = store
+        self._clock = clock
+
+    async def names(self, session: SessionKey) -> Sequence[str]:
+        """Return the names of a session's artifacts and of the user's, sorted."""
+        return await self.store.names(*session)
+
+    async def save(
+        self,
+        session: SessionKey,
+        name: str,
+        part: Mapping[str, Any],
+        custom_metadata: Mapping[str, Any] | None = None,
+    ) -> StoredArtifact:
+        """Keep a new version; raise ApiError for a part that has nothing to keep."""
+        return await self.store.save(
+            _key(session, name),
+            dumps(part),
+            _mime_type(part),
+            custom_metadata or {},
+            self._clock.now().timestamp(),
+        )
+
+    async def load(self, session: SessionKey, name: str, version: int | None) -> bytes:
+        """Return the JSON of a version's part, the newest for None; raise ApiError."""
+        found = await self.find(session, name, version)
+        if found is None:
+            raise ApiError(404, "Artifact not found")
+        return found.json
+
+    async def find(
+        self, session: SessionKey, name: str, version: int | None
+    ) -> StoredArtifact | None:
+        """Return a version with its content, the newest for None, or None if there is none."""
+        return await self.store.load(_key(session, name), version)
+
+    async def version(
+        self, session: SessionKey, name: str, version: int | None
+    ) -> StoredArtifact | None:
+        """Return a version without its content, the newest for None, or None."""
+        found = await self.versions(session, name)
+        number = len(found) - 1 if version is None else version
+        return found[number] if 0 <= number < len(found) else None
+
+    async def versions(self, session: SessionKey, name: str) -> Sequence[StoredArtifact]:
+        """Return every version without its content, oldest first."""
+        return await self.store.versions(_key(session, name))
+
+    async def delete(self, session: SessionKey, name: str) -> None:
+        """Forget every version."""
+        await self.store.delete(_key(session, name))
+
+    def describe(self, artifact: StoredArtifact) -> dict[str, Any]:
+        """Return a version's metadata as the wire has it."""
+        key = artifact.key
+        session = f"/sessions/{key.session}" if key.session else ""
+        described = {
+            "version": artifact.version,
+            "canonicalUri": f"{self.store.scheme}://apps/{key.app}/users/{key.user}{session}"
+            f"/artifacts/{key.name}/versions/{artifact.version}",
+            "customMetadata": artifact.custom_metadata,
+            "createTime": artifact.created,
+        }
+        if artifact.mime_type is not None:
+            described["mimeType"] = artifact.mime_type
+        return described
+
+
+def _key(session: SessionKey, name: str) -> ArtifactKey:
+    owner = "" if name.startswith(SHARED) else session.id
+    return ArtifactKey(session.app, session.user, owner, name)
+
+
+def _mime_type(part: Mapping[str, Any]) -> str | None:
+    for kind in ("inlineData", "fileData"):
+        if kind in part:
+            mime_type: str | None = part[kind].get("mimeType")
+            return mime_type
+    if "text" in part:
+        return "text/plain"
+    raise ApiError(400, "Not supported artifact type.")

@@ -1,0 +1,132 @@
+"""The contents of artifacts, outside of memory: small ones in the state store, large ones as files.
+
+A file has its whole content and is on the disk before any record names it, and goes after its
+record has gone: what a kill leaves between is a file that no record names, removed at the next
+start. Its name is made here, never from what a client says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from agentdouble.errors import StateError
+from agentdouble.state import Store
+
+T = TypeVar("T")
+
+LARGE = 256 * 1024  # bytes; from here on a content is a file, where the store has a directory
+
+_CONTENT = "api-artifact-content"
+_WRITING = ".part"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_OURS = re.compile(rf"[0-9a-f]{{32}}({re.escape(_WRITING)})?")
+
+
+class Place(NamedTuple):
+    """Where a content is: the name of a record, or of a file."""
+
+    name: str
+    is_file: bool
+
+
+class Contents:
+    """Contents by their places; one is written once and never changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._directory = store.directory
+
+    async def keep(self, content: bytes) -> Place:
+        """Keep a content: a file at once, a record with the next ``saved()`` of the store.
+
+        Raises StateError if the file cannot be written.
+        """
+        place = Place(uuid.uuid4().hex, len(content) >= LARGE and self._directory is not None)
+        if place.is_file:
+            await _in_thread(partial(_write, self._path(place), content))
+        else:
+            self._store.put(_CONTENT, place.name, {"json": content.decode("utf-8")})
+        return place
+
+    async def read(self, place: Place) -> bytes:
+        """Return a content; raise StateError if it is not there."""
+        if place.is_file:
+            return await _in_thread(self._path(place).read_bytes)
+        record = await self._store.read(_CONTENT, place.name)
+        if record is None:
+            raise StateError(
+                f"The state has lost the content {place.name} of an artifact.", where=place.name
+            )
+        return bytes(record["json"], "utf-8")
+
+    def forget(self, place: Place) -> None:
+        """Queue the removal of a record; a file goes with ``remove``, once that is saved."""
+        if not place.is_file:
+            self._store.delete(_CONTENT, place.name)
+
+    async def remove(self, places: Iterable[Place]) -> None:
+        """Remove the files of places that no record names any more."""
+        for place in places:
+            if place.is_file:
+                await _in_thread(partial(self._path(place).unlink, missing_ok=True))
+
+    async def sweep(self, places: Iterable[Place]) -> None:
+        """Remove what a kill has left: files of ours that are not among ``places``."""
+        if self._directory is not None and self._directory.is_dir():
+            kept = {place.name for place in places if place.is_file}
+            await _in_thread(partial(_sweep, self._directory, kept))
+
+    def _path(self, place: Place) -> Path:
+        assert self._directory is not None
+        return self._directory / place.name
+
+
+async def _in_thread(do: Callable[[], T]) -> T:
+    """Do something with a file beside the event loop; raise StateError if it cannot be done."""
+    try:
+        return await asyncio.to_thread(do)
+    except OSError as error:
+        raise StateError(
+            f"The artifact file {error.filename} fails: {error.strerror}.",
+            where=str(error.filename),
+        ) from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole or not at all, whenever the machine stops."""
+    if not path.parent.is_dir():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        _sync(path.parent.parent)
+    part = path.with_name(path.name + _WRITING)
+    try:
+        with os.fdopen(os.open(part, _NEW, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
+
+
+def _sync(directory: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(directory: Path, kept: set[str]) -> None:
+    for file in directory.iterdir():
+        if _OURS.fullmatch(file.name) and file.name not in kept:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""Events on the wire: their fields, in the order in which they are written (U-EVENT-FIELDS)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from agentdouble.api_server.bodies import EventBody
+from agentdouble.api_server.content import to_wire
+from agentdouble.api_server.encoding import dumps, loads
+from agentdouble.api_server.records import StoredEvent
+
+USER = "user"
+
+
+def build(
+    *,
+    invocation_id: str,
+    author: str,
+    timestamp: float,
+    saying: Mapping[str, Any] | None = None,
+    custom_metadata: Mapping[str, Any] | None = None,
+    actions: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a new event; ``saying`` are the fields that stand before the invocation's id."""
+    event: dict[str, Any] = dict(saying or {})
+    if custom_metadata:
+        event["customMetadata"] = custom_metadata
+    event["invocationId"] = invocation_id
+    event["author"] = author
+    event["actions"] = {**no_actions(), **(actions or {})}
+    event["nodeInfo"] = {"path": ""}
+    event.update(more or {})
+    event["id"] = str(uuid.uuid4())
+    event["timestamp"] = timestamp
+    return event
+
+
+def no_actions() -> dict[str, Any]:
+    """Return the actions of an event that only says something."""
+    return {
+        "stateDelta": {},
+        "artifactDelta": {},
+        "requestedAuthConfigs": {},
+        "requestedToolConfirmations": {},
+    }
+
+
+def brought(body: EventBody, now: float) -> dict[str, Any]:
+    """Return an event that a client brought along, with what it lacks filled in."""
+    event = to_wire(body)
+    event["id"] = body.id or str(uuid.uuid4())
+    event["timestamp"] = now if body.timestamp is None else body.timestamp
+    return event
+
+
+def stored(event: Mapping[str, Any]) -> StoredEvent:
+    """Return an event as the stores keep it: what it does for one run only is taken out."""
+    delta = event["actions"]["stateDelta"]
+    kept = {key: value for key, value in delta.items() if not key.startswith("temp:")}
+    if len(kept) != len(delta):
+        event = {**event, "actions": {**event["actions"], "stateDelta": kept}}
+    json = dumps(event)
+    return StoredEvent(event["id"], event["timestamp"], json, _copy(kept))
+
+
+def _copy(delta: dict[str, Any]) -> dict[str, Any]:
+    """Return state of its own: whoever made the event may change what is inside."""
+    copied: dict[str, Any] = loads(dumps(delta)) if delta else delta
+    return copied

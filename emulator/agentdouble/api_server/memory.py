@@ -1,0 +1,168 @@
+"""Sessions and artifacts in memory: the default, gone with the double."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentdouble.api_server import state
+from agentdouble.api_server.records import (
+    ArtifactKey,
+    SessionKey,
+    StoredArtifact,
+    StoredEvent,
+    StoredSession,
+)
+
+
+class _Session:
+    def __init__(self, own: dict[str, Any], now: float) -> None:
+        self.state = own
+        self.events: list[bytes] = []
+        self.last_update = now
+
+
+class MemorySessions:
+    """A SessionStore in this process; nothing waits inside a method, so each happens whole."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[str, str], dict[str, _Session]] = {}
+        self._users: dict[tuple[str, str], dict[str, Any]] = {}
+        self._apps: dict[str, dict[str, Any]] = {}
+
+    async def create(
+        self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
+    ) -> bool:
+        """Keep a new session with its first events; return False if the id is taken."""
+        sessions = self._sessions.setdefault((key.app, key.user), {})
+        if key.id in sessions:
+            return False
+        sessions[key.id] = session = _Session({}, now)
+        self._apply(key, session, initial)
+        self._append(key, session, events)
+        return True
+
+    async def read(self, key: SessionKey) -> StoredSession | None:
+        """Return a session with its events, or None."""
+        session = self._find(key)
+        return None if session is None else self._stored(key, session, tuple(session.events))
+
+    async def head(self, key: SessionKey) -> StoredSession | None:
+        """Return a session without its events, or None."""
+        session = self._find(key)
+        return None if session is None else self._stored(key, session)
+
+    async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
+        """Return a user's sessions without their events, the longest untouched first."""
+        sessions = self._sessions.get((app, user), {})
+        found = [self._stored(SessionKey(app, user, id_), one) for id_, one in sessions.items()]
+        return sorted(found, key=lambda one: (one.last_update, one.key.id))
+
+    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
+        """Keep events and what they do to the state; return False if there is no such session."""
+        session = self._find(key)
+        if session is None:
+            return False
+        self._append(key, session, events)
+        return True
+
+    async def delete(self, key: SessionKey) -> bool:
+        """Forget a session and its events; return False if there was none."""
+        return self._sessions.get((key.app, key.user), {}).pop(key.id, None) is not None
+
+    async def clear(self) -> None:
+        """Forget everything."""
+        self._sessions.clear()
+        self._users.clear()
+        self._apps.clear()
+
+    async def restore(self) -> None:
+        """Do nothing: nothing was kept."""
+
+    def _put_back(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
+        sessions = self._sessions.setdefault((key.app, key.user), {})
+        sessions[key.id] = _Session(dict(own), last_update)
+
+    def _find(self, key: SessionKey) -> _Session | None:
+        return self._sessions.get((key.app, key.user), {}).get(key.id)
+
+    def _append(self, key: SessionKey, session: _Session, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            session.events.append(event.json)
+            session.last_update = event.timestamp
+            self._apply(key, session, event.state_delta)
+
+    def _apply(self, key: SessionKey, session: _Session, delta: Mapping[str, Any]) -> None:
+        if not delta:
+            return
+        scoped = state.split(delta)
+        session.state.update(scoped.session)
+        if scoped.app:
+            self._apps.setdefault(key.app, {}).update(scoped.app)
+        if scoped.user:
+            self._users.setdefault((key.app, key.user), {}).update(scoped.user)
+
+    def _stored(
+        self, key: SessionKey, session: _Session, events: tuple[bytes, ...] = ()
+    ) -> StoredSession:
+        scoped = state.Scoped(
+            app=self._apps.get(key.app, {}),
+            user=self._users.get((key.app, key.user), {}),
+            session=session.state,
+        )
+        return StoredSession(key, state.merge(scoped), session.last_update, events)
+
+
+class MemoryArtifacts:
+    """An ArtifactStore in this process."""
+
+    scheme = "memory"
+
+    def __init__(self) -> None:
+        self._artifacts: dict[ArtifactKey, list[StoredArtifact]] = {}
+
+    async def save(
+        self,
+        key: ArtifactKey,
+        json: bytes,
+        mime_type: str | None,
+        custom_metadata: Mapping[str, Any],
+        now: float,
+    ) -> StoredArtifact:
+        """Keep a new version and return it without its content."""
+        versions = self._artifacts.setdefault(key, [])
+        saved = StoredArtifact(key, len(versions), mime_type, custom_metadata, now, json)
+        versions.append(saved)
+        return _without_content(saved)
+
+    async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
+        """Return a version with its content, the newest for None, or None if there is none."""
+        versions = self._artifacts.get(key, [])
+        if version is None:
+            return versions[-1] if versions else None
+        return versions[version] if 0 <= version < len(versions) else None
+
+    async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
+        """Return every version without its content, oldest first."""
+        return [_without_content(one) for one in self._artifacts.get(key, [])]
+
+    async def names(self, app: str, user: str, session: str) -> Sequence[str]:
+        """Return the names of a session's artifacts and of the user's, sorted."""
+        owners = ((app, user, session), (app, user, ""))
+        return sorted(key.name for key in self._artifacts if key[:3] in owners)
+
+    async def delete(self, key: ArtifactKey) -> None:
+        """Forget every version."""
+        self._artifacts.pop(key, None)
+
+    async def clear(self) -> None:
+        """Forget everything."""
+        self._artifacts.clear()
+
+    async def restore(self) -> None:
+        """Do nothing: nothing was kept."""
+
+
+def _without_content(artifact: StoredArtifact) -> StoredArtifact:
+    return dataclasses.replace(artifact, json=b"")

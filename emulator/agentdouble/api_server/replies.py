@@ -1,0 +1,146 @@
+"""From what an agent yields to the events of a run (sections 2.4 and 6).
+
+Texts in a row are one reply: with streaming each is sent as an increment, and then the whole
+once more in an event that is stored; without, the whole alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentdouble.agents.events import MODEL, Event, Message, Part, WireEvent
+from agentdouble.api_server import events
+from agentdouble.api_server.turns import Ended, Said
+
+ABORTED = {
+    "errorCode": "INVOCATION_ABORTED",
+    "errorMessage": "Invocation was aborted by client.",
+}
+
+
+class Replies:
+    """Builds the events of one run; ``now`` tells the platform's time in Unix seconds."""
+
+    def __init__(
+        self,
+        *,
+        invocation_id: str,
+        author: str,
+        streaming: bool,
+        custom_metadata: Mapping[str, Any] | None,
+        now: Callable[[], float],
+    ) -> None:
+        self._invocation_id = invocation_id
+        self._author = author
+        self._streaming = streaming
+        self._custom_metadata = custom_metadata
+        self._now = now
+        self._texts: list[str] = []
+        self._state_delta: dict[str, Any] = {}
+        self._artifact_delta: dict[str, int] = {}
+        self._open_calls: dict[str, Mapping[str, Any]] = {}
+
+    def to_user(self, message: Message, delta: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the event of the user's message; its role is the user's, whatever it says."""
+        content = {"parts": [part.wire for part in message.parts], "role": events.USER}
+        return self._build(events.USER, {"content": content}, {"stateDelta": delta})
+
+    def to_said(self, said: Said) -> list[dict[str, Any]]:
+        """Return the events that are ready once this was said, increments included."""
+        self._state_delta.update(said.state_delta)
+        self._artifact_delta.update(said.artifact_delta)
+        if isinstance(said.what, str):
+            self._texts.append(said.what)
+            return [self._increment(said.what)] if self._streaming else []
+        before = self._whole_text()
+        if isinstance(said.what, Part):
+            return [*before, self._event(Event((said.what,)))]
+        if isinstance(said.what, WireEvent):
+            return [*before, self._wire(said.what)]
+        if said.what.partial and not self._streaming:
+            return before
+        return [*before, self._event(said.what)]
+
+    def to_end(self, ended: Ended) -> list[dict[str, Any]]:
+        """Return the events that were held back until the end."""
+        self._state_delta.update(ended.state_delta)
+        self._artifact_delta.update(ended.artifact_delta)
+        held = self._whole_text()
+        if self._state_delta or self._artifact_delta:
+            held.append(self._event(Event()))
+        return held
+
+    def to_abort(self) -> dict[str, Any]:
+        """Return the event that says that the client went away; it answers open tool calls."""
+        saying: dict[str, Any] = dict(ABORTED)
+        if self._open_calls:
+            response = {"error": ABORTED["errorMessage"]}
+            parts = [
+                {"functionResponse": {"id": id_, "name": call.get("name"), "response": response}}
+                for id_, call in self._open_calls.items()
+            ]
+            saying = {"content": {"parts": parts, "role": events.USER}, **saying}
+        return self._build(self._author, saying, {})
+
+    def _whole_text(self) -> list[dict[str, Any]]:
+        if not self._texts:
+            return []
+        text = "".join(self._texts)
+        self._texts.clear()
+        return [self._event(Event((Part.of_text(text),)))]
+
+    def _increment(self, text: str) -> dict[str, Any]:
+        saying = {"content": {"parts": [{"text": text}], "role": MODEL}, "partial": True}
+        return self._build(self._author, saying, {})
+
+    def _event(self, event: Event) -> dict[str, Any]:
+        saying: dict[str, Any] = {}
+        if event.parts:
+            parts = [part.wire for part in event.parts]
+            saying["content"] = {"parts": parts, "role": event.role}
+        if event.partial is not None:
+            saying["partial"] = event.partial
+        saying.update(event.more)
+        actions = {} if event.partial else self._take_actions(event.state_delta)
+        built = self._build(event.author or self._author, saying, actions)
+        self._note_calls(built)
+        return built
+
+    def _wire(self, event: WireEvent) -> dict[str, Any]:
+        self._note_calls(event.wire)
+        wire = {**event.wire, "invocationId": self._invocation_id}
+        if self._custom_metadata:
+            wire["customMetadata"] = self._custom_metadata
+        if wire.get("partial"):
+            return wire
+        own = event.wire["actions"]
+        taken = self._take_actions(own["stateDelta"])
+        artifacts = {**taken["artifactDelta"], **own["artifactDelta"]}
+        actions = {**own, "stateDelta": taken["stateDelta"], "artifactDelta": artifacts}
+        return {**wire, "actions": actions}
+
+    def _take_actions(self, own_delta: Mapping[str, Any]) -> dict[str, Any]:
+        state, self._state_delta = {**self._state_delta, **own_delta}, {}
+        artifacts, self._artifact_delta = self._artifact_delta, {}
+        return {"stateDelta": state, "artifactDelta": artifacts}
+
+    def _note_calls(self, event: Mapping[str, Any]) -> None:
+        for part in (event.get("content") or {}).get("parts") or ():
+            call, response = part.get("functionCall"), part.get("functionResponse")
+            if call and call.get("id"):
+                self._open_calls[call["id"]] = call
+            if response:
+                self._open_calls.pop(response.get("id"), None)
+
+    def _build(
+        self, author: str, saying: Mapping[str, Any], actions: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return events.build(
+            invocation_id=self._invocation_id,
+            author=author,
+            timestamp=self._now(),
+            saying=saying,
+            custom_metadata=self._custom_metadata,
+            actions=actions,
+        )

@@ -1,0 +1,234 @@
+"""The routes of section 4.2: parse, call, serialise."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Awaitable, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from agentdouble import ledger
+from agentdouble.api_server import bodies, views
+from agentdouble.api_server.answers import EventList, EventStream
+from agentdouble.api_server.encoding import dumps
+from agentdouble.api_server.records import SessionKey
+from agentdouble.api_server.runs import Runs
+from agentdouble.api_server.sessions import Sessions
+from agentdouble.errors import ApiError, NotBuiltError, StateError
+
+_log = logging.getLogger(__name__)
+
+PATHS = (
+    *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
+    *("/docs", "/openapi.json", "/agent-identity/finalize"),
+)
+RUN_LIVE = "/run_live"
+SESSIONS = "/apps/{app}/users/{user}/sessions"
+SESSION = SESSIONS + "/{session}"
+
+
+class SessionRoutes:
+    """The routes of sessions."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def routes(self) -> list[BaseRoute]:
+        """Return them; the first of a path names the method that a 405 allows."""
+        return [
+            route("GET", SESSIONS, self.list),
+            route("POST", SESSIONS, self.create),
+            route("GET", SESSION, self.read),
+            route("POST", SESSION, self.create_with_id),
+            route("DELETE", SESSION, self.delete),
+            route("PATCH", SESSION, self.update),
+        ]
+
+    async def create(self, request: Request) -> Response:
+        """Create a session, with a generated id unless the body names one (API-02)."""
+        body = await bodies.optional(request, bodies.CREATE)
+        return json(views.session(await self._sessions.create(*_user(request), body)))
+
+    async def create_with_id(self, request: Request) -> Response:
+        """Create a session with the id of the path; the body is its state (API-03)."""
+        state = await bodies.optional(request, bodies.STATE)
+        return json(views.session(await self._sessions.create_with_id(key(request), state)))
+
+    async def list(self, request: Request) -> Response:
+        """List a user's sessions (API-04)."""
+        return json(views.sessions(await self._sessions.of_user(*_user(request))))
+
+    async def read(self, request: Request) -> Response:
+        """Return a session with its history (API-05)."""
+        return json(views.session(await self._sessions.read(key(request))))
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a session (API-06, U-SESSION-DELETE)."""
+        await self._sessions.delete(key(request))
+        if ledger.choose("U-SESSION-DELETE") == "204":
+            return Response(status_code=204)
+        return json(b"null")
+
+    async def update(self, request: Request) -> Response:
+        """Change a session's state."""
+        body = await bodies.required(request, bodies.UPDATE)
+        return json(views.session(await self._sessions.update(key(request), body.state_delta)))
+
+
+class RunRoutes:
+    """The routes of runs and of what can be run."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def routes(self) -> list[BaseRoute]:
+        """Return them."""
+        return [
+            route("POST", "/run", self.run),
+            route("POST", "/run_sse", self.run_sse),
+            route("GET", "/list-apps", self.list_apps),
+        ]
+
+    async def run(self, request: Request) -> Response:
+        """Run an agent and return all events of the turn (API-07)."""
+        body = await bodies.required(request, bodies.RUN)
+        return EventList(await self._runs.prepare(body, streaming=False))
+
+    async def run_sse(self, request: Request) -> Response:
+        """Run an agent and stream its events (API-08, API-09)."""
+        body = await bodies.required(request, bodies.RUN)
+        run = await self._runs.prepare(body, streaming=body.streaming)
+        return EventStream(run, whole=bool(body.function_call_event_id))
+
+    async def list_apps(self, request: Request) -> Response:
+        """List the applications (API-01, U-LIST-APPS)."""
+        detailed = bodies.flag(request, "detailed")
+        if detailed or ledger.choose("U-LIST-APPS") == "detailed":
+            return json(dumps({"apps": await self._runs.described()}))
+        return json(dumps(self._runs.directory.names()))
+
+
+class Unbuilt:
+    """The real server's routes that are beyond section 4.2, refused by name."""
+
+    def routes(self) -> list[BaseRoute]:
+        """Return them."""
+        return [
+            route("PATCH", "/apps/{app}/users/{user}/memory", self.memory),
+            route("GET", "/apps/{app}/app-info", self.app_info),
+            route("GET", "/docs", self.description),
+            route("GET", "/openapi.json", self.description),
+            route("POST", "/agent-identity/finalize", self.identity),
+            WebSocketRoute(RUN_LIVE, self.run_live),
+        ]
+
+    async def memory(self, _request: Request) -> Response:
+        """Refuse to put a session into a memory that nothing reads."""
+        raise ApiError(501, str(NotBuiltError("The memory service of API-server mode")))
+
+    async def app_info(self, _request: Request) -> Response:
+        """Refuse to describe an agent's tools."""
+        raise ApiError(501, str(NotBuiltError("The app-info of API-server mode")))
+
+    async def description(self, _request: Request) -> Response:
+        """Refuse to describe the routes."""
+        raise ApiError(501, str(NotBuiltError("The OpenAPI description of API-server mode")))
+
+    async def identity(self, _request: Request) -> Response:
+        """Refuse to finish a login that nothing begins."""
+        raise ApiError(501, str(NotBuiltError("The agent identity of API-server mode")))
+
+    async def run_live(self, websocket: WebSocket) -> None:
+        """Refuse to run an agent over a WebSocket."""
+        refusal = str(NotBuiltError("The live run (/run_live) of API-server mode"))
+        await websocket.send_denial_response(refused(501, refusal))
+
+
+async def health(_request: Request) -> Response:
+    """Say that the server lives (API-14, U-API-HEALTH)."""
+    ledger.choose("U-API-HEALTH")
+    return json(b'{"status":"ok"}')
+
+
+class Version:
+    """The version of the server that is doubled, and of the language (API-15)."""
+
+    def __init__(self, version: str) -> None:
+        self._body = dumps(
+            {
+                "version": version,
+                "language": "python",
+                "language_version": platform.python_version(),
+            }
+        )
+
+    async def show(self, _request: Request) -> Response:
+        """Answer with it (U-API-VERSION)."""
+        ledger.choose("U-API-VERSION")
+        return json(self._body)
+
+
+class Application:
+    """Routes as an ASGI application inside another, whose errors are ``{"detail": ...}``."""
+
+    def __init__(self, routes: list[BaseRoute]) -> None:
+        self._router = Router(routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; what is refused before the answer has begun is refused in JSON."""
+        begun = False
+
+        async def noting_send(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._router(scope, receive, noting_send)
+        except (ApiError, HTTPException, StateError) as error:
+            if begun:
+                raise
+            await _refusal(error)(scope, receive, send)
+
+
+def route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+    """Return a route for one method; HEAD does not come along with GET."""
+    made = Route(path, endpoint, methods=[method])
+    made.methods = {method}
+    return made
+
+
+def json(body: bytes, status: int = 200) -> Response:
+    """Return an answer with a JSON body."""
+    return Response(body, status, media_type="application/json")
+
+
+def refused(status: int, detail: object) -> Response:
+    """Return the answer to a request that is refused."""
+    return json(dumps({"detail": detail}), status)
+
+
+def _user(request: Request) -> tuple[str, str]:
+    return request.path_params["app"], request.path_params["user"]
+
+
+def key(request: Request) -> SessionKey:
+    """Return which session a path names."""
+    return SessionKey(*_user(request), request.path_params["session"].strip())
+
+
+def _refusal(error: ApiError | HTTPException | StateError) -> Response:
+    if isinstance(error, StateError):
+        _log.error("What a request changed or asked for: %s", error)
+        return refused(500, str(error))
+    if isinstance(error, ApiError):
+        return refused(error.status, error.detail)
+    response = refused(error.status_code, error.detail)
+    response.headers.update(error.headers or {})
+    return response

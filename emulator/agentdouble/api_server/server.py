@@ -1,0 +1,62 @@
+"""The API server put together: its stores, its domain objects, its routes."""
+
+from __future__ import annotations
+
+from starlette.routing import BaseRoute
+
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.api_server import routes
+from agentdouble.api_server.artifact_routes import ArtifactRoutes
+from agentdouble.api_server.artifacts import Artifacts
+from agentdouble.api_server.kept import KeptSessions
+from agentdouble.api_server.kept_artifacts import KeptArtifacts
+from agentdouble.api_server.memory import MemoryArtifacts, MemorySessions
+from agentdouble.api_server.runs import Runs
+from agentdouble.api_server.sessions import Sessions
+from agentdouble.api_server.stores import ArtifactStore, SessionStore
+from agentdouble.clock import Clock
+from agentdouble.state import MemoryStore, Store
+
+
+class ApiServer:
+    """API-server mode as an ASGI application (``app``) that is mounted at ``routes.PATHS``."""
+
+    def __init__(
+        self, clock: Clock, version: str, directory: AgentsDirectory, store: Store
+    ) -> None:
+        sessions, artifacts = _stores(store)
+        self.sessions = Sessions(sessions, clock)
+        self.artifacts = Artifacts(artifacts, clock)
+        self.runs = Runs(directory, self.sessions, self.artifacts)
+        self._version = version
+        self.app = routes.Application(self._routes())
+
+    async def load(self) -> None:
+        """Take up what was kept, from a store that is open."""
+        await self.sessions.store.restore()
+        await self.artifacts.store.restore()
+
+    async def reset(self) -> None:
+        """Forget every session and artifact."""
+        await self.sessions.store.clear()
+        await self.artifacts.store.clear()
+
+    async def close(self) -> None:
+        """End every run."""
+        await self.runs.loops.close()
+
+    def _routes(self) -> list[BaseRoute]:
+        return [
+            *routes.RunRoutes(self.runs).routes(),
+            *routes.SessionRoutes(self.sessions).routes(),
+            *ArtifactRoutes(self.artifacts).routes(),
+            *routes.Unbuilt().routes(),
+            routes.route("GET", "/health", routes.health),
+            routes.route("GET", "/version", routes.Version(self._version).show),
+        ]
+
+
+def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
+    if isinstance(store, MemoryStore):  # which would only hold everything a second time
+        return MemorySessions(), MemoryArtifacts()
+    return KeptSessions(store), KeptArtifacts(store)

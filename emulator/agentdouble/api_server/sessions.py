@@ -1,0 +1,117 @@
+"""Sessions: creating, reading, changing and deleting them, as the ledger has it (section 4.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentdouble import ledger
+from agentdouble.api_server import events
+from agentdouble.api_server.bodies import CreateSession, EventBody
+from agentdouble.api_server.records import SessionKey, StoredEvent, StoredSession
+from agentdouble.api_server.stores import SessionStore
+from agentdouble.clock import Clock
+from agentdouble.errors import ApiError, SessionNotFoundError
+
+
+class Sessions:
+    """The sessions of every application and user.
+
+    That an application exists is not asked for: the real server does not either.
+    """
+
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self.store = store
+        self._clock = clock
+
+    async def create(self, app: str, user: str, body: CreateSession | None) -> StoredSession:
+        """Create a session as its body says (API-02); raise ApiError if it cannot be."""
+        if body is None or ledger.choose("U-SESSION-CREATE") == "ignored":
+            body = CreateSession()
+        if body.options:
+            raise ApiError(
+                400, "Session options are not supported by the configured session service."
+            )
+        _check_brought(body.events or ())
+        brought = [self._stored(event) for event in body.events or () if not event.partial]
+        id_ = (body.session_id or "").strip() or str(uuid.uuid4())
+        return await self._create(SessionKey(app, user, id_), body.state or {}, brought)
+
+    async def create_with_id(
+        self, key: SessionKey, state: Mapping[str, Any] | None
+    ) -> StoredSession:
+        """Create a session of that id (API-03); raise ApiError if it exists."""
+        if ledger.choose("U-SESSION-CREATE") == "ignored":
+            state = None
+        return await self._create(key, state or {}, ())
+
+    async def read(self, key: SessionKey) -> StoredSession:
+        """Return a session with its events (API-05); raise SessionNotFoundError."""
+        session = await self.store.read(key)
+        if session is None:
+            ledger.choose("U-SESSION-UNKNOWN")
+            raise SessionNotFoundError("Session not found")
+        return session
+
+    async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
+        """Return a user's sessions without their events (API-04)."""
+        return await self.store.of_user(app, user)
+
+    async def delete(self, key: SessionKey) -> None:
+        """Delete a session (API-06); an unknown one is an error only if the ledger says so."""
+        existed = await self.store.delete(key)
+        if not existed and ledger.choose("U-SESSION-DELETE") == "404-unknown":
+            raise SessionNotFoundError("Session not found")
+
+    async def update(self, key: SessionKey, delta: Mapping[str, Any]) -> StoredSession:
+        """Change a session's state and return it; raise SessionNotFoundError."""
+        event = events.build(
+            invocation_id=f"p-{uuid.uuid4()}",
+            author=events.USER,
+            timestamp=self.now(),
+            actions={"stateDelta": delta},
+        )
+        if not await self.store.append(key, [events.stored(event)]):
+            raise SessionNotFoundError("Session not found")
+        session = await self.read(key)
+        # what is temporary is in this answer and in no later one, as on the real server
+        return dataclasses.replace(session, state={**session.state, **delta})
+
+    def now(self) -> float:
+        """Return the platform's time in Unix seconds."""
+        return self._clock.now().timestamp()
+
+    async def _create(
+        self,
+        key: SessionKey,
+        state: Mapping[str, Any],
+        brought: Sequence[StoredEvent],
+    ) -> StoredSession:
+        if not await self.store.create(key, state, brought, self.now()):
+            _refuse_duplicate(key.id)
+        return await self.read(key)
+
+    def _stored(self, event: EventBody) -> StoredEvent:
+        return events.stored(events.brought(event, self.now()))
+
+
+def _refuse_duplicate(id_: str) -> None:
+    """Raise ApiError, unless the ledger has it that the existing session is the answer."""
+    answer = ledger.choose("U-SESSION-DUPLICATE")
+    if answer != "existing":
+        raise ApiError(int(answer), f"Session already exists: {id_}")
+
+
+def _check_brought(brought: Sequence[EventBody]) -> None:
+    """Raise ApiError for an event that claims to have done something."""
+    for index, event in enumerate(brought):
+        if event.long_running_tool_ids:
+            raise _cannot_include(index, "long-running tool IDs")
+        if event.actions != type(event.actions)():
+            raise _cannot_include(index, "event actions")
+
+
+def _cannot_include(index: int, what: str) -> ApiError:
+    return ApiError(400, f"Session initialization event {index} cannot include {what}.")

@@ -1,0 +1,53 @@
+"""What sessions and events look like in an answer, as the ledger has it (sections 2.3, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agentdouble import ledger
+from agentdouble.api_server.encoding import Fragment, dumps, loads
+from agentdouble.api_server.records import StoredSession
+
+
+def session(stored: StoredSession) -> bytes:
+    """Return a session's JSON."""
+    return dumps(_session(stored, events(stored.events)))
+
+
+def sessions(stored: Sequence[StoredSession]) -> bytes:
+    """Return the JSON of a list of sessions (U-SESSION-LIST)."""
+    if ledger.choose("U-SESSION-LIST") == "ids":
+        return dumps([one.key.id for one in stored])
+    return dumps([_session(one, []) for one in stored])
+
+
+def events(kept: Iterable[bytes]) -> list[Any]:
+    """Return events ready to be put into JSON."""
+    if ledger.choose("U-EVENT-FIELDS") == "content-only":
+        return [_content_only(event) for event in kept]
+    return [Fragment(event) for event in kept]
+
+
+def event(json: bytes) -> bytes:
+    """Return the JSON of one event as the ledger has it."""
+    if ledger.choose("U-EVENT-FIELDS") == "content-only":
+        return dumps(_content_only(json))
+    return json
+
+
+def _content_only(json: bytes) -> dict[str, Any]:
+    return {key: value for key, value in loads(json).items() if key == "content"}
+
+
+def _session(stored: StoredSession, shown: list[Any]) -> dict[str, Any]:
+    if ledger.choose("U-SESSION-FIELDS") == "id-only":
+        return {"id": stored.key.id, "events": shown}
+    return {
+        "id": stored.key.id,
+        "appName": stored.key.app,
+        "userId": stored.key.user,
+        "state": Fragment(dumps(stored.state)),
+        "events": shown,
+        "lastUpdateTime": stored.last_update,
+    }

@@ -1,0 +1,147 @@
+"""Agent cards: who an agent is, and where and how it is spoken to (A2A-01, section 2.9)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from agentdouble.errors import CardError
+
+if TYPE_CHECKING:
+    from a2a.types import AgentCard
+
+VERSIONS = ("1.0", "0.3")
+BINDINGS = ("JSONRPC", "HTTP+JSON")
+MODES = ("text/plain", "application/json")
+GRPC = "GRPC"
+GRPC_VERSION = "1.0"
+
+
+def agent_card(
+    agent: object,
+    url: str,
+    *,
+    version: str = "1.0.0",
+    protocol_versions: Sequence[str] = VERSIONS[:1],
+    bearer: bool = False,
+    input_modes: Sequence[str] = MODES,
+    grpc: str = "",
+) -> AgentCard:
+    """Return the card of an agent that is spoken to at a URL (A2A-01).
+
+    ``agent`` is whatever has a ``name`` and perhaps a ``description``, a function, or a name.
+    Both protocol versions are served at the URL in any case; a card that declares 0.3 as well
+    carries the fields of that version, which a strict reader of 1.0 refuses. With ``bearer``
+    the card asks for a key. ``input_modes`` are the media types that the agent takes ("image/png",
+    "image/*"); messages with others are refused. With ``grpc``, ``host:port``, it promises gRPC
+    there, in version 1.0. Raises CardError for a URL that is none.
+    """
+    from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+
+    name, description = _names(agent)
+    card = AgentCard(
+        name=name,
+        description=description,
+        version=version,
+        supported_interfaces=_interfaces(url, protocol_versions),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
+        default_input_modes=input_modes,
+        default_output_modes=MODES,
+        skills=[AgentSkill(id=name, name=name, description=description, tags=["agent"])],
+    )
+    if grpc:
+        promised = AgentInterface(url=grpc, protocol_binding=GRPC, protocol_version=GRPC_VERSION)
+        card.supported_interfaces.append(promised)
+    if bearer:
+        card.security_schemes["bearer"].http_auth_security_scheme.scheme = "Bearer"
+        card.security_requirements.add().schemes["bearer"].SetInParent()
+    return card
+
+
+def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
+    """Return a card, which may be given as its JSON, that has what a card must have.
+
+    Raises CardError.
+    """
+    from a2a.types import AgentCard
+
+    made = card if isinstance(card, AgentCard) else _parsed(card)
+    missing = _missing(made)
+    if missing:
+        raise CardError(
+            f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) makes a whole one.",
+            fields=missing,
+        )
+    return made
+
+
+def _names(agent: object) -> tuple[str, str]:
+    if isinstance(agent, str):
+        name, description = agent, ""
+    else:
+        name = getattr(agent, "name", None) or getattr(agent, "__name__", "") or "agent"
+        description = getattr(agent, "description", None) or ""
+        if not description and inspect.isroutine(agent):
+            description = inspect.getdoc(agent) or ""
+    return str(name), str(description) or f"The agent {name}."
+
+
+def _interfaces(url: str, versions: Sequence[str]) -> list[Any]:
+    from a2a.types import AgentInterface
+
+    parsed = urlsplit(url)
+    if parsed.scheme not in ("http", "https") or not parsed.hostname:
+        raise CardError(f"The URL of an agent card begins with http:// or https://, not {url!r}.")
+    unknown = [one for one in versions if one not in VERSIONS]
+    if unknown or not versions:
+        raise CardError(f"The protocol versions are {', '.join(VERSIONS)}; not {list(versions)!r}.")
+    return [
+        AgentInterface(url=url.rstrip("/"), protocol_binding=binding, protocol_version=version)
+        for version in versions
+        for binding in BINDINGS
+    ]
+
+
+def _parsed(card: Any) -> AgentCard:
+    from a2a.types import AgentCard
+    from google.protobuf.json_format import ParseDict, ParseError
+
+    if not isinstance(card, Mapping):
+        raise CardError(f"An agent card is an AgentCard or its JSON, not {type(card).__name__}.")
+    try:
+        made: AgentCard = ParseDict(dict(card), AgentCard(), ignore_unknown_fields=True)
+    except ParseError as error:
+        raise CardError(f"This is no agent card: {error}") from None
+    return made
+
+
+def _missing(card: AgentCard) -> list[str]:
+    from a2a.utils.proto_utils import validate_proto_required_fields
+
+    try:
+        validate_proto_required_fields(card)
+    except Exception as error:
+        found = (getattr(error, "data", None) or {}).get("errors", [])
+        return [str(one.get("field", one)) for one in found] or [str(error)]
+    return []
+
+
+def legacy(card: AgentCard) -> dict[str, Any]:
+    """Return a card as version 0.3 writes it, for the same addresses but that of gRPC."""
+    from a2a.compat.v0_3.conversions import to_compat_agent_card
+    from a2a.types import AgentCard
+
+    spoken = AgentCard()
+    spoken.CopyFrom(card)
+    kept = [one for one in card.supported_interfaces if one.protocol_binding.upper() != GRPC]
+    del spoken.supported_interfaces[:]
+    spoken.supported_interfaces.extend(kept)
+    if not any(one.protocol_version.startswith("0.") for one in spoken.supported_interfaces):
+        for interface in spoken.supported_interfaces:
+            interface.protocol_version = "0.3.0"
+    written: dict[str, Any] = to_compat_agent_card(spoken).model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+    return written

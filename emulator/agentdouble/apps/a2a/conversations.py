@@ -1,0 +1,56 @@
+"""What agents remember of their A2A callers: a session for each context of each caller."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentdouble.agents.events import Event, Part
+
+LIMIT = 1000  # contexts of an application; the one not used for longest is forgotten first
+
+
+@dataclass
+class Conversation:
+    """A session's memory, as ``agentdouble.agents.session.Backend`` has it."""
+
+    state: dict[str, Any] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    kept: dict[str, list[Part]] = field(default_factory=dict)
+
+    async def history(self) -> tuple[Event, ...]:
+        """Return what was said, oldest first."""
+        return tuple(self.events)
+
+    async def save_artifact(self, name: str, part: Part) -> int:
+        """Keep a new version of an artifact and return its number, from 0."""
+        versions = self.kept.setdefault(name, [])
+        versions.append(part)
+        return len(versions) - 1
+
+    async def load_artifact(self, name: str, version: int | None) -> Part | None:
+        """Return a version of an artifact, the newest for None, or None."""
+        versions = self.kept.get(name, [])
+        if version is None:
+            return versions[-1] if versions else None
+        return versions[version] if 0 <= version < len(versions) else None
+
+    async def artifacts(self) -> tuple[str, ...]:
+        """Return the names of what is kept, sorted."""
+        return tuple(sorted(self.kept))
+
+
+class Conversations:
+    """The conversations of an application, in memory."""
+
+    def __init__(self) -> None:
+        self._by_context: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+
+    def of(self, user: str, context_id: str) -> Conversation:
+        """Return a caller's conversation, begun if it is new."""
+        conversation = self._by_context.setdefault((user, context_id), Conversation())
+        self._by_context.move_to_end((user, context_id))
+        while len(self._by_context) > LIMIT:
+            self._by_context.popitem(last=False)
+        return conversation

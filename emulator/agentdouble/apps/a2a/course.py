@@ -1,0 +1,205 @@
+"""What an executor says in one turn, put right: the course of its events as the protocol has it.
+
+The SDK alone waits for ever for an executor that says nothing, refuses a status before a task,
+and stores what comes after the end. Here every such course becomes a proper one.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+
+from a2a.server.events import Event
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from a2a.utils.errors import InvalidAgentResponseError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+ENDS = frozenset(
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_REJECTED,
+    }
+)
+PAUSES = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
+
+_log = logging.getLogger(__name__)
+
+
+class Course:
+    """The events of one turn of a task; each method returns what is to be sent on.
+
+    ``task`` is the task as it was before the turn, None for a new one. A lone message is held
+    back until the turn ends, since only then it is known to be alone.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        context_id: str,
+        message: Message | None,
+        task: Task | None,
+        now: Callable[[], Timestamp],
+    ) -> None:
+        self._task_id = task_id
+        self._context_id = context_id
+        self._message = message
+        self._now = now
+        self._has_task = task is not None
+        self._state = TaskState.TASK_STATE_UNSPECIFIED  # what this turn has said of it
+        self._artifacts = {one.artifact_id for one in task.artifacts} if task else set()
+        self._held: Message | None = None
+        self._spoken = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the task has come to a state that it never leaves."""
+        return self._state in ENDS
+
+    def take(self, event: Event) -> list[Event]:
+        """Take up an event of the executor's; the event is changed in place."""
+        if self.ended:
+            self._warn("%s after the end is dropped", type(event).__name__)
+            return []
+        self._spoken = True
+        if isinstance(event, Message):
+            return self._take_message(event)
+        if isinstance(event, Task):
+            return self._take_task(event)
+        event.task_id, event.context_id = self._task_id, self._context_id
+        if isinstance(event, TaskStatusUpdateEvent):
+            return [*self._opened(), self._status(event)]
+        return [*self._opened(), self._artifact(event)]
+
+    def finish(self) -> list[Event]:
+        """End the turn: the executor has returned.
+
+        Raises InvalidAgentResponseError if it has said nothing at all.
+        """
+        if not self._spoken:
+            raise InvalidAgentResponseError("The agent ended its turn without saying anything.")
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._state = TaskState.TASK_STATE_COMPLETED
+            return [held]
+        if self.ended or self._state in PAUSES:
+            return []
+        self._warn("a turn without an end is completed")
+        return [self._to(TaskState.TASK_STATE_COMPLETED)]
+
+    def fail(self, text: str) -> list[Event]:
+        """End the task as failed, with this text for the caller."""
+        return self._end(TaskState.TASK_STATE_FAILED, text)
+
+    def cancel(self) -> list[Event]:
+        """End the task as canceled."""
+        return self._end(TaskState.TASK_STATE_CANCELED, "")
+
+    def _end(self, state: TaskState, text: str) -> list[Event]:
+        if self.ended:
+            return []
+        return [*self._opened(), self._to(state, text)]
+
+    def _take_message(self, message: Message) -> list[Event]:
+        if not message.message_id:
+            message.message_id = str(uuid.uuid4())
+        message.role = Role.ROLE_AGENT
+        if not self._has_task and self._held is None:
+            self._held = message
+            return []
+        self._warn("a message within a task becomes a part of its status")
+        return [*self._opened(), self._said(message)]
+
+    def _take_task(self, task: Task) -> list[Event]:
+        task.id, task.context_id = self._task_id, self._context_id
+        if self._has_task or self._held is not None:
+            return [*self._opened(), *self._updates(task)]
+        self._has_task = True
+        self._complete(task.status)
+        self._state = task.status.state
+        self._artifacts = {one.artifact_id for one in task.artifacts}
+        return [task]
+
+    def _updates(self, task: Task) -> list[Event]:
+        """Return a task that is sent again as what has become of it."""
+        new = [self._artifact(self._carrying(artifact)) for artifact in task.artifacts]
+        return [*new, self._status(self._at(task.status))]
+
+    def _opened(self) -> list[Event]:
+        """Return the task that must come first, and a message that turned out not to be alone."""
+        opening: list[Event] = []
+        if not self._has_task:
+            self._has_task = True
+            task = Task(id=self._task_id, context_id=self._context_id)
+            task.status.state = TaskState.TASK_STATE_SUBMITTED
+            task.status.timestamp.CopyFrom(self._now())
+            if self._message is not None:
+                task.history.append(self._message)
+            opening.append(task)
+        if self._held is not None:
+            held, self._held = self._held, None
+            opening.append(self._said(held))
+        return opening
+
+    def _said(self, message: Message) -> TaskStatusUpdateEvent:
+        message.task_id, message.context_id = self._task_id, self._context_id
+        return self._status(
+            self._at(TaskStatus(state=TaskState.TASK_STATE_WORKING, message=message))
+        )
+
+    def _to(self, state: TaskState, text: str = "") -> TaskStatusUpdateEvent:
+        status = TaskStatus(state=state)
+        if text:
+            status.message.CopyFrom(
+                Message(message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=[Part(text=text)])
+            )
+        return self._status(self._at(status))
+
+    def _status(self, event: TaskStatusUpdateEvent) -> TaskStatusUpdateEvent:
+        self._complete(event.status)
+        self._state = event.status.state
+        return event
+
+    def _complete(self, status: TaskStatus) -> None:
+        if status.state == TaskState.TASK_STATE_UNSPECIFIED:
+            status.state = TaskState.TASK_STATE_WORKING
+        if not status.HasField("timestamp"):
+            status.timestamp.CopyFrom(self._now())
+        if status.HasField("message"):
+            said = status.message
+            said.task_id, said.context_id = self._task_id, self._context_id
+            said.message_id = said.message_id or str(uuid.uuid4())
+            said.role = Role.ROLE_AGENT
+
+    def _artifact(self, event: TaskArtifactUpdateEvent) -> TaskArtifactUpdateEvent:
+        artifact = event.artifact
+        artifact.artifact_id = artifact.artifact_id or str(uuid.uuid4())
+        if event.append and artifact.artifact_id not in self._artifacts:
+            event.append = False  # there is nothing yet to append to
+        self._artifacts.add(artifact.artifact_id)
+        return event
+
+    def _at(self, status: TaskStatus) -> TaskStatusUpdateEvent:
+        return TaskStatusUpdateEvent(
+            task_id=self._task_id, context_id=self._context_id, status=status
+        )
+
+    def _carrying(self, artifact: Artifact) -> TaskArtifactUpdateEvent:
+        return TaskArtifactUpdateEvent(
+            task_id=self._task_id, context_id=self._context_id, artifact=artifact
+        )
+
+    def _warn(self, what: str, *arguments: str) -> None:
+        _log.warning("Task %s: " + what + ".", self._task_id, *arguments)

@@ -1,0 +1,94 @@
+"""The SDK's request handler, with what the platform adds to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a.server.agent_execution import RequestContext, SimpleRequestContextBuilder
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.tasks import TaskStore
+from a2a.types import (
+    CancelTaskRequest,
+    SendMessageRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import PushNotificationNotSupportedError
+
+from agentdouble import ledger
+from agentdouble.apps.a2a import demands
+from agentdouble.apps.a2a.course import ENDS
+from agentdouble.apps.a2a.guarding import GuardingExecutor
+
+
+class Handler(DefaultRequestHandler):
+    """Asks an executor before its task is canceled, and refuses push where there is none."""
+
+    agent_executor: GuardingExecutor
+
+    async def on_cancel_task(
+        self, params: CancelTaskRequest, context: ServerCallContext
+    ) -> Task | None:
+        """Cancel a task; one whose executor refuses runs on."""
+        task = await self.task_store.get(params.id, context) if params.id else None
+        if isinstance(task, Task) and task.status.state not in ENDS:
+            asked = RequestContext(
+                call_context=context, task_id=task.id, context_id=task.context_id, task=task
+            )
+            await self.agent_executor.ask_to_cancel(asked)
+        canceled: Task | None = await super().on_cancel_task(params, context)
+        return canceled
+
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Any:
+        """Answer a message with a task or a message."""
+        self._check(params, context)
+        return await super().on_message_send(params, context)
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> Any:
+        """Answer a message with the events of its turn."""
+        self._check(params, context)
+        async for event in super().on_message_send_stream(params, context):
+            yield event
+
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Register a receiver (U-WEBHOOKS)."""
+        if ledger.choose("U-WEBHOOKS") == "none":
+            raise PushNotificationNotSupportedError
+        kept: TaskPushNotificationConfig = await super().on_create_task_push_notification_config(
+            params, context
+        )
+        return kept
+
+    def _check(self, params: SendMessageRequest, context: ServerCallContext) -> None:
+        card = self._agent_card
+        wants_push = params.configuration.HasField("task_push_notification_config")
+        if wants_push and not card.capabilities.push_notifications:
+            raise PushNotificationNotSupportedError
+        demands.check(params.message, card, context.requested_extensions)
+
+
+class Contexts(SimpleRequestContextBuilder):
+    """Gives a follow-up that names its task alone the task's context, which the SDK does not."""
+
+    def __init__(self, store: TaskStore) -> None:
+        super().__init__()
+        self._store = store
+
+    async def build(
+        self,
+        context: ServerCallContext,
+        params: SendMessageRequest | None = None,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        task: Task | None = None,
+    ) -> RequestContext:
+        """Return the context of a message."""
+        if task_id and not context_id:
+            found = await self._store.get(task_id, context)
+            context_id = found.context_id if found is not None else None
+        return await super().build(context, params, task_id, context_id, task)

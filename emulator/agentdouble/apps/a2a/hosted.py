@@ -1,0 +1,95 @@
+"""The A2A applications of a double, and where each of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.agents.shipped.coder import root_agent as coder
+from agentdouble.apps.a2a import over_grpc, paths
+from agentdouble.apps.a2a.app import A2AApp
+from agentdouble.clock import Clock
+from agentdouble.state import MemoryStore, Store
+
+SHIPPED = "coder"
+
+
+@dataclass(frozen=True)
+class House:
+    """What a double gives the applications that it hosts."""
+
+    clock: Clock
+    state: Store
+    directory: AgentsDirectory
+
+
+class A2AApplications:
+    """The first application at the root, further ones below ``/runtimes/<name>``.
+
+    Where none is given the shipped coder answers.
+    """
+
+    def __init__(self, apps: Iterable[object]) -> None:
+        given = tuple(app for app in apps if isinstance(app, A2AApp))
+        self._apps = given or (A2AApp(SHIPPED, runner=coder),)
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The paths at which they answer, each with the application's name."""
+        first, *further = self._apps
+        return {"/": first.name, **{_below(app): app.name for app in further}}
+
+    @property
+    def root(self) -> A2AApp:
+        """The application at the root, which gets what is posted there."""
+        return self._apps[0]
+
+    def routes(self) -> list[BaseRoute]:
+        """Return their routes, but ``POST /``."""
+        first, *further = self._apps
+        return [
+            *(Route(pattern, first) for pattern in paths.PATTERNS),
+            *(Route(_below(app), _At(app)) for app in further),
+            *(Mount(_below(app), app) for app in further),
+        ]
+
+    async def prepare(self, place: over_grpc.Place | None) -> None:
+        """Have the first one listen for gRPC, if there is a place; raise as over_grpc.prepare."""
+        for app in self._apps[1:]:
+            await over_grpc.prepare(app, None)
+        await over_grpc.prepare(self.root, place)
+
+    @asynccontextmanager
+    async def running(self, house: House) -> AsyncIterator[None]:
+        """Let them answer inside, with what the double gives them."""
+        async with AsyncExitStack() as stack:
+            for app in self._apps:
+                app.clock, app.directory = house.clock, house.directory
+                app.state = None if isinstance(house.state, MemoryStore) else house.state
+                await stack.enter_async_context(app.lifespan())
+            yield
+
+    async def reset(self) -> None:
+        """End every turn and forget every task."""
+        for app in self._apps:
+            await app.reset()
+
+
+class _At:
+    """An application at a path without a slash at its end."""
+
+    def __init__(self, app: A2AApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("root_path", "") + _below(self._app)
+        await self._app({**scope, "root_path": root}, receive, send)
+
+
+def _below(app: A2AApp) -> str:
+    return f"/runtimes/{app.name}"

@@ -1,0 +1,68 @@
+"""Where an A2A application answers; known without the SDK."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+from agentdouble.guard import Refusal
+
+CARD = "/.well-known/agent-card.json"
+LEGACY_CARD = "/.well-known/agent.json"
+_BELOW = ("/tasks", "/v1/tasks")
+_EXACT = frozenset(
+    {
+        CARD,
+        LEGACY_CARD,
+        "/message:send",
+        "/message:stream",
+        "/extendedAgentCard",
+        "/v1/message:send",
+        "/v1/message:stream",
+        "/v1/card",
+    }
+)
+
+# of an application at the root of a double, besides POST /
+PATTERNS = tuple(
+    pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:path}}")
+)
+INVALID_REQUEST = -32600
+_REST = ("/tasks", "/message:", "/extendedAgentCard", "/v1/card", "/.well-known/")
+_ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    413: "RESOURCE_EXHAUSTED",
+}
+KIND = "a2a_tasks"  # of the records in a state
+
+
+def is_a2a(connection: HTTPConnection) -> bool:
+    """Return whether a request is for the A2A application at the root, by its path."""
+    path: str = connection.scope["path"].rstrip("/")
+    return path in _EXACT or any(path == one or path.startswith(f"{one}/") for one in _BELOW)
+
+
+def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
+    """Show a refusal in the shape of the binding that was called."""
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse(_shown(connection, refusal), refusal.status, headers)
+
+
+def _shown(connection: HTTPConnection, refusal: Refusal) -> dict[str, Any]:
+    path: str = connection.scope["path"]
+    if not any(sign in path for sign in _REST):
+        data = {"type": refusal.kind}
+        error = {"code": INVALID_REQUEST, "message": refusal.message, "data": data}
+        return {"jsonrpc": "2.0", "id": None, "error": error}
+    status = _STATUSES.get(refusal.status, "FAILED_PRECONDITION")
+    reason = re.sub("(?<=.)(?=[A-Z])", "_", refusal.kind).upper()
+    detail = {"@type": _ERROR_INFO, "reason": reason, "domain": "agentdouble", "metadata": {}}
+    error = {"code": refusal.status, "status": status, "message": refusal.message}
+    return {"error": {**error, "details": [detail]}}

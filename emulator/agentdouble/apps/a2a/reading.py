@@ -1,0 +1,64 @@
+"""What the SDK reads over in a request: a version's minor number, and states that there are not.
+
+Either would answer another question than the one that was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from a2a.types import TaskState
+from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
+from starlette.requests import Request
+
+VERSION_HEADER = "A2A-Version"
+SPOKEN = ((1, 0), (0, 3))
+STATES = tuple(TaskState.keys())
+
+_VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.\d+)*")
+
+
+def check_request(request: Request) -> None:
+    """Raise the A2AError with which a request must be refused, whatever it asks for."""
+    check_version(request.headers.get(VERSION_HEADER, ""))
+    if request.scope["path"].endswith("/tasks"):
+        check_state(request.query_params.get("status"))
+
+
+def check_json_rpc(body: object, request: Request) -> A2AError | None:
+    """Return the A2AError with which a JSON-RPC request must be refused, if it must be."""
+    if not isinstance(body, dict) or not isinstance(body.get("id"), (str, int)):
+        return None
+    method, params = body.get("method"), body.get("params")
+    try:
+        if isinstance(method, str) and "/" in method:
+            _check_legacy(request.headers.get(VERSION_HEADER, ""))
+        if method == "ListTasks" and isinstance(params, dict):
+            check_state(params.get("status"))
+    except A2AError as error:
+        return error
+    return None
+
+
+def _check_legacy(asked: str) -> None:
+    """Raise VersionNotSupportedError for a method of 0.3 that is called as one of another."""
+    if asked and not asked.startswith("0.3"):
+        raise VersionNotSupportedError(f"Version {asked!r} of the protocol has no such method.")
+
+
+def check_version(asked: str) -> None:
+    """Raise VersionNotSupportedError for another major or minor version (section 3.6.2)."""
+    found = _VERSION.fullmatch(asked.strip() or "0.3")
+    if found is None or (int(found[1]), int(found[2] or 0)) not in SPOKEN:
+        raise VersionNotSupportedError(
+            f"Version {asked!r} of the protocol is not spoken here; 1.0 and 0.3 are."
+        )
+
+
+def check_state(state: Any) -> None:
+    """Raise InvalidParamsError for the name of no task state."""
+    if isinstance(state, str) and state and state not in STATES:
+        raise InvalidParamsError(
+            f"There is no task state {state!r}; there are {', '.join(STATES[1:])}."
+        )

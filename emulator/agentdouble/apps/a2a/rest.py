@@ -1,0 +1,78 @@
+"""The SDK's REST routes, with an answer to each body that is none and each stream that breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import InvalidRequestError
+from sse_starlette.sse import EventSourceResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
+    """Return routes that answer whatever goes wrong before their answer begins."""
+    made: list[BaseRoute] = []
+    for route in routes:
+        if isinstance(route, Mount):
+            made.append(Mount(route.path, routes=guarded(route.routes)))
+        elif isinstance(route, Route):
+            methods = sorted(route.methods or ())
+            made.append(Route(route.path, _answering(route.endpoint), methods=methods))
+    return made
+
+
+def _answering(endpoint: Endpoint) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        try:
+            _check(await request.body())
+            response = await endpoint(request)
+            if isinstance(response, EventSourceResponse):
+                await _begin(response)
+        except HTTPException:  # the guard's, who answers by itself
+            raise
+        except Exception as error:
+            payload = build_rest_error_payload(error)
+            return JSONResponse(payload, payload["error"]["code"])
+        return response
+
+    return answer
+
+
+def _check(body: bytes) -> None:
+    """Raise InvalidRequestError for a body that is no JSON; some have none."""
+    try:
+        if body:
+            json.loads(body)
+    except RecursionError:
+        raise InvalidRequestError("The body is nested too deeply.") from None
+    except ValueError as error:
+        raise InvalidRequestError(f"The body is no JSON: {error}") from None
+
+
+async def _begin(response: EventSourceResponse) -> None:
+    """Wait for the first event: what goes wrong before it is no stream yet (version 0.3)."""
+    events = response.body_iterator.__aiter__()
+    try:
+        first = await events.__anext__()
+    except StopAsyncIteration:
+        first = None
+    response.body_iterator = _whole(first, events)
+
+
+async def _whole(first: Any, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    if first is None:
+        return
+    yield first
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:
+        yield {"event": "error", "data": json.dumps(build_rest_error_payload(error))}

@@ -1,0 +1,167 @@
+"""The executor of a class that does not define its own: the runner's agent does the work."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Message as A2AMessage
+from a2a.types import Role, Task, TaskState, TaskStatus
+
+from agentdouble.agents.agent import Agent, Yielded
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.agents.events import Event, Part, WireEvent
+from agentdouble.agents.session import Session
+from agentdouble.apps.a2a import parts
+from agentdouble.apps.a2a.conversations import Conversation, Conversations
+from agentdouble.apps.a2a.runners import agent_of
+from agentdouble.run_code import DEFAULT_USER
+
+ANSWER = "answer"
+
+
+class RunnerExecutor(AgentExecutor):
+    """Lets an agent answer; what it says becomes an artifact as it says it, calls become status.
+
+    ``runner`` is what ``runners.agent_of`` takes.
+    """
+
+    runner: Any = None
+    _app_name = "agent"
+    _directory: AgentsDirectory | None = None
+    _conversations: Conversations | None = None
+
+    def hosted(self, app_name: str, directory: AgentsDirectory) -> None:
+        """Say whose executor this is, and where runners that are names are found."""
+        self._app_name = app_name
+        self._directory = directory
+        self._conversations = Conversations()
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Let the agent answer the message (A2A-02)."""
+        directory = self._directory or AgentsDirectory()
+        agent = await agent_of(self.runner, self._app_name, directory)
+        user = context.call_context.user.user_name or DEFAULT_USER
+        context_id = context.context_id or ""
+        conversations = self._conversations = self._conversations or Conversations()
+        turn = _Turn(agent, context, event_queue, conversations.of(user, context_id), user)
+        await turn.run()
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Have nothing to do: the turn is cancelled, and the agent with it."""
+
+
+class _Turn:
+    """One message and what the agent answers."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        context: RequestContext,
+        queue: EventQueue,
+        memory: Conversation,
+        user: str,
+    ) -> None:
+        task_id, context_id = context.task_id or "", context.context_id or ""
+        self._agent = agent
+        self._asked = context.message or A2AMessage()
+        self._new = context.current_task is None
+        self._queue = queue
+        self._memory = memory
+        self._updater = TaskUpdater(queue, task_id, context_id)
+        self._session = Session(
+            app_name=agent.name,
+            user_id=user,
+            id=context_id,
+            invocation_id=f"e-{uuid.uuid4()}",
+            state=memory.state,
+            streaming=True,
+            backend=memory,
+        )
+        self._artifact_id = f"{ANSWER}-{uuid.uuid4()}"
+        self._begun = False
+        self._increments = ""
+
+    async def run(self) -> None:
+        await self._open()
+        message = parts.to_agent(self._asked)
+        self._memory.events.append(Event(message.parts, role="user", author="user"))
+        answers = self._agent.run(message, self._session)
+        try:
+            async for said in answers:
+                failure = await self._hear(_event(said))
+                if failure is not None:
+                    await self._updater.failed(failure)
+                    return
+        finally:
+            self._memory.state = dict(self._session.state)
+            await answers.aclose()  # type: ignore[attr-defined]
+        await self._tell_saved()
+        await self._updater.complete()
+
+    async def _open(self) -> None:
+        if self._new:
+            task = Task(
+                id=self._updater.task_id,
+                context_id=self._updater.context_id,
+                status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED),
+                history=[self._asked],
+            )
+            await self._queue.enqueue_event(task)
+        await self._updater.start_work()
+
+    async def _hear(self, event: Event) -> A2AMessage | None:
+        """Tell an event; return the message of a failure, if it is one."""
+        self._session.state.update_from(event.state_delta)
+        if not event.partial:
+            self._memory.events.append(event)
+        if event.more.get("errorCode"):
+            text = event.more.get("errorMessage") or event.more["errorCode"]
+            return self._message([Part.of_text(str(text))])
+        calls = [part for part in event.parts if part.function_call or part.function_response]
+        if calls:
+            await self._updater.update_status(TaskState.TASK_STATE_WORKING, self._message(calls))
+        await self._answer(event, [part for part in event.parts if part not in calls])
+        await self._tell_saved()
+        return None
+
+    async def _answer(self, event: Event, said: list[Part]) -> None:
+        if event.partial:
+            self._increments += event.text
+        elif self._increments:  # its text has been told already, piece by piece
+            if event.text == self._increments:
+                said = [part for part in said if part.text is None]
+            self._increments = ""
+        if said:
+            await self._updater.add_artifact(
+                parts.from_agent(said),
+                artifact_id=self._artifact_id,
+                name=ANSWER,
+                append=self._begun,
+            )
+            self._begun = True
+
+    async def _tell_saved(self) -> None:
+        for name, version in self._session.take_saved().items():
+            part = await self._memory.load_artifact(name, version)
+            if part is not None:
+                await self._updater.add_artifact(parts.from_agent([part]), name=name)
+
+    def _message(self, said: Iterable[Part]) -> A2AMessage:
+        return A2AMessage(
+            message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=parts.from_agent(said)
+        )
+
+
+def _event(said: Yielded) -> Event:
+    if isinstance(said, str):
+        return Event((Part.of_text(said),))
+    if isinstance(said, Part):
+        return Event((said,))
+    if isinstance(said, WireEvent):
+        return Event.from_wire(said.wire)
+    return said

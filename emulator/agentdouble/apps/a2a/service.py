@@ -1,0 +1,138 @@
+"""An A2A application at work: the SDK's handler and routes over what the application defines."""
+
+from __future__ import annotations
+
+import email.utils
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.server.routes import create_agent_card_routes
+from a2a.server.tasks import TaskStore
+from a2a.types import AgentCapabilities, AgentCard
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from agentdouble import ledger
+from agentdouble.apps.a2a import bindings, paths
+from agentdouble.apps.a2a.callers import Callers
+from agentdouble.apps.a2a.cards import legacy
+from agentdouble.apps.a2a.guarding import GuardingExecutor
+from agentdouble.apps.a2a.handling import Contexts, Handler
+from agentdouble.apps.a2a.legacy_push import Configs
+from agentdouble.apps.a2a.push import Pusher, Receivers
+from agentdouble.apps.a2a.reading import VERSION_HEADER
+from agentdouble.guard import Refusal
+
+CARD_LIFETIME_S = 60
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a service is made of; ``card`` returns the card for the URL it is asked at."""
+
+    executor: GuardingExecutor
+    store: TaskStore
+    card: Callable[[str], AgentCard]
+    keys: Sequence[str]
+    push_hosts: Sequence[str]
+
+
+class Service:
+    """Answers the protocol, on one event loop, until ``close()``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._callers = Callers(parts.keys)
+        self._card = parts.card
+        self._since = email.utils.formatdate(usegmt=True)
+        promises = Promises(parts.card)
+        configs = Configs()
+        receivers = Receivers(parts.push_hosts)
+        self._pusher = Pusher(configs, receivers, parts.store)
+        self.handler = Handler(
+            agent_executor=parts.executor,
+            task_store=parts.store,
+            agent_card=promises,  # type: ignore[arg-type]
+            push_config_store=configs,
+            push_sender=self._pusher,
+            push_url_validator=receivers.named,
+            request_context_builder=Contexts(parts.store),
+        )
+        self._apps = {
+            "both": self._app(bindings.both(self.handler, self._callers)),
+            "0.3": self._app(bindings.legacy(self.handler, self._callers)),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if not self._is_public(request) and not self._callers.admits(request):
+            refusal = Refusal(401, "Unauthorized", "Send 'Authorization: Bearer <key>'.")
+            await paths.render_refusal(request, refusal)(scope, receive, send)
+            return
+        await self._apps[ledger.choose("U-A2A-TASK")](scope, receive, send)
+
+    async def close(self) -> None:
+        """End every turn, and send no more notifications."""
+        await self.handler.aclose()
+        await self._pusher.close()
+
+    def _app(self, operations: list[BaseRoute]) -> Starlette:
+        cards = [
+            Route(paths.CARD, self._on_card),
+            Route(paths.LEGACY_CARD, self._on_legacy_card),
+        ]
+        errors: Mapping[Any, Any] = {HTTPException: bindings.on_http_error}
+        app = Starlette(routes=[*cards, *operations], exception_handlers=errors)
+        app.router.redirect_slashes = False  # by a path that is not there to another one
+        return app
+
+    async def _on_card(self, request: Request) -> Response:
+        asked = request.headers.get(VERSION_HEADER, "")
+        if ledger.choose("U-A2A-TASK") == "0.3" or asked.startswith("0."):
+            return await self._on_legacy_card(request)
+        [route] = create_agent_card_routes(
+            self._card_for(request), cache_control=f"max-age={CARD_LIFETIME_S}"
+        )
+        answer: Response = await route.endpoint(request)
+        answer.headers["Last-Modified"] = self._since
+        answer.headers["Vary"] = VERSION_HEADER
+        return answer
+
+    async def _on_legacy_card(self, request: Request) -> Response:
+        return JSONResponse(legacy(self._card_for(request)), headers={"Vary": VERSION_HEADER})
+
+    def _card_for(self, request: Request) -> AgentCard:
+        card = AgentCard()
+        url = request.url
+        card.CopyFrom(self._card(f"{url.scheme}://{url.netloc}{request.scope['root_path']}"))
+        if ledger.choose("U-WEBHOOKS") == "none":
+            card.capabilities.push_notifications = False
+        return card
+
+    def _is_public(self, request: Request) -> bool:
+        path: str = request.scope["path"]
+        return path.endswith((paths.CARD, paths.LEGACY_CARD))
+
+
+class Promises:
+    """What the handler asks of a card: what it promises, as the ledger has it."""
+
+    def __init__(self, card: Callable[[str], AgentCard]) -> None:
+        self._card = card("http://localhost")
+        self.default_input_modes = self._card.default_input_modes
+        self.skills = self._card.skills
+
+    @property
+    def capabilities(self) -> AgentCapabilities:
+        """The capabilities; without push notifications where there are no webhooks."""
+        capabilities = self._card.capabilities
+        if ledger.choose("U-WEBHOOKS") != "none":
+            return capabilities
+        without = AgentCapabilities()
+        without.CopyFrom(capabilities)
+        without.push_notifications = False
+        return without

@@ -1,0 +1,51 @@
+"""Whether an event can be written as JSON: kept as it is, it would spoil every later answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Union
+
+from a2a.server.events import Event
+from a2a.types import Artifact, Message, Task, TaskArtifactUpdateEvent, TaskState
+from google.protobuf.json_format import MessageToDict, SerializeToJsonError
+
+STATES = frozenset(TaskState.values())
+
+_Holder = Union[Message, Artifact]  # noqa: UP007 (evaluated, also on Python 3.10)
+
+
+def check(event: Event) -> None:
+    """Raise ValueError for an event that has a number which JSON has not, or an unknown state.
+
+    Only what may hold any value is written for it: files may be large.
+    """
+    if isinstance(event, Message):
+        holders = iter([event])
+    elif isinstance(event, TaskArtifactUpdateEvent):
+        holders = iter([event.artifact])
+    else:
+        if event.status.state not in STATES:
+            raise ValueError(f"There is no task state {event.status.state}.")
+        holders = _holders(event) if isinstance(event, Task) else iter([event.status.message])
+    if event.HasField("metadata") or any(map(_holds_values, holders)):
+        _write(event)
+
+
+def _holders(task: Task) -> Iterator[_Holder]:
+    yield from task.artifacts
+    yield from task.history
+    yield task.status.message
+
+
+def _holds_values(holder: _Holder) -> bool:
+    return holder.HasField("metadata") or any(
+        part.HasField("metadata") or part.WhichOneof("content") == "data" for part in holder.parts
+    )
+
+
+def _write(event: Event) -> None:
+    try:
+        MessageToDict(event)
+    except (SerializeToJsonError, ValueError) as error:
+        kind = type(event).__name__
+        raise ValueError(f"This {kind} cannot be written as JSON: {error}") from None

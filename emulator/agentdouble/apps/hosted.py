@@ -1,0 +1,92 @@
+"""The applications that a double hosts, and where each of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
+
+from agentdouble.apps import mcp, simple
+from agentdouble.apps.loading import App
+from agentdouble.apps.mcp import MCPApp
+from agentdouble.apps.shipped import coder_app, coder_mcp_app
+from agentdouble.apps.simple import SimpleApp
+from agentdouble.clock import Clock
+from agentdouble.errors import ApplicationLoadError
+
+
+class Applications:
+    """The first application of each kind at its place at the root, further ones below /runtimes.
+
+    Where none of a kind is given, the shipped coder answers. Raises ApplicationLoadError for
+    two of one name.
+    """
+
+    def __init__(self, *apps: App) -> None:
+        _check_names([app.name for app in apps])
+        self._simple = tuple(app for app in apps if isinstance(app, SimpleApp)) or (coder_app(),)
+        self._mcp = tuple(app for app in apps if isinstance(app, MCPApp)) or (coder_mcp_app(),)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, that of the one at ``/invoke`` first."""
+        return tuple(dict.fromkeys(app.name for app in self._all))
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The paths at which they answer, each with the application's name."""
+        (first, *simple_further), (mcp_first, *mcp_further) = self._simple, self._mcp
+        return {
+            "/invoke": first.name,
+            mcp.PATH: mcp_first.name,
+            **{f"{_below(app)}/invoke": app.name for app in simple_further},
+            **{f"{_below(app)}{mcp.PATH}": app.name for app in mcp_further},
+        }
+
+    @property
+    def root(self) -> ASGIApp:
+        """The simple application at the root."""
+        return self._simple[0]
+
+    def routes(self) -> list[BaseRoute]:
+        """Return their routes."""
+        further: tuple[App, ...] = (*self._simple[1:], *self._mcp[1:])
+        return [
+            Route(mcp.PATH, self._mcp[0].endpoint),
+            *(Route(path, self._simple[0]) for path in simple.PATHS),
+            *(Mount(_below(app), app) for app in further),
+        ]
+
+    @asynccontextmanager
+    async def running(self, clock: Clock) -> AsyncIterator[None]:
+        """Let them answer inside, by this clock."""
+        async with AsyncExitStack() as stack:
+            for app in self._all:
+                if isinstance(app, SimpleApp):
+                    app.clock = clock
+                await stack.enter_async_context(app.lifespan())
+            yield
+
+    def let_go(self) -> None:
+        """End the streams that clients only listen to, which would never end by themselves."""
+        for app in self._mcp:
+            app.let_go()
+
+    @property
+    def _all(self) -> tuple[App, ...]:
+        return (*self._simple, *self._mcp)
+
+
+def _below(app: App) -> str:
+    return f"/runtimes/{app.name}"
+
+
+def _check_names(names: list[str]) -> None:
+    if len(set(names)) == len(names):
+        return
+    called = ", ".join(names)
+    raise ApplicationLoadError(
+        f"Every application needs a name of its own; these are called {called}.", spec=called
+    )

@@ -1,0 +1,225 @@
+"""MCPApp: functions and agents as the tools of an MCP server (sections 4.3 and 4.6)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import anyio
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agentdouble import guard, serving
+from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
+from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
+from agentdouble.errors import DecorationError
+from agentdouble.mcp_hosting import Endpoint, render_refusal
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+PATH = "/mcp"
+THREADS = 64  # in which sync tools run; the next call waits
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+_runs_on: ContextVar[_Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
+
+
+class MCPApp:
+    """An MCP application: an ASGI application that answers at ``/mcp``, on any server.
+
+    ``name`` is what it is called in the protocol, and the agent's name in the sandbox session
+    ids that run_code derives; the headers ``user_id`` and ``session_id`` of a call are the rest
+    of those. ``instructions`` tell a client's model how to use the tools. Both eras of the
+    protocol are spoken. Tools may block: sync ones run in threads, async ones on a loop beside
+    the server's.
+    """
+
+    def __init__(self, name: str = "mcp", *, instructions: str | None = None) -> None:
+        self.name = name
+        self.instructions = instructions
+        self._tools: dict[str, Tool] = {}
+        self._hosted = self.hosted()
+        self._app = Starlette(
+            routes=[Route(PATH, self._hosted)],
+            exception_handlers={404: self._not_found},
+            lifespan=lambda _app: self.lifespan(),
+        )
+        self._app.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    @overload
+    def tool(self, function: AnyFunction) -> AnyFunction: ...
+
+    @overload
+    def tool(
+        self, *, name: str | None = None, description: str | None = None
+    ) -> Callable[[AnyFunction], AnyFunction]: ...
+
+    def tool(
+        self,
+        function: Any = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> Any:
+        """Register a function, sync or async, as a tool: ``@app.tool`` or ``@app.tool(...)``.
+
+        The types of its parameters are the tool's schema, its docstring is the description, and
+        a returned dict is structured content (MCP-03 to MCP-05). What it raises is a tool error
+        with the exception's text. Raises DecorationError for a function with a parameter that
+        has no annotation, and for a second tool of a name (DEC-04).
+        """
+        names = names_at(1)
+
+        def register(registered: AnyFunction) -> AnyFunction:
+            self._add(make_tool(registered, names, name=name, description=description), "tool")
+            return registered
+
+        return register if function is None else register(function)
+
+    def agent_as_a_tool(self, function: AnyFunction) -> AnyFunction:
+        """Register an agent, ``async def f(prompt: str) -> str``, as a tool (MCP-06).
+
+        Its docstring tells what it is capable of. Raises DecorationError for any other function.
+        """
+        self._add(make_agent_tool(function, names_at(1)), "agent_as_a_tool")
+        return function
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by their names."""
+        return MappingProxyType(self._tools)
+
+    @functools.cached_property
+    def server(self) -> Server[Any]:
+        """The low-level server of the MCP SDK; asking for it imports the SDK."""
+        from agentdouble.apps.mcp_server import make_server
+
+        made: Server[Any] = make_server(self.name, self._tools, _run, self.instructions)
+        return made
+
+    @property
+    def endpoint(self) -> HostedTools:
+        """What answers at ``/mcp``, at whatever path it is asked."""
+        return self._hosted
+
+    def hosted(self) -> HostedTools:
+        """Return these tools as an ASGI application that answers inside ``running()``."""
+        return HostedTools(lambda: self.server)
+
+    def run(self, host: str = "0.0.0.0", port: int = 8000) -> None:  # noqa: S104 (specified)
+        """Serve the application until SIGINT or SIGTERM, by default at 0.0.0.0:8000.
+
+        Raises AddressInUseError if the port is taken.
+        """
+        listener = serving.open_socket(host, port)
+        print(f"{self.name} answers at {serving.address_of(listener)}{PATH}", flush=True)  # noqa: T201
+        policy = guard.Policy(hosts=None, render=_render)
+        serving.serve(
+            guard.Guard(self, policy), listener, lambda: None, stopping=self._hosted.let_go
+        )
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Answer requests inside."""
+        async with self._hosted.running():
+            yield
+
+    def let_go(self) -> None:
+        """End the streams that clients only listen to: the server that hosts it stops."""
+        self._hosted.let_go()
+
+    def _add(self, tool: Tool, decorator: str) -> None:
+        if tool.name in self._tools:
+            raise DecorationError(
+                f"{self.name} has a tool {tool.name!r} already; give this one another name.",
+                decorator=decorator,
+            )
+        self._tools[tool.name] = tool
+
+    async def _not_found(self, _request: Request, _error: Exception) -> Response:
+        message = f"{self.name} is an MCP application and answers at {PATH}."
+        return JSONResponse({"error": {"message": message, "type": "NotFound"}}, 404)
+
+
+class HostedTools:
+    """An MCPApp at one place where it is hosted; the same one may be at several."""
+
+    def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
+        self._endpoint = Endpoint(make_server)
+        self._runner: _Runner | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._runner is None:
+            raise RuntimeError(
+                "An MCPApp answers while its lifespan runs: let the server that hosts it speak the "
+                "lifespan protocol, or enter 'async with app.lifespan()'."
+            )
+        token = _runs_on.set(self._runner)
+        try:
+            await self._endpoint(scope, receive, send)
+        finally:
+            _runs_on.reset(token)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests inside."""
+        runner = _Runner()
+        await runner.loop.start()
+        try:
+            async with self._endpoint.running():
+                self._runner = runner
+                yield
+        finally:
+            self._runner = None
+            await runner.loop.stop()
+
+    def let_go(self) -> None:
+        """End the streams that clients only listen to, which would never end by themselves."""
+        self._endpoint.let_go()
+
+
+class _Runner:
+    """Where tools run: async ones on the loop, sync ones in threads."""
+
+    def __init__(self) -> None:
+        self.loop = ApplicationLoop()
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    async def run(self, tool: Tool, arguments: inspect.BoundArguments) -> Any:
+        call = functools.partial(tool.function, *arguments.args, **arguments.kwargs)
+        if tool.is_async:
+            return await self.loop.run(call())
+        value = await anyio.to_thread.run_sync(
+            functools.partial(_contained, call), abandon_on_cancel=True, limiter=self._threads
+        )
+        return await self.loop.run(value) if inspect.iscoroutine(value) else value
+
+
+async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    runner = _runs_on.get() or _Runner()  # without a host: on the caller's loop
+    return await runner.run(tool, tool.arguments.read(arguments))
+
+
+def _contained(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ApplicationExitError(f"{type(error).__name__}: {error}") from error
+
+
+def _render(_connection: HTTPConnection, refusal: guard.Refusal) -> Response:
+    return render_refusal(refusal)

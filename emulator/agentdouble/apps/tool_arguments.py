@@ -1,0 +1,121 @@
+"""What a tool takes: the schema of its parameters, and arguments read by it (MCP-04)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, PydanticUserError, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema
+
+from agentdouble import ledger
+from agentdouble.errors import ToolArgumentsError
+
+UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
+
+
+class UnshowableParameterError(Exception):
+    """A parameter's type has no JSON Schema; ``parameter`` is its name."""
+
+    def __init__(self, parameter: str, why: str) -> None:
+        super().__init__(why)
+        self.parameter = parameter
+
+
+class Schema(GenerateJsonSchema):
+    """Schemas that leave out the defaults that JSON cannot say."""
+
+    ignored_warning_kinds = frozenset(  # type: ignore[assignment]
+        {"skipped-choice", "non-serializable-default"}
+    )
+
+
+class Arguments:
+    """The parameters of a tool, as JSON Schema and as what a call's arguments are read by."""
+
+    def __init__(self, tool: str, signature: inspect.Signature) -> None:
+        self._tool = tool
+        self._signature = signature
+        self._names = {f"p{at}": name for at, name in enumerate(signature.parameters)}
+        fields = {field: _field(signature.parameters[name]) for field, name in self._names.items()}
+        try:
+            self._model = _model(tool, fields)
+            self.schema = self._model.model_json_schema(schema_generator=Schema)
+        except PydanticUserError:
+            _name_the_unshowable(fields, self._names)
+            raise
+
+    def read(self, given: Mapping[str, Any]) -> inspect.BoundArguments:
+        """Return arguments as the function takes them; raise ToolArgumentsError."""
+        self._check_names(given)
+        try:
+            model = self._validate(given)
+        except ValidationError as error:
+            problems = [f"{_path(one['loc'])}: {one['msg']}" for one in error.errors()]
+            raise self._error("; ".join(problems)) from None
+        values = {name: getattr(model, field) for field, name in self._names.items()}
+        return inspect.BoundArguments(self._signature, values)
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        known = self._signature.parameters
+        unknown = [name for name in given if name not in known]
+        if unknown and ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
+            takes = ", ".join(known) or "nothing"
+            raise self._error(f"It takes {takes}, and was given {', '.join(unknown)}")
+
+    def _validate(self, given: Mapping[str, Any]) -> BaseModel:
+        try:
+            return self._model.model_validate(given)
+        except ValidationError as error:
+            parsed = _parsed(given, {str(one["loc"][0]) for one in error.errors() if one["loc"]})
+            if parsed is None:
+                raise
+        return self._model.model_validate(parsed)
+
+    def _error(self, why: str) -> ToolArgumentsError:
+        message = f"{self._tool} cannot take these arguments. {why}."
+        return ToolArgumentsError(message, tool=self._tool)
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """Return a field of the model: names of its own, so that any parameter's name will do."""
+    default = ... if parameter.default is parameter.empty else parameter.default
+    return Annotated[parameter.annotation, Field(alias=parameter.name)], default
+
+
+def _model(tool: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    make: Callable[..., type[BaseModel]] = create_model
+    return make(f"{tool}Arguments", **fields)
+
+
+def _name_the_unshowable(fields: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    for field, definition in fields.items():
+        try:
+            _model("one", {field: definition}).model_json_schema(schema_generator=Schema)
+        except PydanticUserError as error:
+            why = error.message.partition("\n")[0]
+            raise UnshowableParameterError(names[field], why) from error
+
+
+def _parsed(given: Mapping[str, Any], wrong: set[str]) -> dict[str, Any] | None:
+    """Return arguments with the wrong ones parsed that are JSON in a string, None if none is.
+
+    Models send an object or a list as a string now and then, and the platform's SDK takes it.
+    """
+    found = {name: _json(given[name]) for name in wrong if isinstance(given.get(name), str)}
+    better = {name: value for name, value in found.items() if isinstance(value, dict | list)}
+    return {**given, **better} if better else None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    first, *rest = location
+    return f"{first}" + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in rest)

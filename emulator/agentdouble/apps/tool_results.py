@@ -1,0 +1,101 @@
+"""What a tool returns: its schema, and a value as structured content and as text (MCP-05)."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic_core import PydanticSerializationError, to_json
+
+from agentdouble.apps.tool_arguments import Schema
+from agentdouble.errors import ToolResultError
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result: its texts, and what is structured, if anything is."""
+
+    texts: tuple[str, ...]
+    structured: dict[str, Any] | None
+
+
+class Results:
+    """What a tool returns, by the annotation that says so.
+
+    A dict, a model, a dataclass or a TypedDict is structured content as it is; any other type
+    is ``{"result": value}``. Without an annotation a dict is structured content, too.
+    """
+
+    def __init__(self, tool: str, annotation: Any) -> None:
+        self._tool = tool
+        self._adapter: TypeAdapter[Any] | None = None
+        self._wrapped = False
+        self.schema: dict[str, Any] | None = None
+        if annotation not in (inspect.Signature.empty, Any) and not _is_content(annotation):
+            self._declare(annotation)
+
+    def show(self, value: Any) -> Shown:
+        """Return a value as it is sent; raise ToolResultError for one of another type."""
+        try:
+            return Shown(tuple(_texts(value)), self._structured(value))
+        except ValidationError as error:
+            problems = "; ".join(one["msg"] for one in error.errors(include_url=False))
+            raise self._error(f"is not what its annotation says: {problems}") from None
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise self._error(f"cannot be sent as JSON: {error}") from None
+
+    def _declare(self, annotation: Any) -> None:
+        try:
+            adapter = TypeAdapter[Any](annotation)
+            schema = _rooted(adapter.json_schema(mode="serialization", schema_generator=Schema))
+            if schema.get("type") != "object":
+                wrapped = create_model(f"{self._tool}Output", result=(annotation, ...))
+                schema = wrapped.model_json_schema(mode="serialization", schema_generator=Schema)
+                self._wrapped = True
+        except PydanticUserError:  # a type without a schema promises nothing
+            return
+        self._adapter, self.schema = adapter, schema
+
+    def _structured(self, value: Any) -> dict[str, Any] | None:
+        if self._adapter is None:
+            return _JSON.dump_python(value, mode="json") if isinstance(value, dict) else None
+        checked = self._adapter.validate_python(value, by_alias=True, by_name=True)
+        dumped = self._adapter.dump_python(
+            checked, mode="json", by_alias=True, serialize_as_any=True
+        )
+        return {"result": dumped} if self._wrapped else dumped
+
+    def _error(self, why: str) -> ToolResultError:
+        return ToolResultError(f"What {self._tool} returned {why}.", tool=self._tool)
+
+
+_JSON = TypeAdapter[Any](dict[str, Any])
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a value as texts, as the SDK does: a list has one for each item."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [text for item in value for text in _texts(item)]
+    return [to_json(value, fallback=str, indent=2, inf_nan_mode="null").decode()]
+
+
+def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
+    """Give a schema that only refers to a definition (a recursive type) that one's own root."""
+    reference = schema.get("$ref", "")
+    if not reference.startswith("#/$defs/"):
+        return schema
+    definition = schema["$defs"][reference.removeprefix("#/$defs/")]
+    return {**definition, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _is_content(annotation: Any) -> bool:
+    """Return whether a type is the protocol's own, which says by itself what is sent."""
+    arguments = getattr(annotation, "__args__", ())
+    module = getattr(annotation, "__module__", "") or ""
+    return module.split(".")[0] == "mcp_types" or any(_is_content(one) for one in arguments)

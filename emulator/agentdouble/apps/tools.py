@@ -1,0 +1,142 @@
+"""A function as an MCP tool (section 4.6, DEC-04)."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentdouble.apps.contract import where
+from agentdouble.apps.tool_arguments import Arguments, UnshowableParameterError
+from agentdouble.apps.tool_results import Results
+from agentdouble.errors import DecorationError
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: what it is called, what it takes and returns, and the function that it is."""
+
+    name: str
+    description: str
+    function: Callable[..., Any]
+    arguments: Arguments
+    results: Results
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling it gives a coroutine."""
+        call = getattr(self.function, "__call__", None)  # noqa: B004 (an object's own)
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+
+def make_tool(
+    function: Callable[..., Any],
+    names: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+) -> Tool:
+    """Return a function as a tool; raise DecorationError for one that cannot be a tool.
+
+    ``names`` are those of the place where it is decorated, by which annotations that are
+    strings are understood.
+    """
+    _check_kind(function)
+    called = _checked_name(function, name)
+    signature = signature_of(function, names, "tool")
+    for parameter in signature.parameters.values():
+        _check_parameter(function, parameter)
+    try:
+        arguments = Arguments(called, signature)
+    except UnshowableParameterError as error:
+        raise _error(
+            function, f"the type of its parameter {error.parameter!r} has no JSON Schema: {error}"
+        ) from None
+    results = Results(called, signature.return_annotation)
+    text = inspect.cleandoc(function.__doc__ or "") if description is None else description
+    return Tool(called, text, function, arguments, results)
+
+
+def make_agent_tool(function: Callable[..., Any], names: Mapping[str, Any]) -> Tool:
+    """Return an agent as a tool; raise DecorationError for another ``async (prompt: str) -> str``."""
+    if not inspect.iscoroutinefunction(function):
+        raise _agent_error(function, "it is not an async function")
+    signature = signature_of(function, names, "agent_as_a_tool")
+    if list(signature.parameters) != ["prompt"]:
+        takes = ", ".join(signature.parameters) or "nothing"
+        raise _agent_error(function, f"it takes {takes}")
+    prompt = signature.parameters["prompt"]
+    if prompt.kind is not prompt.POSITIONAL_OR_KEYWORD:
+        raise _agent_error(function, "its prompt is no ordinary parameter")
+    if prompt.annotation is not str:
+        raise _agent_error(function, "its prompt is not annotated as str")
+    if signature.return_annotation is not str:
+        raise _agent_error(function, "what it returns is not annotated as str")
+    return make_tool(function, names)
+
+
+def signature_of(
+    function: Callable[..., Any], names: Mapping[str, Any], decorator: str
+) -> inspect.Signature:
+    """Return a function's signature with its annotations as types; raise DecorationError."""
+    try:
+        return inspect.signature(function, locals={**names}, eval_str=True)
+    except Exception as error:  # whatever the text of an annotation raises
+        raise DecorationError(
+            f"@app.{decorator} reads the annotations of {where(function)}, and one of them cannot "
+            f"be read: {error}.",
+            decorator=decorator,
+        ) from error
+
+
+def names_at(depth: int) -> dict[str, Any]:
+    """Return the local names of a function that is so many calls above the caller."""
+    return dict(sys._getframe(depth + 1).f_locals)
+
+
+def _check_kind(function: Callable[..., Any]) -> None:
+    if not callable(function):
+        raise _error(function, "it is not a function")
+    if inspect.isclass(function):
+        raise _error(function, "it is a class")
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise _error(function, "it yields, and a tool returns one value")
+
+
+def _checked_name(function: Callable[..., Any], name: str | None) -> str:
+    called = getattr(function, "__name__", "") if name is None else name
+    if not _NAME.fullmatch(called):
+        raise _error(
+            function,
+            f"{called!r} is no name of a tool (1 to 128 letters of A to Z, digits, '.', '_', '-'); "
+            "give it one with @app.tool(name=...)",
+        )
+    return called
+
+
+def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise _error(function, f"its parameter {str(parameter)!r} has no place in a schema")
+    if parameter.annotation is parameter.empty:
+        raise _error(function, f"its parameter {parameter.name!r} has no annotation")
+
+
+def _error(function: object, why: str) -> DecorationError:
+    return DecorationError(
+        f"@app.tool takes a function whose parameters are all annotated; {where(function)} "
+        f"is not that: {why}.",
+        decorator="tool",
+    )
+
+
+def _agent_error(function: object, why: str) -> DecorationError:
+    return DecorationError(
+        f"@app.agent_as_a_tool takes 'async def f(prompt: str) -> str'; {where(function)} is not "
+        f"that: {why}.",
+        decorator="agent_as_a_tool",
+    )

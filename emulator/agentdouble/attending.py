@@ -1,0 +1,37 @@
+"""Work for a caller who waits for it: it ends when the caller goes away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+T = TypeVar("T")
+
+
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work; cancel it if the caller goes away, so that its code is interrupted.
+
+    ``receive`` is that of a request whose body has been read. Raises ClientDisconnect when
+    the work has been cancelled.
+    """
+    task = asyncio.ensure_future(work)
+    left = asyncio.ensure_future(gone(receive))
+    try:
+        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientDisconnect
+    finally:
+        for one in (task, left):
+            one.cancel()
+        await asyncio.gather(task, left, return_exceptions=True)
+
+
+async def gone(receive: Receive) -> None:
+    """Return when the caller has gone away; the request's body has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,81 @@
+"""The canonical text of a request, which its signature is made over, as real clients write it.
+
+Clients agree on all but three things: whether a default port is part of the signed Host,
+whether spaces inside a header's value are collapsed, and how the values of a repeated query
+key are sorted. A verifier does not know which client it has, so it tries what they do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from urllib.parse import parse_qsl, quote
+
+_BYTES = "surrogateescape"  # so that bytes which are no UTF-8 are signed as they are
+
+
+@dataclass(frozen=True)
+class Request:
+    """The parts of an HTTP request that a signature covers.
+
+    ``path`` and ``query`` are decoded, header names are lower-case, and ``repeated`` names the
+    headers that stand in the request more than once.
+    """
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    headers: Mapping[str, str]
+    body: bytes = b""
+    repeated: frozenset[str] = frozenset()
+
+
+def read_query(query: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the decoded pairs of a raw query, in its order, byte for byte."""
+    text = query.decode("utf-8", _BYTES)
+    return tuple(parse_qsl(text, keep_blank_values=True, errors=_BYTES))
+
+
+def readings(request: Request, signed: Sequence[str]) -> Iterator[bytes]:
+    """Yield the canonical texts that clients may have signed, the most usual first.
+
+    ``signed`` are the names in SignedHeaders as they stand there; the request has them all.
+    """
+    payload = hashlib.sha256(request.body).hexdigest()
+    path = quote(request.path, safe="/-_.~", errors=_BYTES)
+    for headers, query in product(_headers(request, signed), _queries(request)):
+        lines = (request.method, path, query, headers, ";".join(signed), payload)
+        yield "\n".join(lines).encode("utf-8", _BYTES)
+
+
+def _queries(request: Request) -> Sequence[str]:
+    by_key = sorted(request.query, key=lambda pair: pair[0])
+    return _distinct(_joined(by_key), _joined(sorted(request.query)))
+
+
+def _joined(pairs: Sequence[tuple[str, str]]) -> str:
+    return "&".join(f"{_quote(name)}={_quote(value)}" for name, value in pairs)
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="-_.~", errors=_BYTES)
+
+
+def _headers(request: Request, signed: Sequence[str]) -> Sequence[str]:
+    values = {name: request.headers[name.lower()].strip(" \t") for name in signed}
+    collapsed = {name: re.sub(r"[ \t]+", " ", value) for name, value in values.items()}
+    ways = (values, collapsed, _without_port(values), _without_port(collapsed))
+    return _distinct(*("".join(f"{n}:{v}\n" for n, v in way.items()) for way in ways))
+
+
+def _without_port(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Cut a default port off the host: one SDK sends ``host:80`` and signs ``host``."""
+    host, _, port = values.get("host", "").rpartition(":")
+    return {**values, "host": host} if port in ("80", "443") else values
+
+
+def _distinct(*texts: str) -> Sequence[str]:
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,193 @@
+"""What the commands share: the control plane of a running double, and how a session is found."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import signal
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from agentdouble import environment, invoke_tool, running
+from agentdouble.environment import Connection
+from agentdouble.errors import AgentDoubleError, PlatformError, PlatformUnreachableError
+from agentdouble.invoke_tool import Address
+from agentdouble.signing import Credentials
+
+_CONNECT_S = 10
+_PAGE = 100
+
+
+class ControlPlane:
+    """Signed calls of the control plane."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.tool_id = connection.tool_id
+        self.url = connection.url
+        self._ca_file = connection.ca_file or os.environ.get(environment.CA_FILE)
+        credentials = Credentials(connection.access_key, connection.secret_key)
+        self._address = Address(connection.url, credentials, connection.region)
+
+    def call(self, action: str, **body: Any) -> Mapping[str, Any]:
+        """Return the Result of an action; fields that are None are left out.
+
+        Raises PlatformError, and PlatformUnreachableError if nothing answers.
+        """
+        with self._reached(), httpx.Client(**self._options()) as client:
+            answer = client.request(**self._request(action, body))
+        return invoke_tool.read_result(answer.status_code, answer.content)[1]
+
+    def call_until_interrupted(self, action: str, **body: Any) -> Mapping[str, Any]:
+        """Do as ``call`` does; Ctrl-C closes the connection, by which the platform stops as well.
+
+        Raises KeyboardInterrupt then. A blocking call could miss the signal: one that comes just
+        before it blocks wakes nobody.
+        """
+
+        async def work() -> httpx.Response:
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+            assert task is not None
+            loop.add_signal_handler(signal.SIGINT, task.cancel)
+            try:
+                async with httpx.AsyncClient(**self._options()) as client:
+                    return await client.request(**self._request(action, body))
+            finally:
+                loop.remove_signal_handler(signal.SIGINT)
+
+        try:
+            with self._reached():
+                answer = asyncio.run(work())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        return invoke_tool.read_result(answer.status_code, answer.content)[1]
+
+    def _request(self, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        given = {name: value for name, value in body.items() if value is not None}
+        now = dt.datetime.now(dt.timezone.utc)
+        request = invoke_tool.build(given, self._address, now, action=action)
+        return {
+            "method": request.method,
+            "url": request.url,
+            "headers": dict(request.headers),
+            "content": request.body,
+        }
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "timeout": httpx.Timeout(None, connect=_CONNECT_S),
+            "verify": self._verify(),
+            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy reaches this machine
+        }
+
+    def _verify(self) -> ssl.SSLContext | bool:
+        """Return how the server is verified; plain http needs no certificate store."""
+        if not self.url.startswith("https") or self._ca_file is None:
+            return self.url.startswith("https")
+        try:
+            return ssl.create_default_context(cafile=self._ca_file)
+        except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+            reason = f"the certificate file {self._ca_file} cannot be read: {error}"
+            raise PlatformUnreachableError(self.url, reason) from None
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise PlatformUnreachableError(self.url, str(error) or type(error).__name__) from None
+
+    def all(self, action: str, items: str, **query: Any) -> Iterator[Mapping[str, Any]]:
+        """Yield the items of every page of a List action."""
+        token = None
+        while token != "":
+            page = self.call(action, MaxResults=_PAGE, NextToken=token, **query)
+            yield from page[items]
+            token = page.get("NextToken") or ""
+
+    def sessions(self, tool_id: str | None = None) -> list[dict[str, Any]]:
+        """Return the sessions of a tool or of every tool, each with its ToolId."""
+        tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
+        return [
+            {"ToolId": tool, **session}
+            for tool in tools
+            for session in self.all("ListSessions", "SessionInfos", ToolId=tool)
+        ]
+
+    def session(self, name: str, tool_id: str | None = None) -> dict[str, Any]:
+        """Return the living session with that SessionId or UserSessionId.
+
+        Raises AgentDoubleError if there is none, with when and why it ended if it has, or if
+        several tools have one of that name.
+        """
+        ids = ("SessionId", "UserSessionId")
+        found = [s for s in self.sessions(tool_id) if name in (s[key] for key in ids)]
+        if len(found) > 1:
+            tools = ", ".join(session["ToolId"] for session in found)
+            raise AgentDoubleError(
+                f"Several tools have a session {name!r}: say --tool, of {tools}."
+            )
+        if not found:
+            raise AgentDoubleError(self._why_not(name, tool_id))
+        return found[0]
+
+    def _why_not(self, name: str, tool_id: str | None) -> str:
+        tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
+        for tool in tools:
+            try:
+                self.call("GetSession", ToolId=tool, SessionId=name)
+            except PlatformError as error:
+                if "has ended" in error.message:
+                    return error.message
+        return f"There is no session {name!r}. See: agentdouble session list"
+
+
+def connect(url: str | None) -> ControlPlane:
+    """Return the control plane at a URL, or that of the running double.
+
+    Raises AgentDoubleError if no double runs, or if nobody knows the keys of that URL.
+    """
+    if url is not None:
+        return ControlPlane(_at(url))
+    from agentdouble.cli.env import double_at  # the rest of this module needs no terminal
+
+    return ControlPlane(double_at(None))
+
+
+def _at(url: str) -> Connection:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise AgentDoubleError(
+            f"--url takes an address such as http://host:8000, not {url!r}."
+        ) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise AgentDoubleError(f"--url takes an address such as http://host:8000, not {url!r}.")
+    known = running.at(port) if is_here(parts.hostname) else None
+    if known is not None:
+        return known
+    keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
+    if not all(keys):
+        raise AgentDoubleError(
+            f"No key pair for {url}: it is no running double of yours, and the environment has no "
+            f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
+        )
+    return Connection(
+        url=url.rstrip("/"),
+        tool_id=os.environ.get(environment.TOOL_ID, ""),
+        access_key=keys[0] or "",
+        secret_key=keys[1] or "",
+        region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
+    )
+
+
+def is_here(host: str | None) -> bool:
+    """Return whether a host is this machine, by its loopback names."""
+    return host in ("127.0.0.1", "localhost", "::1")

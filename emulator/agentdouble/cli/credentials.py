@@ -1,0 +1,66 @@
+"""Keys that a command is given: by the name of a variable or a file, not on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agentdouble.errors import AgentDoubleError
+
+_HEADER = "X-API-Key"
+
+
+def secret(option: str, source: str) -> str:
+    """Return what ``env:NAME`` or ``file:PATH`` holds; raise AgentDoubleError.
+
+    No error shows the source if it may be the secret itself.
+    """
+    kind, _, where = source.partition(":")
+    if kind == "env" and where:
+        found = os.environ.get(where)
+        if not found:
+            raise AgentDoubleError(f"{option}: the environment has no {where}.")
+        return found
+    if kind == "file" and where:
+        try:
+            return Path(where).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise AgentDoubleError(f"{option}: {where} cannot be read: {reason}.") from None
+    raise AgentDoubleError(
+        f"{option} takes env:NAME or file:PATH, not the key itself: everybody on the machine sees "
+        "a command line."
+    )
+
+
+def inbound(key: str | None) -> dict[str, Any] | None:
+    """Return the authorizer of a service's clients, None where the platform makes the key."""
+    if key is None:
+        return None
+    return _by_key(secret("--key", key), name="default")
+
+
+def outbound(
+    bearer: str | None, api_key: str | None, *, definition: bool
+) -> Mapping[str, Any] | None:
+    """Return the authorizer for a backend; the key of a ``definition`` is where that has it."""
+    if bearer is not None and api_key is not None:
+        raise AgentDoubleError("Say --bearer or --api-key, not both.")
+    if bearer is not None:
+        token = secret("--bearer", bearer)
+        return _by_key(f"Bearer {token}", name="backend", Parameter="Authorization")
+    if api_key is None:
+        return None
+    header, separator, source = api_key.partition("=")
+    if separator and ":" not in header:
+        return _by_key(secret("--api-key", source), name="backend", Parameter=header)
+    place = {} if definition else {"Parameter": _HEADER}
+    return _by_key(secret("--api-key", api_key), name="backend", **place)
+
+
+def _by_key(key: str, *, name: str, **place: str) -> dict[str, Any]:
+    where = {"ApiKeyLocation": "Header", **place} if place else {}
+    key_auth = {"ApiKeys": [{"Name": name, "Key": key}], **where}
+    return {"AuthorizerType": "ApiKey", "Authorizer": {"KeyAuth": key_auth}}

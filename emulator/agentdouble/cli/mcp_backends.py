@@ -1,0 +1,121 @@
+"""What may stand behind a service, as it is named on the command line."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from agentdouble.cli.control import is_here
+from agentdouble.errors import AgentDoubleError
+
+LARGEST = 24 * 1024 * 1024  # bytes of a definition: as JSON in JSON it still fits a request
+_FETCH_S = 30.0
+_SUFFIXES = (".json", ".yaml", ".yml")
+
+
+class Kind(Enum):
+    """What a backend is."""
+
+    SERVER = auto()
+    DEFINITION = auto()
+    APPLICATION = auto()
+
+
+def kind_of(backend: str, *, openapi: bool) -> Kind:
+    """Return what is meant; raise AgentDoubleError if that cannot be told."""
+    url = _is_url(backend)
+    path = urlsplit(backend).path if url else backend
+    if openapi or path.lower().endswith(_SUFFIXES):
+        return Kind.DEFINITION
+    if url:
+        return Kind.SERVER
+    if "://" not in backend and (":" in backend or backend.endswith(".py")):
+        return Kind.APPLICATION
+    raise AgentDoubleError(
+        f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
+        "definition (with --openapi whatever it is called), or FILE.py:APP."
+    )
+
+
+def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
+    """Return the fields of CreateMCPService that name a server or a definition."""
+    if kind is Kind.SERVER:
+        return {"ProtocolType": "MCP", **located(backend, "BACKEND")}
+    where = {"Path": "/", "BackendType": "Custom"}
+    if base_url is not None:
+        where = located(base_url, "--base-url")
+    definition = {"Configuration": _text(backend), "Type": "Swagger"}
+    return {
+        "ProtocolType": "HTTP",
+        "ProtocolConfiguration": {"HttpApiConfiguration": definition},
+        **where,
+    }
+
+
+def located(url: str, what: str) -> dict[str, Any]:
+    """Return the fields that say where a backend is."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not _is_url(url) or not host or "@" in parts.netloc:
+        raise AgentDoubleError(
+            f"{what} is an address such as http://HOST:PORT/mcp, without user and password."
+        )
+    custom = {"Domain": host, "Port": port, "ProtocolType": parts.scheme}
+    given = {name: value for name, value in custom.items() if value is not None}
+    return {
+        "Path": (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+        "BackendType": "Custom",
+        "BackendConfiguration": {"CustomConfiguration": given},
+    }
+
+
+def _is_url(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+def _text(source: str) -> str:
+    """Return a definition as it is written."""
+    try:
+        content = _fetched(source) if _is_url(source) else _read(Path(source))
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise AgentDoubleError(f"{source} cannot be read: {error.strerror}.") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise AgentDoubleError(f"{source} cannot be fetched: {error or repr(error)}") from None
+    except UnicodeDecodeError:
+        raise AgentDoubleError(f"{source} is no text.") from None
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return _bounded(file.read(LARGEST + 1), str(path))
+
+
+def _fetched(url: str) -> bytes:
+    content = b""
+    with (
+        httpx.Client(
+            follow_redirects=True,
+            timeout=_FETCH_S,
+            trust_env=not is_here(urlsplit(url).hostname),
+        ) as client,
+        client.stream("GET", url) as answer,
+    ):
+        if answer.status_code != 200:
+            raise AgentDoubleError(f"{url} cannot be fetched: it answers {answer.status_code}.")
+        for chunk in answer.iter_bytes():
+            content = _bounded(content + chunk, url)
+    return content
+
+
+def _bounded(content: bytes, source: str) -> bytes:
+    if len(content) > LARGEST:
+        raise AgentDoubleError(f"{source} is larger than {LARGEST // 1024 // 1024} MiB.")
+    return content

@@ -1,0 +1,112 @@
+"""``agentdouble mcp``: what its commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentdouble.cli.tool_commands import Json, Url
+
+Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-..., mcpts-...).")]
+
+_EXAMPLES = """
+[bold]Examples[/bold]
+
+  agentdouble mcp create weather http://localhost:9000/mcp   an MCP server
+
+  agentdouble mcp create pets pets.json                      a definition
+
+  agentdouble mcp create tools my_tools.py:app               until Ctrl-C
+
+  agentdouble mcp create all --of weather --of pets          both as one
+
+  agentdouble mcp show weather > mcp.json                    for a client
+
+  agentdouble mcp delete weather
+"""
+
+_SECRETS = """
+[bold]Keys[/bold]  are read from the environment or a file: a command line is seen by everybody.
+
+  agentdouble mcp create weather https://host/mcp --bearer env:TOKEN
+
+  agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
+
+[bold]Exit codes[/bold]  0: made (an application: stopped by Ctrl-C), 2: refused.
+"""
+
+mcp_app = typer.Typer(
+    no_args_is_help=True,
+    help="MCP services of a running double: put them in front of a backend, show what opens them.",
+    epilog=_EXAMPLES,
+)
+
+
+@mcp_app.command(epilog=_EXAMPLES + _SECRETS)
+def create(
+    name: Annotated[str, typer.Argument(help="It answers at /mcp/NAME.")],
+    backend: Annotated[
+        str | None,
+        typer.Argument(
+            help="URL of an MCP server; file or URL of a Swagger or OpenAPI definition; "
+            "MODULE:APP or FILE.py:APP with an MCPApp."
+        ),
+    ] = None,
+    of: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SERVICE", help="In place of a backend: services as one endpoint."),
+    ] = None,
+    openapi: Annotated[
+        bool, typer.Option("--openapi", help="BACKEND is a definition, whatever it is called.")
+    ] = False,
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the HTTP API is, if not where its definition says.")
+    ] = None,
+    bearer: Annotated[
+        str | None,
+        typer.Option(metavar="SOURCE", help="Token for the backend: env:NAME or file:PATH."),
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HEADER=]SOURCE",
+            help="Key for the backend, in X-API-Key or where the definition has it.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="SOURCE", help="The service's own key; made if absent."),
+    ] = None,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Make a service and print its access record."""
+    from agentdouble.cli import mcp_services
+
+    wanted = mcp_services.Wanted(name, openapi, base_url, bearer, api_key, key)
+    mcp_services.create(wanted, backend, tuple(of or ()), url, as_json=as_json)
+
+
+@mcp_app.command("list", epilog=_EXAMPLES)
+def list_(url: Url = None, as_json: Json = False) -> None:
+    """List the services and the toolsets."""
+    from agentdouble.cli import mcp_services
+
+    mcp_services.show_all(url, as_json=as_json)
+
+
+@mcp_app.command(epilog=_EXAMPLES)
+def show(name: Name, url: Url = None, as_json: Json = False) -> None:
+    """Print the access record; with --json all that is said of the service."""
+    from agentdouble.cli import mcp_services
+
+    mcp_services.show(name, url, as_json=as_json)
+
+
+@mcp_app.command(epilog=_EXAMPLES)
+def delete(name: Name, url: Url = None, as_json: Json = False) -> None:
+    """End a service, or a toolset, with its sessions."""
+    from agentdouble.cli import mcp_services
+
+    mcp_services.delete(name, url, as_json=as_json)

@@ -1,0 +1,184 @@
+"""``agentdouble mcp create | list | show | delete``: the MCP services of a running double."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from agentdouble.cli import control, credentials, mcp_backends
+from agentdouble.cli.control import ControlPlane
+from agentdouble.cli.mcp_backends import Kind
+from agentdouble.cli.tools import table
+from agentdouble.errors import AgentDoubleError
+
+_SERVICE = ("MCPServiceId", "InboundAuthorizerConfiguration")
+_TOOLSET = ("MCPToolsetId", "AuthorizerConfiguration")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for besides the backend itself; keys as the sources to read them from."""
+
+    name: str
+    openapi: bool = False
+    base_url: str | None = None
+    bearer: str | None = None
+    api_key: str | None = None
+    key: str | None = None
+
+
+def create(
+    wanted: Wanted, backend: str | None, services: Sequence[str], url: str | None, *, as_json: bool
+) -> None:
+    """Make a service, or a toolset of services, and print its access record.
+
+    An application is served for it until Ctrl-C, and the service goes with it.
+    """
+    if (backend is None) == (not services):
+        raise AgentDoubleError("Say what stands behind: a BACKEND, or --of SERVICE. See --help.")
+    if backend is None:
+        plane = control.connect(url)
+        made = _create_toolset(plane, wanted, services)
+        _print_record(plane, made, as_json=as_json)
+        return
+    kind = mcp_backends.kind_of(backend, openapi=wanted.openapi or wanted.base_url is not None)
+    if kind is Kind.APPLICATION:
+        _serve(wanted, backend, url, as_json=as_json)
+        return
+    definition = kind is Kind.DEFINITION
+    request = {
+        **mcp_backends.request(backend, kind, wanted.base_url),
+        "OutboundAuthorizerConfiguration": credentials.outbound(
+            wanted.bearer, wanted.api_key, definition=definition
+        ),
+    }
+    plane = control.connect(url)
+    _print_record(plane, _create(plane, wanted, request), as_json=as_json)
+
+
+def show_all(url: str | None, *, as_json: bool) -> None:
+    """Print the services and the toolsets."""
+    plane = control.connect(url)
+    services = list(plane.all("ListMCPServices", "MCPServices"))
+    toolsets = list(plane.all("ListMCPToolsets", "MCPToolsets"))
+    if as_json:
+        typer.echo(json.dumps({"MCPServices": services, "MCPToolsets": toolsets}, indent=2))
+        return
+    rows = [
+        *({**one, "Id": one["MCPServiceId"], "Kind": one["ProtocolType"]} for one in services),
+        *({**one, "Id": one["MCPToolsetId"], "Kind": "Toolset"} for one in toolsets),
+    ]
+    columns = ("Id", "Name", "Kind", "Address")
+    shown = [{**one, "Address": _address(one)} for one in rows]
+    Console(highlight=False).print(table(columns, shown))
+
+
+def show(name: str, url: str | None, *, as_json: bool) -> None:
+    """Print the access record of a service, or all that is said of it."""
+    plane = control.connect(url)
+    found = _whole(plane, _find(plane, name))
+    typer.echo(json.dumps(found if as_json else record(found), indent=2))
+
+
+def delete(name: str, url: str | None, *, as_json: bool) -> None:
+    """End a service or a toolset."""
+    plane = control.connect(url)
+    id_ = _find(plane, name)
+    (kind, value), *_ = id_.items()
+    gone = plane.call(f"Delete{kind.removesuffix('Id')}", **{kind: value})
+    typer.echo(json.dumps(gone) if as_json else f"{value} is deleted.")
+
+
+def record(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the access record of section 2.5, by what the platform shows of a service."""
+    _, authorizer = _TOOLSET if "MCPToolsetId" in found else _SERVICE
+    keys = found[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    if not keys:
+        raise AgentDoubleError(f"The MCP service {found['Name']!r} has no key left.")
+    server = {
+        "httpUrl": _address(found),
+        "headers": {"Authorization": f"Bearer {keys[0]['Key']}"},
+    }
+    return {"mcpServers": {found["Name"]: server}}
+
+
+def _address(found: Mapping[str, Any]) -> str:
+    networks = found["NetworkConfigurations"]
+    return f"{networks[0]['Endpoint']}{found['Path']}" if networks else str(found["Path"])
+
+
+def _create(plane: ControlPlane, wanted: Wanted, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    inbound = credentials.inbound(wanted.key)
+    return plane.call(
+        "CreateMCPService", Name=wanted.name, InboundAuthorizerConfiguration=inbound, **request
+    )
+
+
+def _create_toolset(
+    plane: ControlPlane, wanted: Wanted, services: Sequence[str]
+) -> Mapping[str, Any]:
+    given = (wanted.base_url, wanted.bearer, wanted.api_key)
+    if wanted.openapi or any(one is not None for one in given):
+        raise AgentDoubleError("With --of there is no backend, and no key or address for one.")
+    found = [_find(plane, name) for name in services]
+    for name, id_ in zip(services, found, strict=True):
+        if "MCPServiceId" not in id_:
+            raise AgentDoubleError(f"{name!r} is a toolset; --of takes services.")
+    return plane.call(
+        "CreateMCPToolset",
+        Name=wanted.name,
+        Path="/",
+        MCPServiceIds=",".join(id_["MCPServiceId"] for id_ in found),
+        AuthorizerConfiguration=credentials.inbound(wanted.key),
+    )
+
+
+def _serve(wanted: Wanted, spec: str, url: str | None, *, as_json: bool) -> None:
+    from agentdouble.cli import mcp_application
+
+    if wanted.bearer is not None or wanted.api_key is not None:
+        raise AgentDoubleError("An application of one's own takes no --bearer and no --api-key.")
+    with mcp_application.listening(spec) as application:
+        plane = control.connect(url)
+        application.check_reach(plane.url)
+        made = _create(plane, wanted, application.request)
+
+        def forget() -> None:  # before the server waits for those who only listen
+            mcp_application.forget(plane, made["MCPServiceId"])
+
+        try:
+            _print_record(plane, made, as_json=as_json)
+            typer.echo(f"{spec} answers for it until Ctrl-C.", err=True)
+            application.serve(plane.connection, forget)
+        finally:
+            forget()
+
+
+def _print_record(plane: ControlPlane, id_: Mapping[str, Any], *, as_json: bool) -> None:
+    found = record(_whole(plane, id_))
+    typer.echo(json.dumps({**id_, **found}) if as_json else json.dumps(found, indent=2))
+
+
+def _whole(plane: ControlPlane, id_: Mapping[str, Any]) -> Mapping[str, Any]:
+    kind = "MCPService" if "MCPServiceId" in id_ else "MCPToolset"
+    whole: Mapping[str, Any] = plane.call(f"Get{kind}", **id_)[kind]
+    return whole
+
+
+def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
+    """Return the id of the service or toolset with that name or id, by its field."""
+    for action, items, field in (
+        ("ListMCPServices", "MCPServices", "MCPServiceId"),
+        ("ListMCPToolsets", "MCPToolsets", "MCPToolsetId"),
+    ):
+        for one in plane.all(action, items):
+            if name in (one["Name"], one[field]):
+                return {field: one[field]}
+    raise AgentDoubleError(
+        f"There is no MCP service and no toolset {name!r}. See: agentdouble mcp list"
+    )

@@ -1,0 +1,42 @@
+"""The Endpoint of a session: where its data plane is, and the token that opens it.
+
+It names the host that the client itself has used, so a context variable says where the request
+at hand came in: the actions need no HTTP for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from urllib.parse import urlencode
+
+from agentdouble.sandbox.data_plane.door import INSTANCE, TOKEN
+from agentdouble.sandbox.instance import Instance
+
+_base_url: ContextVar[str] = ContextVar("agentdouble_base_url")
+
+
+@contextmanager
+def seen_at(base_url: str) -> Iterator[None]:
+    """Let ``endpoint`` build URLs below ``base_url`` inside."""
+    token = _base_url.set(base_url.rstrip("/"))
+    try:
+        yield
+    finally:
+        _base_url.reset(token)
+
+
+def base_url() -> str:
+    """Return the URL at which the client has found the double; no slash at its end."""
+    return _base_url.get()
+
+
+def endpoint(instance: Instance) -> str:
+    """Return the URL of an instance; a client inserts a path and keeps the query.
+
+    ``http://127.0.0.1:8000/?faasInstanceName=s-...&Authorization=...``. Raises LookupError
+    outside of ``seen_at``.
+    """
+    query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+    return f"{base_url()}/?{query}"

@@ -1,0 +1,125 @@
+"""Fields that several actions have: validity, session ids, environment variables, times."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from agentdouble import ledger
+from agentdouble.control_plane.reading import invalid
+from agentdouble.sandbox.workspace import RESERVED
+
+MAX_TTL_S = 86_400
+_PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENVS_LIMIT = 64 * 1024
+
+
+class Wire(BaseModel):
+    """A JSON object of a request; types are taken as they are, never converted."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+def _numeric_string(value: Any) -> Any:
+    """Accept ``"1800"`` for 1800: some real clients send their environment's string."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
+        return int(value)
+    return value
+
+
+Seconds = Annotated[int, BeforeValidator(_numeric_string), Field(ge=1, le=MAX_TTL_S)]
+Validity = Annotated[int, BeforeValidator(_numeric_string), Field(ge=1)]
+Unit = Literal["second", "minute"]
+
+
+def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
+    """Return a validity in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is too long."""
+    seconds = ttl * 60 if (unit or ledger.choose("U-TOOL-TTL-UNIT")) == "minute" else ttl
+    if seconds > MAX_TTL_S:
+        raise invalid("Ttl", f"it is longer than {MAX_TTL_S} seconds")
+    return seconds
+
+
+def check_user_session_id(value: str) -> None:
+    """Refuse an id with characters that it may not have (U-USER-SESSION-CHARS)."""
+    if ledger.choose("U-USER-SESSION-CHARS") == "printable":
+        if not (1 <= len(value) <= 200 and value.isprintable()):
+            raise invalid("UserSessionId", "it must have 1 to 200 printable characters")
+    elif not _PUBLISHED_CHARS.fullmatch(value):
+        raise invalid(
+            "UserSessionId",
+            f"{value[:200]!r} is not 1 to 200 letters, digits, '_' and '-'. run_code makes it of "
+            "agent, user_id and session_id; the alternative 'printable' of U-USER-SESSION-CHARS "
+            "allows other characters",
+        )
+
+
+class Env(Wire):
+    """An environment variable."""
+
+    Key: str
+    Value: str | None = None
+
+
+def _check_envs(envs: Sequence[Env]) -> Sequence[Env]:
+    names = [env.Key for env in envs]
+    for env in envs:
+        reason = _why_not(env, names)
+        if reason:
+            raise PydanticCustomError("envs", "{reason}", {"reason": reason})
+    if sum(len(env.Key) + len(env.Value or "") for env in envs) > _ENVS_LIMIT:
+        reason = f"together they have more than {_ENVS_LIMIT} characters"
+        raise PydanticCustomError("envs", "{reason}", {"reason": reason})
+    return envs
+
+
+def _why_not(env: Env, names: Sequence[str]) -> str | None:
+    """Return what is wrong with a variable, if anything is."""
+    name = env.Key[:100]
+    if not _VARIABLE.fullmatch(env.Key):
+        return f"{name!r} is no name of an environment variable"
+    if env.Key in RESERVED:
+        return f"the sandbox itself sets {name}"
+    if names.count(env.Key) > 1:
+        return f"{name!r} is there twice"
+    try:
+        (env.Value or "").encode()
+    except UnicodeEncodeError:
+        return f"the value of {name!r} is no valid Unicode text"
+    return f"the value of {name!r} has a NUL character" if "\0" in (env.Value or "") else None
+
+
+EnvList = Annotated[list[Env], AfterValidator(_check_envs)]
+
+
+def variables(envs: Sequence[Env] | None) -> Mapping[str, str]:
+    """Return environment variables by name."""
+    return {env.Key: env.Value or "" for env in envs or ()}
+
+
+def stamp(at: dt.datetime) -> str:
+    """Return a time as the platform shows it, in UTC and whole seconds."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _moment(value: Any) -> Any:
+    """Read an ISO-8601 time; one without a zone is in UTC."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("moment", "it must be a string with an ISO-8601 time")
+    try:
+        found = dt.datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", value))
+        return (
+            found.replace(tzinfo=dt.timezone.utc) if found.tzinfo is None else found
+        ).astimezone(dt.timezone.utc)
+    except (ValueError, OverflowError):
+        message = "it is no ISO-8601 time, such as 2030-01-31T12:00:00Z"
+        raise PydanticCustomError("moment", message) from None
+
+
+Moment = Annotated[dt.datetime, BeforeValidator(_moment)]

@@ -1,0 +1,109 @@
+"""How the clients of a service or a toolset prove themselves: by API keys in Authorization."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from agentdouble.control_plane.codes import refused
+from agentdouble.control_plane.fields import Wire
+from agentdouble.control_plane.reading import invalid
+from agentdouble.errors import NotBuiltError
+from agentdouble.mcp_services import Key
+from agentdouble.mcp_services.service import make_key
+
+KEYS = "ApiKey"
+_NAMES_OF_KEYS = ("apikey", "keyauth")
+
+
+class NamedKey(Wire):
+    """An API key; without a Key the platform makes one."""
+
+    Key: str | None = None
+    Name: str
+
+
+class ByKeys(Wire):
+    """API keys, and where they stand in a request."""
+
+    ApiKeys: list[NamedKey] | None = Field(None, min_length=1)
+    ApiKeyLocation: str | None = None
+    Parameter: str | None = None
+
+
+class ByJwt(Wire):
+    """Tokens of an identity provider; refused."""
+
+    AllowedClients: list[str] | None = None
+    DiscoveryUrl: str
+
+
+class InboundAuthorizer(Wire):
+    """One of the ways to prove oneself."""
+
+    CustomJwtAuthorizer: ByJwt | None = None
+    KeyAuth: ByKeys | None = None
+
+
+class Inbound(Wire):
+    """The AuthorizerConfiguration of who calls."""
+
+    Authorizer: InboundAuthorizer | None = None
+    AuthorizerType: str
+
+
+def check_type(name: str, value: str) -> None:
+    """Refuse an AuthorizerType that names no API keys."""
+    plain = re.sub(r"[^a-z]", "", value.lower())
+    if "jwt" in plain or "oauth" in plain or "identity" in plain:
+        raise refused(NotBuiltError(f"The AuthorizerType {value[:100]!r} of {name}"))
+    if plain not in _NAMES_OF_KEYS:
+        raise invalid(f"{name}.AuthorizerType", f"{value[:100]!r} is none of ApiKey, KeyAuth")
+
+
+def asked_keys(
+    name: str, service: str, given: Inbound | None, there: Iterable[Key] = ()
+) -> Sequence[Key] | None:
+    """Return the keys that a request asks for, None if it names none.
+
+    One without a value keeps what the key of its name has ``there``, or is made. Raises
+    ActionError for what is not built, ServiceKeyError for a key that cannot be sent.
+    """
+    if given is None:
+        return None
+    by = given.Authorizer or InboundAuthorizer()
+    if by.CustomJwtAuthorizer is not None:
+        raise refused(NotBuiltError(f"Authorization by a JWT (CustomJwtAuthorizer) in {name}"))
+    check_type(name, given.AuthorizerType)
+    if by.KeyAuth is None:
+        return None
+    _check_place(f"{name}.Authorizer.KeyAuth", by.KeyAuth)
+    values = {key.name: key.value for key in there}
+    asked = by.KeyAuth.ApiKeys
+    if asked is None:
+        return None
+    keys = ((one.Name, values.get(one.Name) if one.Key is None else one.Key) for one in asked)
+    return [make_key(service, key, value) for key, value in keys]
+
+
+def _check_place(name: str, given: ByKeys) -> None:
+    """Refuse keys anywhere but in the header Authorization, where section 4.3 has them."""
+    if (given.ApiKeyLocation or "header").lower() != "header":
+        raise refused(NotBuiltError(f"A key in {given.ApiKeyLocation!r} ({name}.ApiKeyLocation)"))
+    if (given.Parameter or "authorization").lower() != "authorization":
+        raise refused(NotBuiltError(f"A key in the header {given.Parameter!r} ({name}.Parameter)"))
+
+
+def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> dict[str, Any]:
+    """Return the AuthorizerConfiguration of a service or a toolset, with its keys."""
+    by = (given or {}).get("Authorizer", {}).get("KeyAuth", {})
+    key_auth = {
+        "ApiKeyLocation": by.get("ApiKeyLocation", "Header"),
+        "ApiKeys": [{"Key": key.value, "Name": key.name} for key in keys],
+        "Parameter": by.get("Parameter", "Authorization"),
+    }
+    kind = (given or {}).get("AuthorizerType", KEYS)
+    return {"AuthorizerType": kind, "Authorizer": {"KeyAuth": key_auth}}

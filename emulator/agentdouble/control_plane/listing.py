@@ -1,0 +1,164 @@
+"""Lists: filters, time windows and paging, the same for every List action."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from agentdouble.control_plane.fields import Wire
+from agentdouble.control_plane.reading import invalid
+
+MAX_PAGE = 1000
+DEFAULT_PAGE = 100
+_PAGING = frozenset(("MaxResults", "NextToken", "PageNumber", "PageSize"))
+
+
+class Filter(Wire):
+    """``Name`` with exact ``Values``, or ``NameContains`` with parts of values."""
+
+    Name: str | None = None
+    NameContains: str | None = None
+    Values: list[str] = Field(min_length=1)
+
+
+class TagFilter(Wire):
+    """A tag that must be there, with one of ``Values`` if there are any."""
+
+    Key: str
+    Values: list[str] | None = None
+
+
+class Paging(Wire):
+    """The paging fields of a List action: the token's, or the page number's."""
+
+    MaxResults: int | None = Field(None, ge=1, le=MAX_PAGE)
+    NextToken: str | None = None
+    PageNumber: int | None = Field(None, ge=1)
+    PageSize: int | None = Field(None, ge=1, le=MAX_PAGE)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One thing of a list: what is shown of it, and its times by the names they are shown under."""
+
+    id: str
+    times: Mapping[str, dt.datetime]
+    item: Mapping[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is sorted by: made first comes first."""
+        return (self.times["CreatedAt"].isoformat(timespec="microseconds"), self.id)
+
+
+def matching(
+    filters: Sequence[Filter] | None, fields: Mapping[str, str]
+) -> Callable[[Listed], bool]:
+    """Return whether a thing passes every filter; ``fields`` are the items' by filter name.
+
+    Raises ActionError for a filter that names none of them, or not exactly one.
+    """
+    checks = [_check(index, one, fields) for index, one in enumerate(filters or ())]
+    return lambda listed: all(check(listed) for check in checks)
+
+
+def _check(index: int, one: Filter, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
+    named = [name for name in ("Name", "NameContains") if getattr(one, name) is not None]
+    if len(named) != 1:
+        raise invalid(f"Filters.{index}", "it needs either a Name or a NameContains")
+    name = getattr(one, named[0])
+    if name not in fields:
+        known = ", ".join(fields)
+        raise invalid(f"Filters.{index}.{named[0]}", f"{name[:100]!r} is none of {known}")
+    field, values = fields[name], one.Values
+    if named == ["Name"]:
+        return lambda listed: str(listed.item.get(field, "")) in values
+    return lambda listed: any(value in str(listed.item.get(field, "")) for value in values)
+
+
+def tagged(filters: Sequence[TagFilter] | None) -> Callable[[Listed], bool]:
+    """Return whether a thing has every tag that is asked for."""
+
+    def has(listed: Listed, one: TagFilter) -> bool:
+        return any(
+            tag["Key"] == one.Key and (not one.Values or tag.get("Value") in one.Values)
+            for tag in listed.item.get("Tags") or ()
+        )
+
+    return lambda listed: all(has(listed, one) for one in filters or ())
+
+
+def within(
+    field: str, after: dt.datetime | None, before: dt.datetime | None
+) -> Callable[[Listed], bool]:
+    """Return whether the time that a thing shows lies in a window; both ends belong to it."""
+
+    def inside(listed: Listed) -> bool:
+        shown = listed.times[field].replace(microsecond=0)
+        return (after is None or after <= shown) and (before is None or shown <= before)
+
+    return inside
+
+
+class Pages:
+    """Cuts lists into pages; its tokens are opaque, and only those it issued are good."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+
+    def cut(
+        self, action: str, query: Paging, found: Iterable[Listed]
+    ) -> tuple[list[Mapping[str, Any]], str]:
+        """Return the items of one page and the NextToken, empty at the end."""
+        ordered = sorted(found, key=lambda listed: listed.key)
+        if query.PageNumber is not None or query.PageSize is not None:
+            return _numbered(query, ordered), ""
+        scope = f"{action} {query.model_dump_json(exclude=set(_PAGING))}"
+        if query.NextToken:
+            last = self._read(scope, query.NextToken)
+            ordered = [listed for listed in ordered if listed.key > last]
+        size = query.MaxResults or DEFAULT_PAGE
+        page = ordered[:size]
+        more = len(ordered) > size
+        return [one.item for one in page], self._issue(scope, page[-1].key) if more else ""
+
+    def _issue(self, scope: str, key: tuple[str, str]) -> str:
+        text = json.dumps(key).encode()
+        return _encoded(self._mac(scope, text) + text)
+
+    def _read(self, scope: str, token: str) -> tuple[str, str]:
+        try:
+            raw = base64.urlsafe_b64decode(token.encode("ascii") + b"==")
+        except ValueError:
+            raw = b""
+        mac, text = raw[:32], raw[32:]
+        as_issued = _encoded(raw) == token
+        if not (hmac.compare_digest(mac, self._mac(scope, text)) and as_issued):
+            raise invalid("NextToken", "no answer to this query has given it")
+        created_at, id_ = json.loads(text)
+        return created_at, id_
+
+    def _mac(self, scope: str, text: bytes) -> bytes:
+        return hmac.digest(self._secret, scope.encode() + b"\0" + text, hashlib.sha256)
+
+
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def _numbered(query: Paging, ordered: Sequence[Listed]) -> list[Mapping[str, Any]]:
+    if query.NextToken or query.MaxResults is not None:
+        reason = "PageNumber and PageSize go without NextToken and MaxResults"
+        raise invalid("PageNumber" if query.PageNumber is not None else "PageSize", reason)
+    size = query.PageSize or DEFAULT_PAGE
+    start = ((query.PageNumber or 1) - 1) * size
+    return [one.item for one in ordered[start : start + size]]

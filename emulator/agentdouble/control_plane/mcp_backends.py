@@ -1,0 +1,99 @@
+"""The backend of an MCP service, by what a request says of it (U-MCP-SERVICE-WIRE)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from agentdouble import ledger
+from agentdouble.control_plane import mcp_requests, outbound
+from agentdouble.control_plane.codes import refused
+from agentdouble.control_plane.outbound import Outbound
+from agentdouble.control_plane.reading import invalid, missing
+from agentdouble.errors import DefinitionError, NotBuiltError
+from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
+from agentdouble.threads import beside
+
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
+_NOT_BUILT = {
+    "CustomMcpConfiguration": "A server that the platform runs",
+    "EcsConfiguration": "A backend on machines of the cloud",
+    "FunctionConfiguration": "A backend that is a function of the cloud",
+    "VkeConfiguration": "A backend in a cluster of the cloud",
+}
+
+
+async def make(
+    protocol: str,
+    path: str,
+    backend: mcp_requests.Backend | None,
+    definition: mcp_requests.Protocol | None,
+    authorizer: Outbound | None,
+) -> Backend:
+    """Return the backend that the fields of CreateMCPService name.
+
+    Raises ActionError, BackendError and DefinitionError.
+    """
+    ledger.choose("U-MCP-SERVICE-WIRE")
+    where = _where(backend, path)
+    kind = protocol.upper()
+    if kind == "MCP":
+        if where is None:
+            raise missing("BackendConfiguration.CustomConfiguration.Domain")
+        return McpBackend(where, outbound.headers(authorizer))
+    if kind != "HTTP":
+        raise invalid("ProtocolType", f"{protocol[:100]!r} is none of MCP, HTTP")
+    api = definition.HttpApiConfiguration if definition else None
+    if api is None or api.Configuration is None:
+        raise missing("ProtocolConfiguration.HttpApiConfiguration.Configuration")
+    text, auth = api.Configuration, outbound.authentication(authorizer)
+    base_url = where.rstrip("/") if where else None
+    return await beside(lambda: OpenApiBackend.load(_document(text), base_url=base_url, auth=auth))
+
+
+def _where(given: mcp_requests.Backend | None, path: str) -> str | None:
+    """Return the URL of a backend, None if nothing is said of it."""
+    if not path.startswith("/"):
+        raise invalid("Path", f"{path[:100]!r} does not begin with '/'")
+    for name, what in _NOT_BUILT.items():
+        if getattr(given, name, None) is not None:
+            raise refused(NotBuiltError(f"{what} (BackendConfiguration.{name})"))
+    custom = given.CustomConfiguration if given else None
+    if custom is None:
+        return None
+    field = "BackendConfiguration.CustomConfiguration"
+    if not custom.Domain:
+        raise missing(f"{field}.Domain")
+    if not _HOST.fullmatch(custom.Domain):
+        raise invalid(f"{field}.Domain", f"{custom.Domain[:100]!r} is no name of a host")
+    scheme = (custom.ProtocolType or ("https" if custom.Port == 443 else "http")).lower()
+    if scheme not in ("http", "https"):
+        raise invalid(f"{field}.ProtocolType", f"{scheme[:100]!r} is none of http, https")
+    host = f"[{custom.Domain.strip('[]')}]" if ":" in custom.Domain else custom.Domain
+    port = "" if custom.Port is None else f":{custom.Port}"
+    return f"{scheme}://{host}{port}{path}"
+
+
+def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
+    """Return the BackendConfiguration and the Path that name the backend at a URL."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    custom = {"Domain": parts.hostname or "", "Port": port, "ProtocolType": parts.scheme}
+    query = f"?{parts.query}" if parts.query else ""
+    return {"CustomConfiguration": custom}, (parts.path or "/") + query
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    """Return a definition's document; a name of a file or a URL is none."""
+    from agentdouble.mcp_services.openapi import yaml_documents
+
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = yaml_documents.parsed(text.encode("utf-8", "replace"))
+    if not isinstance(document, dict):
+        raise DefinitionError("it is no object: Configuration has the definition itself")
+    return document

@@ -1,0 +1,181 @@
+"""The requests of the actions on MCP services, field by field as the platform's client types them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agentdouble.control_plane.fields import EnvList, Wire
+from agentdouble.control_plane.inbound import Inbound
+from agentdouble.control_plane.listing import Filter, Paging, TagFilter
+from agentdouble.control_plane.networks import Network
+from agentdouble.control_plane.outbound import Outbound
+from agentdouble.control_plane.tool_requests import Tag
+
+
+class Tls(Wire):
+    """How a backend's certificate is verified; kept, and not acted on."""
+
+    TlsMode: str
+
+
+class Custom(Wire):
+    """Where a backend is; with the service's Path that makes its URL (U-MCP-SERVICE-WIRE)."""
+
+    TlsSettings: Tls | None = None
+    Domain: str | None = None
+    Port: int | None = Field(None, ge=1, le=65535)
+    ProtocolType: str | None = None
+
+
+class Image(Wire):
+    """A server that the platform would run from an image; refused."""
+
+    Envs: EnvList | None = None
+    Command: str | None = None
+    ImageUrl: str | None = None
+
+
+class Package(Wire):
+    """A server that the platform would run from a package; refused."""
+
+    McpType: str | None = None
+    PackageManagerType: str | None = None
+    RawConfig: str | None = None
+
+
+class CustomMcp(Wire):
+    """A server that the platform would run; refused."""
+
+    PrivatePackage: Image | None = None
+    PublicPackage: Package | None = None
+    EnableApmplus: bool | None = None
+    FunctionId: str | None = None
+    FunctionName: str | None = None
+
+
+class EcsInstance(Wire):
+    """A machine of the cloud."""
+
+    InstanceId: str | None = None
+    Ip: str | None = None
+    Port: int | None = None
+
+
+class Ecs(Wire):
+    """A backend on machines of the cloud; refused."""
+
+    Instances: list[EcsInstance] | None = None
+
+
+class Function(Wire):
+    """A backend that is a function of the cloud; refused."""
+
+    FunctionId: str | None = None
+    FunctionName: str | None = None
+
+
+class Vke(Wire):
+    """A backend in a cluster of the cloud; refused."""
+
+    ClusterId: str | None = None
+    Namespace: str | None = None
+    Port: int | None = None
+    ServiceName: str | None = None
+
+
+class Backend(Wire):
+    """What stands behind a service."""
+
+    CustomConfiguration: Custom | None = None
+    CustomMcpConfiguration: CustomMcp | None = None
+    EcsConfiguration: Ecs | None = None
+    FunctionConfiguration: Function | None = None
+    VkeConfiguration: Vke | None = None
+
+
+class HttpApi(Wire):
+    """A Swagger or OpenAPI definition, as text."""
+
+    Configuration: str | None = None
+    Type: str | None = None
+
+
+class Protocol(Wire):
+    """What a service makes of an HTTP API."""
+
+    HttpApiConfiguration: HttpApi | None = None
+
+
+class CreateMCPService(Wire):
+    """The body of CreateMCPService."""
+
+    Name: str
+    Path: str
+    ProtocolType: str
+    BackendType: str
+    ClientToken: str | None = Field(None, min_length=1, max_length=128)
+    ProjectName: str | None = None
+    BackendConfiguration: Backend | None = None
+    InboundAuthorizerConfiguration: Inbound | None = None
+    NetworkConfiguration: Network | None = None
+    OutboundAuthorizerConfiguration: Outbound | None = None
+    ProtocolConfiguration: Protocol | None = None
+    Tags: list[Tag] | None = None
+
+
+class UpdateMCPService(Wire):
+    """The body of UpdateMCPService."""
+
+    MCPServiceId: str
+    BackendType: str | None = None
+    BackendConfiguration: Backend | None = None
+    InboundAuthorizerConfiguration: Inbound | None = None
+    OutboundAuthorizerConfiguration: Outbound | None = None
+
+
+class OneMCPService(Wire):
+    """The body of GetMCPService and DeleteMCPService."""
+
+    MCPServiceId: str
+
+
+class ListMCP(Paging):
+    """The body of ListMCPServices and ListMCPToolsets."""
+
+    ProjectName: str | None = None
+    Filters: list[Filter] | None = None
+    TagFilters: list[TagFilter] | None = None
+
+
+class CreateMCPToolset(Wire):
+    """The body of CreateMCPToolset; MCPServiceIds has ids with commas between, or a JSON array."""
+
+    Name: str
+    Path: str
+    MCPServiceIds: str
+    ClientToken: str | None = Field(None, min_length=1, max_length=128)
+    ProjectName: str | None = None
+    AuthorizerConfiguration: Inbound | None = None
+    NetworkConfiguration: Network | None = None
+    Tags: list[Tag] | None = None
+
+
+class UpdateMCPToolset(Wire):
+    """The body of UpdateMCPToolset."""
+
+    MCPToolsetId: str
+    MCPServiceIds: str | None = None
+    ClientToken: str | None = None
+    AuthorizerConfiguration: Inbound | None = None
+
+
+class OneMCPToolset(Wire):
+    """The body of GetMCPToolset, DeleteMCPToolset and GetMCPTools."""
+
+    MCPToolsetId: str
+
+
+class ListMCPTools(Wire):
+    """The body of ListMCPTools; MCPToolsetIds is written as MCPServiceIds is."""
+
+    MCPToolsetIds: str

@@ -1,0 +1,220 @@
+"""CreateMCPService, GetMCPService, ListMCPServices, UpdateMCPService, DeleteMCPService."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentdouble import journal
+from agentdouble.control_plane import inbound, listing, mcp_backends, mcp_requests, networks
+from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.reading import invalid, read
+from agentdouble.control_plane.routes import Action
+from agentdouble.mcp_hosting import PREFIX
+from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend, Service, Services
+
+READY = "Ready"
+FILTERS = {"Id": "MCPServiceId", "Name": "Name", "Status": "Status", "ProtocolType": "ProtocolType"}
+_INBOUND = "InboundAuthorizerConfiguration"
+_OUTBOUND = "OutboundAuthorizerConfiguration"
+_NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
+
+
+class MCPServiceActions:
+    """The actions on MCP services; each answers at ``/mcp/<Name>``, which is shown as its Path."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._pages = Pages()
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by the names of the platform."""
+        return {
+            "CreateMCPService": self.create,
+            "GetMCPService": self.get,
+            "ListMCPServices": self.list,
+            "UpdateMCPService": self.update,
+            "DeleteMCPService": self.delete,
+        }
+
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Make a service, or give the id of the one that the same ClientToken has made."""
+        request = read(mcp_requests.CreateMCPService, body)
+        _note(request)
+        with refusals():
+            backend = await mcp_backends.make(
+                request.ProtocolType,
+                request.Path,
+                request.BackendConfiguration,
+                request.ProtocolConfiguration,
+                request.OutboundAuthorizerConfiguration,
+            )
+            earlier = self._services.made_by(request.ClientToken)
+            there = earlier.keys if earlier else ()
+            given = request.InboundAuthorizerConfiguration
+            keys = inbound.asked_keys(_INBOUND, request.Name, given, there)
+            try:
+                service = await self._services.create(
+                    request.Name,
+                    backend,
+                    keys=keys or (),
+                    fields=_fields(request),
+                    client_token=request.ClientToken,
+                )
+            except ValueError as error:
+                raise invalid("ClientToken", str(error)) from None
+        return {"MCPServiceId": service.id}
+
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show a service."""
+        request = read(mcp_requests.OneMCPService, body)
+        with refusals():
+            service = self._services.get(request.MCPServiceId)
+        return {"MCPService": _shown_whole(service)}
+
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the services that pass every filter, made first comes first."""
+        request = read(mcp_requests.ListMCP, body)
+        found = (_listed(service) for service in self._services.all())
+        items, token = self._pages.cut("ListMCPServices", request, passing(request, found, FILTERS))
+        return {"MCPServices": items, "NextToken": token}
+
+    async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change what stands behind a service, or its keys; what is not in the request stays."""
+        request = read(mcp_requests.UpdateMCPService, body)
+        _note(request)
+        with refusals():
+            service = self._services.get(request.MCPServiceId)
+            given = request.InboundAuthorizerConfiguration
+            keys = inbound.asked_keys(_INBOUND, service.name, given, service.keys)
+            backend = await _changed(service, request)
+            await self._services.update(
+                service.id, backend=backend, keys=keys, fields=_fields(request)
+            )
+        return {"MCPServiceId": service.id}
+
+    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """End a service with its sessions."""
+        request = read(mcp_requests.OneMCPService, body)
+        with refusals():
+            await self._services.delete(request.MCPServiceId)
+        return {"MCPServiceId": request.MCPServiceId}
+
+
+def shown(service: Service) -> dict[str, Any]:
+    """Return a service as lists and toolsets show it."""
+    given = service.fields
+    return {
+        "MCPServiceId": service.id,
+        "Name": service.name,
+        "Path": PREFIX + service.name,
+        "ProjectName": given.get("ProjectName", "default"),
+        "ProtocolType": given.get("ProtocolType", _protocol(service.backend)),
+        "Status": READY,
+        "Tags": given.get("Tags", []),
+        "CreatedAt": stamp(service.created_at),
+        "UpdatedAt": stamp(service.updated_at),
+        "NetworkConfigurations": networks.shown(given.get("NetworkConfiguration", {})),
+    }
+
+
+def passing(request: mcp_requests.ListMCP, found: Any, filters: Mapping[str, str]) -> Any:
+    """Return those of the things found that pass every filter of a request."""
+    checks = (
+        listing.matching(request.Filters, filters),
+        listing.tagged(request.TagFilters),
+        lambda one: request.ProjectName in (None, one.item["ProjectName"]),
+    )
+    return (one for one in found if all(check(one) for check in checks))
+
+
+def _listed(service: Service) -> Listed:
+    return Listed(service.id, {"CreatedAt": service.created_at}, shown(service))
+
+
+def _shown_whole(service: Service) -> dict[str, Any]:
+    given, backend = service.fields, service.backend
+    where, _ = _where(service)
+    protocol = {}
+    if isinstance(backend, OpenApiBackend):
+        protocol = {"ProtocolConvertConfiguration": json.dumps(backend.document)}
+    outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
+    return {
+        **shown(service),
+        "BackendType": given.get("BackendType", "Custom"),
+        "BackendConfiguration": given.get("BackendConfiguration", where),
+        "ProtocolConfiguration": protocol,
+        _INBOUND: inbound.shown(given.get(_INBOUND), service.keys),
+        **outbound,
+    }
+
+
+def _protocol(backend: Backend) -> str:
+    return "HTTP" if isinstance(backend, OpenApiBackend) else "MCP"
+
+
+def _where(service: Service) -> tuple[Mapping[str, Any], str]:
+    """Return the BackendConfiguration and the Path of a service's backend."""
+    backend = service.backend
+    url = backend.url if isinstance(backend, McpBackend) else getattr(backend, "base_url", None)
+    return ({}, "/") if url is None else mcp_backends.custom_configuration(url)
+
+
+async def _changed(service: Service, request: mcp_requests.UpdateMCPService) -> Backend | None:
+    """Return the backend that a request puts behind a service, None if it leaves it."""
+    before, given = service.backend, request.BackendConfiguration
+    by = request.OutboundAuthorizerConfiguration
+    if given is None and by is None:
+        return None
+    if not isinstance(before, (McpBackend, OpenApiBackend)):
+        name = "BackendConfiguration" if given is not None else _OUTBOUND
+        raise invalid(name, "a server of the double's own process stands behind this service")
+    where, path = _where(service)
+    path = str(service.fields.get("Path", path))
+    kept = service.fields.get("BackendConfiguration", where)
+    backend = given or (mcp_requests.Backend.model_validate(kept) if kept else None)
+    protocol = _protocol(before)
+    configuration = None
+    if isinstance(before, OpenApiBackend):
+        api = mcp_requests.HttpApi(Configuration=json.dumps(before.document))
+        configuration = mcp_requests.Protocol(HttpApiConfiguration=api)
+    made = await mcp_backends.make(protocol, path, backend, configuration, by)
+    return made if by is not None else _as_before(made, before)
+
+
+def _as_before(made: Backend, before: Backend) -> Backend:
+    """Return a backend that shows who it is as the one before it did."""
+    if isinstance(made, McpBackend) and isinstance(before, McpBackend):
+        return replace(made, headers=before.headers)
+    if isinstance(made, OpenApiBackend) and isinstance(before, OpenApiBackend):
+        return replace(made, auth=before.auth, origin=before.origin)
+    return made
+
+
+def _note(request: mcp_requests.CreateMCPService | mcp_requests.UpdateMCPService) -> None:
+    """Name the fields that are kept and shown, and no more."""
+    given = request.model_dump(exclude_none=True)
+    unread = [name for name in _NOT_ACTED_ON if name in given]
+    custom = given.get("BackendConfiguration", {}).get("CustomConfiguration", {})
+    if "TlsSettings" in custom:
+        unread.append("BackendConfiguration.CustomConfiguration.TlsSettings")
+    api = given.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {})
+    if "Type" in api:
+        unread.append("ProtocolConfiguration.HttpApiConfiguration.Type")
+    journal.note_unread(sorted(unread))
+
+
+def _fields(
+    request: mcp_requests.CreateMCPService | mcp_requests.UpdateMCPService,
+) -> dict[str, Any]:
+    """Return what a request says of a service, but the keys and the definition, kept elsewhere."""
+    left_out = {"Name": True, "ClientToken": True, "MCPServiceId": True}
+    keys = {_INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
+    definition = {"ProtocolConfiguration": True}
+    return request.model_dump(
+        mode="json", exclude={**left_out, **keys, **definition}, exclude_none=True
+    )

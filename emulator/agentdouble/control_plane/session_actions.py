@@ -1,0 +1,231 @@
+"""CreateSession, GetSession, ListSessions, SetSessionTtl, Pause-, Resume-, DeleteSession, logs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentdouble import journal, ledger
+from agentdouble.control_plane import listing, session_requests
+from agentdouble.control_plane.codes import refusals, refused
+from agentdouble.control_plane.endpoints import endpoint
+from agentdouble.control_plane.fields import (
+    Unit,
+    check_user_session_id,
+    stamp,
+    ttl_in_seconds,
+    variables,
+)
+from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.reading import read
+from agentdouble.control_plane.routes import Action
+from agentdouble.errors import InstanceEndedError, NotBuiltError
+from agentdouble.sandbox.ended import Ended
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.tools import Tools
+
+_FILTERS = {
+    "Id": "SessionId",
+    "SessionId": "SessionId",
+    "UserSessionId": "UserSessionId",
+    "Status": "Status",
+    "ToolType": "ToolType",
+}
+
+
+class SessionActions:
+    """The actions on sessions; a session is an instance of a tool's sandbox."""
+
+    def __init__(self, instances: Instances, tools: Tools) -> None:
+        self._instances = instances
+        self._tools = tools
+        self._pages = Pages()
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by the names of the platform."""
+        return {
+            "CreateSession": self.create,
+            "GetSession": self.get,
+            "ListSessions": self.list,
+            "SetSessionTtl": self.set_ttl,
+            "PauseSession": self.pause,
+            "ResumeSession": self.resume,
+            "DeleteSession": self.delete,
+            "GetSessionLogs": self.logs,
+        }
+
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Make a session, or give the living one of the same UserSessionId."""
+        request = read(session_requests.CreateSession, body)
+        _refuse_what_would_mislead(request)
+        name = request.UserSessionId
+        if name is None:
+            name = f"u-{secrets.token_hex(10)}"
+        check_user_session_id(name)
+        ttl_s = None if request.Ttl is None else ttl_in_seconds(request.Ttl, request.TtlUnit)
+        with refusals():
+            self._tools.get(request.ToolId)
+            if request.Envs and await self._instances.find(request.ToolId, name) is not None:
+                journal.note_unread(["Envs"])  # its environment is made already
+            envs = variables(request.Envs)
+            instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
+        return {
+            "SessionId": instance.id,
+            "UserSessionId": name,
+            "Endpoint": endpoint(instance),
+            "InternalEndpoint": "",
+        }
+
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show a session."""
+        request = read(session_requests.OneSession, body)
+        with refusals():
+            self._tools.get(request.ToolId)
+            try:
+                return self._shown(await self._look_up(request))
+            except InstanceEndedError:
+                if not _ended_are_shown():
+                    raise
+            return self._shown_ended(
+                self._instances.look_up_ended(request.SessionId, request.ToolId)
+            )
+
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the sessions of a tool that pass every filter, made first comes first."""
+        request = read(session_requests.ListSessions, body)
+        checks = (
+            listing.matching(request.Filters, _FILTERS),
+            listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
+            listing.within("ExpireAt", request.ExpireTimeAfter, request.ExpireTimeBefore),
+        )
+        with refusals():
+            self._tools.get(request.ToolId)
+            await self._instances.destroy_due()
+        found = self._listed(request.ToolId)
+        passing = (one for one in found if all(check(one) for check in checks))
+        items, token = self._pages.cut("ListSessions", request, passing)
+        return {"SessionInfos": items, "NextToken": token}
+
+    async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a session live for Ttl from now on."""
+        request = read(session_requests.SetSessionTtl, body)
+        ttl = _ttl(request.Ttl, request.TtlUnit)
+        with refusals():
+            instance = await self._look_up(request)
+        self._instances.set_ttl(instance, ttl)
+        return {
+            "ToolId": request.ToolId,
+            "SessionId": instance.id,
+            "ExpireAt": stamp(instance.deadline),
+        }
+
+    async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a session run nothing until it is resumed."""
+        request = read(session_requests.OneSession, body)
+        with refusals():
+            instance = await self._look_up(request)
+        self._instances.pause(instance)
+        return {"SessionId": instance.id, "Status": _status(instance)}
+
+    async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a paused session run code again, for Ttl from now on if there is one."""
+        request = read(session_requests.ResumeSession, body)
+        ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
+        with refusals():
+            instance = await self._look_up(request)
+        self._instances.resume(instance)
+        if ttl is not None:
+            self._instances.set_ttl(instance, ttl)
+        return {
+            "SessionId": instance.id,
+            "Status": _status(instance),
+            "ExpireAt": stamp(instance.deadline),
+        }
+
+    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """End a session; return when its processes are gone."""
+        request = read(session_requests.DeleteSession, body)
+        with refusals():
+            instance = await self._instances.look_up(request.SessionId, request.ToolId)
+        await self._instances.destroy(instance, "deleted by caller")
+        return {"SessionId": instance.id}
+
+    async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show what happened in a session, the last Limit lines."""
+        request = read(session_requests.GetSessionLogs, body)
+        with refusals():
+            log = await self._log(request)
+        return {"Logs": log.text(request.Limit)}
+
+    async def _log(self, request: session_requests.OneSession) -> SessionLog:
+        """Return the log of a session, which is kept a while after its end."""
+        try:
+            return (await self._look_up(request)).log
+        except InstanceEndedError:
+            log = self._instances.look_up_ended(request.SessionId, request.ToolId).log
+            if log is None:
+                raise
+            return log
+
+    async def _look_up(self, request: session_requests.OneSession) -> Instance:
+        return await self._instances.look_up(request.SessionId, request.ToolId)
+
+    def _listed(self, tool_id: str) -> Iterator[Listed]:
+        for instance in self._instances.living():
+            if instance.key.tool_id == tool_id:
+                times = {"CreatedAt": instance.created_at, "ExpireAt": instance.deadline}
+                yield Listed(instance.id, times, self._shown(instance))
+        if not _ended_are_shown():
+            return
+        for ended in self._instances.ended():
+            if ended.key.tool_id == tool_id:
+                times = {"CreatedAt": ended.created_at, "ExpireAt": ended.at}
+                yield Listed(ended.id, times, self._shown_ended(ended))
+
+    def _shown(self, instance: Instance) -> dict[str, Any]:
+        return {
+            "SessionId": instance.id,
+            "UserSessionId": instance.key.user_session_id,
+            "ToolType": self._tools.get(instance.key.tool_id).type,
+            "Status": _status(instance),
+            "CreatedAt": stamp(instance.created_at),
+            "ExpireAt": stamp(instance.deadline),
+            "Endpoint": endpoint(instance),
+            "InternalEndpoint": "",
+        }
+
+    def _shown_ended(self, ended: Ended) -> dict[str, Any]:
+        return {
+            "SessionId": ended.id,
+            "UserSessionId": ended.key.user_session_id,
+            "ToolType": self._tools.get(ended.key.tool_id).type,
+            "Status": "Terminated",
+            "CreatedAt": stamp(ended.created_at),
+            "ExpireAt": stamp(ended.at),
+            "Endpoint": "",
+            "InternalEndpoint": "",
+        }
+
+
+def _refuse_what_would_mislead(request: session_requests.CreateSession) -> None:
+    if request.ImageInfo is not None:
+        raise refused(NotBuiltError("A session's own image (ImageInfo)"))
+    if request.TosMountPoints:
+        raise refused(NotBuiltError("Object storage in a sandbox (TosMountPoints)"))
+
+
+def _ttl(ttl: int, unit: Unit | None) -> dt.timedelta:
+    return dt.timedelta(seconds=ttl_in_seconds(ttl, unit))
+
+
+def _status(instance: Instance) -> str:
+    paused = instance.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
+    return "Paused" if paused else "Ready"
+
+
+def _ended_are_shown() -> bool:
+    return ledger.choose("U-TOOL-SESSION-ENDED") == "terminated"

@@ -1,0 +1,75 @@
+"""The requests of the actions on sessions, field by field as the platform's client types them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agentdouble.control_plane.fields import EnvList, Moment, Unit, Validity, Wire
+from agentdouble.control_plane.listing import Filter, Paging
+from agentdouble.control_plane.tool_requests import TosMountPoint
+from agentdouble.sandbox.session_log import LINES
+
+
+class Image(Wire):
+    """An image of the session's own; refused."""
+
+    Command: str
+    Image: str
+    Port: int
+
+
+class CreateSession(Wire):
+    """The body of CreateSession."""
+
+    ToolId: str
+    UserSessionId: str | None = None
+    Ttl: Validity | None = None
+    TtlUnit: Unit | None = None
+    ImageInfo: Image | None = None
+    Envs: EnvList | None = None
+    TosMountPoints: list[TosMountPoint] | None = None
+
+
+class OneSession(Wire):
+    """The body of GetSession and PauseSession."""
+
+    ToolId: str
+    SessionId: str
+
+
+class DeleteSession(Wire):
+    """The body of DeleteSession."""
+
+    ToolId: str | None = None
+    SessionId: str
+
+
+class SetSessionTtl(OneSession):
+    """The body of SetSessionTtl."""
+
+    Ttl: Validity
+    TtlUnit: Unit | None = None
+
+
+class ResumeSession(OneSession):
+    """The body of ResumeSession."""
+
+    Ttl: Validity | None = None
+    TtlUnit: Unit | None = None
+
+
+class GetSessionLogs(OneSession):
+    """The body of GetSessionLogs; ``Limit`` is a number of lines."""
+
+    Limit: int = Field(100, ge=1, le=LINES)
+
+
+class ListSessions(Paging):
+    """The body of ListSessions."""
+
+    ToolId: str
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+    ExpireTimeAfter: Moment | None = None
+    ExpireTimeBefore: Moment | None = None
+    Filters: list[Filter] | None = None

@@ -1,0 +1,141 @@
+"""The requests of the actions on tools, field by field as the platform's client types them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentdouble.control_plane.fields import EnvList, Moment, Wire
+from agentdouble.control_plane.listing import Filter, Paging, TagFilter
+from agentdouble.control_plane.networks import Network
+
+ToolName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Tag(Wire):
+    """A tag."""
+
+    Key: str
+    Type: str | None = None
+    Value: str | None = None
+
+
+class ByKey(Wire):
+    """A key that clients must show."""
+
+    ApiKey: str | None = None
+    ApiKeyLocation: str | None = None
+    ApiKeyName: str | None = None
+
+
+class ByToken(Wire):
+    """A token that clients must show."""
+
+    AllowedClients: list[str] | None = None
+    DiscoveryUrl: str
+
+
+class Authorizer(Wire):
+    """How clients prove themselves; kept and shown."""
+
+    CustomJwtAuthorizer: ByToken | None = None
+    KeyAuth: ByKey | None = None
+
+
+class Tls(Wire):
+    """Where logs go; kept and shown."""
+
+    EnableLog: bool
+    TlsProjectId: str | None = None
+    TlsTopicId: str | None = None
+
+
+class TosCredentials(Wire):
+    """A key pair of the object storage."""
+
+    AccessKeyId: str | None = None
+    SecretAccessKey: str | None = None
+
+
+class TosMountPoint(Wire):
+    """A folder of the object storage in a sandbox."""
+
+    BucketName: str | None = None
+    BucketPath: str | None = None
+    Endpoint: str | None = None
+    LocalMountPath: str | None = None
+    ReadOnly: bool | None = None
+
+
+class TosMount(Wire):
+    """The object storage in a sandbox; refused where it is enabled."""
+
+    Credentials: TosCredentials | None = None
+    CredentialType: (
+        Literal["TOS_CREDENTIAL_TYPE_ACCESS_KEY", "TOS_CREDENTIAL_TYPE_IAM_ROLE"] | None
+    ) = None
+    MountPoints: list[TosMountPoint] | None = None
+    EnableTos: bool | None = None
+
+
+class ToolFields(Wire):
+    """What CreateTool and UpdateTool both take."""
+
+    ApmplusEnable: bool | None = None
+    Command: str | None = None
+    CpuMilli: int | None = Field(None, ge=1)
+    Description: str | None = None
+    EnableMcp: bool | None = None
+    ImageUrl: str | None = None
+    LarkAppId: str | None = None
+    LarkAppSecret: str | None = None
+    MemoryMb: int | None = Field(None, ge=1)
+    ModelAgentName: str | None = None
+    Port: int | None = Field(None, ge=1, le=65535)
+    UseCodingPlan: bool | None = None
+    TosMountConfig: TosMount | None = None
+    Envs: EnvList | None = None
+
+
+class CreateTool(ToolFields):
+    """The body of CreateTool."""
+
+    Name: ToolName
+    ToolType: str
+    ClientToken: str | None = Field(None, min_length=1, max_length=128)
+    EnableObjectSetIsolation: bool | None = None
+    EnableSecurity: bool | None = None
+    EnableSnapshot: bool | None = None
+    ProjectName: str | None = None
+    RoleName: str | None = None
+    SkillSpaceId: str | None = None
+    AuthorizerConfiguration: Authorizer | None = None
+    NetworkConfiguration: Network | None = None
+    TlsConfiguration: Tls | None = None
+    Tags: list[Tag] | None = None
+
+
+class UpdateTool(ToolFields):
+    """The body of UpdateTool."""
+
+    ToolId: str
+    ToolType: str | None = None
+
+
+class OneTool(Wire):
+    """The body of GetTool and DeleteTool."""
+
+    ToolId: str
+
+
+class ListTools(Paging):
+    """The body of ListTools."""
+
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+    UpdateTimeAfter: Moment | None = None
+    UpdateTimeBefore: Moment | None = None
+    ProjectName: str | None = None
+    Filters: list[Filter] | None = None
+    TagFilters: list[TagFilter] | None = None

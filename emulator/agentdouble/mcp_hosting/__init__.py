@@ -1,0 +1,17 @@
+"""Hosting of MCP servers: one as an ASGI application, and many behind exact paths and keys."""
+
+from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure, is_mcp, render_refusal
+from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, Endpoint
+from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
+
+__all__ = [
+    "BODY_LIMIT",
+    "INTERNAL_ERROR",
+    "PREFIX",
+    "Endpoint",
+    "Host",
+    "Hosted",
+    "failure",
+    "is_mcp",
+    "render_refusal",
+]

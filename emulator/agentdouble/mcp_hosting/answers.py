@@ -1,0 +1,44 @@
+"""What a request gets that does not reach an MCP server: JSON-RPC errors without an id."""
+
+from __future__ import annotations
+
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+from agentdouble import ledger
+from agentdouble.guard import Refusal
+
+INVALID_REQUEST = -32600
+INTERNAL_ERROR = -32603
+
+
+def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str) -> Response:
+    """Return a JSON-RPC error that answers no request in particular."""
+    error = {"code": code, "message": message, **({"data": data} if data else {})}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
+
+
+def unauthorized(name: str, presented: str | None) -> Response:
+    """Refuse a request without a key of its service, as the ledger says (U-MCP-UNAUTHORIZED)."""
+    what = "has no API key" if presented is None else "has a wrong API key"
+    message = f"The request {what}: send 'Authorization: Bearer <a key of the service {name!r}>'."
+    if ledger.choose("U-MCP-UNAUTHORIZED") == "403":
+        return failure(403, message)
+    answer = failure(401, message)
+    error = "" if presented is None else ' error="invalid_token"'
+    answer.headers["WWW-Authenticate"] = f"Bearer{error}"
+    return answer
+
+
+def is_mcp(connection: HTTPConnection) -> bool:
+    """Return whether a request is for an MCP server, by its path."""
+    path: str = connection.scope["path"]
+    return path == "/mcp" or path.startswith("/mcp/")
+
+
+def render_refusal(refusal: Refusal) -> Response:
+    """Show what the guard refuses as a JSON-RPC error."""
+    answer = failure(refusal.status, refusal.message, type=refusal.kind)
+    if refusal.status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer

@@ -1,0 +1,174 @@
+"""One MCP server over streamable HTTP, as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure
+from agentdouble.mcp_hosting.calls import Calls
+from agentdouble.threads import beside, imported
+
+if TYPE_CHECKING:
+    from mcp.server import Server, ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult
+    from mcp.server.streamable_http import EventStore
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+BODY_LIMIT = 4 * 1024 * 1024  # bytes
+IDLE_TIMEOUT_S = 1800.0
+MAX_SESSIONS = 10_000
+STOP_WITHIN_S = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """Serves a low-level ``mcp.server.Server``, both eras of the protocol, sessions over SSE.
+
+    ``make_server`` is called (in a thread) and the MCP SDK imported when the first request comes.
+    A server that fails to start, or breaks off, costs the requests of that moment a 503; the
+    next one starts it again. Requests are answered inside ``running()``, which any task may
+    enter::
+
+        endpoint = Endpoint(lambda: server)
+        async with endpoint.running():
+            ...  # endpoint(scope, receive, send)
+
+    A body larger than ``body_limit`` (bytes) is refused with 413, a session that is idle for
+    ``idle_timeout_s`` ends. With an ``event_store`` streams can be taken up again after
+    ``retry_interval_ms``. Who may call is others' to decide: see Host and guard.
+    """
+
+    def __init__(
+        self,
+        make_server: Callable[[], Server[Any]],
+        *,
+        body_limit: int = BODY_LIMIT,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+        max_sessions: int = MAX_SESSIONS,
+        event_store: EventStore | None = None,
+        retry_interval_ms: int | None = None,
+    ) -> None:
+        self._make_server = make_server
+        self._body_limit = body_limit
+        self._idle_timeout_s = idle_timeout_s
+        self._max_sessions = max_sessions
+        self._event_store = event_store
+        self._retry_interval_ms = retry_interval_ms
+        self._run: _Run | None = None
+        self._context: contextvars.Context | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests inside."""
+        self._context = contextvars.copy_context()
+        try:
+            yield
+        finally:
+            self._context = None
+            if self._run is not None:
+                await self._run.stop()
+                self._run = None
+
+    def let_go(self) -> None:
+        """End the streams that clients only listen to, which would never end by themselves."""
+        if self._run is not None:
+            self._run.let_go()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._context is None:
+            raise RuntimeError(
+                "An Endpoint answers requests inside 'async with endpoint.running()'."
+            )
+        if self._run is None or self._run.over:
+            # what the server starts must not carry the request that happens to be the first
+            self._run = self._context.copy().run(_Run, self._make_manager)
+        await self._run.answer(scope, receive, send)
+
+    async def _make_manager(self) -> StreamableHTTPSessionManager:
+        await imported("mcp.server.streamable_http_manager")
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        server = await beside(self._make_server)  # one of a large definition takes a while
+        if _contained not in server.middleware:
+            server.middleware.insert(0, _contained)
+        return StreamableHTTPSessionManager(
+            server,
+            event_store=self._event_store,
+            retry_interval=self._retry_interval_ms,
+            session_idle_timeout=self._idle_timeout_s,
+            max_request_body_size=self._body_limit,
+            max_sessions=self._max_sessions,
+        )
+
+
+class _Run:
+    """A server from its start to its end, which one task sees through, as the SDK demands."""
+
+    def __init__(
+        self, make_manager: Callable[[], Coroutine[Any, Any, StreamableHTTPSessionManager]]
+    ) -> None:
+        self._make_manager = make_manager
+        self._calls = Calls()
+        self._stopping = asyncio.Event()
+        self._started: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.ensure_future(self._live())
+
+    @property
+    def over(self) -> bool:
+        """Whether the server has ended, or could not start."""
+        return self._task.done()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = await asyncio.shield(self._started)
+        await self._calls.answer(app, "", _broken_off, scope, receive, send)
+
+    def let_go(self) -> None:
+        self._calls.let_go()
+
+    async def stop(self) -> None:
+        """End the server and return when it has ended, or holds out for too long."""
+        self._stopping.set()
+        done, _ = await asyncio.wait({self._task}, timeout=STOP_WITHIN_S)
+        if not done:
+            _log.warning("An MCP server does not end by itself, and is cancelled.")
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=STOP_WITHIN_S)
+
+    async def _live(self) -> None:
+        try:
+            manager = await self._make_manager()
+            async with manager.run():
+                self._started.set_result(manager.asgi_app)
+                await self._stopping.wait()
+        except Exception:
+            _log.exception("An MCP server broke off.")
+        finally:
+            if not self._started.done():
+                self._started.set_result(_not_started)
+            self._calls.end()
+
+
+async def _contained(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Call a handler; what would end the event loop becomes an ordinary exception."""
+    try:
+        return await call_next(ctx)
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"A handler raised {type(error).__name__}.") from error
+
+
+def _broken_off() -> Response:
+    return failure(503, "The server broke off; its log says why. Try again.", INTERNAL_ERROR)
+
+
+async def _not_started(scope: Scope, receive: Receive, send: Send) -> None:
+    answer = failure(503, "The server did not start; its log says why.", INTERNAL_ERROR)
+    await answer(scope, receive, send)

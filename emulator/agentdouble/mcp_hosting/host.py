@@ -1,0 +1,167 @@
+"""Many MCP servers behind exact paths, each with keys of its own; they come and go at run time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure, unauthorized
+from agentdouble.mcp_hosting.calls import Calls
+from agentdouble.mcp_hosting.keys import find, presented
+from agentdouble.mcp_hosting.sessions import Sessions
+
+PREFIX = "/mcp/"
+
+_log = logging.getLogger(__name__)
+
+
+class Hosted(Protocol):
+    """What can be hosted: an ASGI application that answers inside ``running()``."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def running(self) -> AbstractAsyncContextManager[None]: ...
+
+
+@dataclass
+class _Entry:
+    app: Hosted
+    keys: tuple[str, ...]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    sessions: Sessions = field(default_factory=Sessions)
+    calls: Calls = field(default_factory=Calls)
+
+
+class Host:
+    """Answers ``/mcp/<name>`` with the server of exactly that name, for requests with its key.
+
+    Everything is called on one event loop, inside ``running()``. A session belongs to the key
+    that opened it: for another one it is not there (404).
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take servers up inside; leave all of them at the end."""
+        try:
+            yield
+        finally:
+            for name in list(self._entries):
+                await self.remove(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def behind(self, name: str) -> ASGIApp:
+        """Return what answers under a name to this process itself, which shows no key."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            entry = self._entries.get(name)
+            if entry is None:
+                await _unknown(name)(scope, receive, send)
+                return
+            app = _Contained(name, entry.app)
+            await entry.calls.answer(app, "", lambda: _unknown(name), scope, receive, send)
+
+        return answer
+
+    async def add(self, name: str, app: Hosted, keys: Sequence[str]) -> None:
+        """Answer under a name from now on; raise ValueError if another server has it."""
+        if name in self._entries:
+            raise ValueError(f"Another server is hosted as {name!r}.")
+        entry = self._entries[name] = _Entry(app, tuple(keys))
+        try:
+            await entry.stack.enter_async_context(app.running())
+        except BaseException:
+            self._entries.pop(name, None)
+            raise
+
+    async def remove(self, name: str) -> None:
+        """Answer no more under a name; end what is being answered. Raise KeyError."""
+        entry = self._entries.pop(name)
+        entry.calls.end()
+        await entry.stack.aclose()
+
+    def rekey(self, name: str, keys: Sequence[str]) -> None:
+        """Take these keys from now on; end what is being answered to others. Raise KeyError."""
+        entry = self._entries[name]
+        revoked = set(entry.keys) - set(keys)
+        entry.keys = tuple(keys)
+        for key in revoked:
+            entry.calls.end(key)
+
+    def let_go(self) -> None:
+        """End the streams that clients only listen to, which would never end by themselves."""
+        for entry in self._entries.values():
+            entry.calls.let_go()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["path"].removeprefix(PREFIX)
+        entry = self._entries.get(name)
+        if entry is None:
+            await _unknown(name)(scope, receive, send)
+            return
+        asked = presented(scope)
+        key = find(asked, entry.keys)
+        if key is None:
+            await unauthorized(name, asked)(scope, receive, send)
+            return
+        await self._answer(name, entry, key, scope, receive, send)
+
+    async def _answer(
+        self, name: str, entry: _Entry, key: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        admitted = entry.sessions.admit(scope, key)
+        if admitted is None:
+            await failure(404, "Session not found")(scope, receive, send)
+            return
+
+        def ended() -> Response:
+            if self._entries.get(name) is not entry:
+                return _unknown(name)
+            return unauthorized(name, key)
+
+        watched = entry.sessions.watched(scope, key, send)
+        app = _Contained(name, entry.app)
+        await entry.calls.answer(app, key, ended, admitted, receive, watched)
+
+
+def _unknown(name: str) -> Response:
+    return failure(404, f"There is no MCP service {name!r}.")
+
+
+class _Contained:
+    """A server whose failures cost the request at hand, and nothing else."""
+
+    def __init__(self, name: str, app: Hosted) -> None:
+        self._name = name
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def watching(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watching)
+        except (HTTPException, ClientDisconnect):  # the guard's, and nobody's
+            raise
+        except Exception:
+            if begun:  # the server breaks the answer off, and logs why
+                raise
+            _log.exception("The MCP service %s failed.", self._name)
+            message = f"The MCP service {self._name!r} failed; its log says why."
+            await failure(500, message, INTERNAL_ERROR)(scope, receive, send)

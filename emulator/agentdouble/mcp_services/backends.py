@@ -1,0 +1,162 @@
+"""What can stand behind an MCP service, as values that are kept and taken up again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from urllib.parse import urlsplit
+
+from agentdouble.errors import BackendError
+from agentdouble.mcp_hosting import Endpoint, Hosted
+from agentdouble.mcp_services.api_backend import OpenApiBackend
+from agentdouble.mcp_services.openapi import Definition
+from agentdouble.mcp_services.passthrough import PassThrough
+from agentdouble.state import Record
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.streamable_http import EventStore
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VISIBLE = re.compile(r"[!-~]+")
+_HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
+
+
+class Backend(Protocol):
+    """What stands behind a service; ``kind`` names its class in records."""
+
+    kind: ClassVar[str]
+
+    def hosted(self, name: str) -> Hosted:
+        """Return what answers for a service of that name."""
+
+    def to_record(self) -> Record | None:
+        """Return it as JSON-ready data, None if it goes with the process."""
+
+
+@dataclass(frozen=True)
+class McpBackend:
+    """A server that speaks MCP over streamable HTTP at ``url``.
+
+    ``headers`` are sent to it with every request: its own credentials, for example. Clients of
+    the service learn neither. Raises BackendError for what cannot be called.
+    """
+
+    kind: ClassVar[str] = "mcp"
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_url(self.url)
+        for name, value in self.headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+                raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
+
+    def hosted(self, name: str) -> Hosted:
+        """Return what passes requests through."""
+        return PassThrough(name, self.url, self.headers)
+
+    def to_record(self) -> Record:
+        """Return it as JSON-ready data."""
+        return {"url": self.url, "headers": dict(self.headers)}
+
+
+@dataclass(frozen=True)
+class ServerBackend:
+    """A server in this process, which ``make_server`` returns when it is first called.
+
+    It is not kept: the program that has made it makes it again. With an ``event_store`` a client
+    that has lost a stream takes it up again, after ``retry_interval_ms``.
+    """
+
+    kind: ClassVar[str] = "server"
+
+    make_server: Callable[[], Server[Any]] = field(repr=False)
+    event_store: EventStore | None = field(default=None, repr=False)
+    retry_interval_ms: int | None = None
+
+    def hosted(self, name: str) -> Hosted:
+        """Return an endpoint of the server."""
+        return Endpoint(
+            self.make_server,
+            event_store=self.event_store,
+            retry_interval_ms=self.retry_interval_ms,
+        )
+
+    def to_record(self) -> None:
+        """Return None: it goes with the process."""
+
+
+@dataclass(frozen=True)
+class AppBackend:
+    """An MCPApp in this process; ``make_hosted`` is what it is hosted with.
+
+    It is not kept: the program that has made it makes it again.
+    """
+
+    kind: ClassVar[str] = "app"
+
+    make_hosted: Callable[[], Hosted] = field(repr=False)
+
+    def hosted(self, name: str) -> Hosted:
+        """Return what answers with the application's tools, which may block."""
+        return self.make_hosted()
+
+    def to_record(self) -> None:
+        """Return None: it goes with the process."""
+
+
+def backend_of(value: Any) -> Backend:
+    """Return the backend that a value means: an address, a server, a definition of an HTTP API,
+    or a backend itself.
+
+    Raises BackendError for anything else, and DefinitionError.
+    """
+    if isinstance(value, str):
+        return McpBackend(value)
+    if hasattr(value, "hosted") and hasattr(value, "to_record"):
+        backend: Backend = value
+        return backend
+    if hasattr(value, "agent_as_a_tool"):
+        return AppBackend(value.hosted)
+    if isinstance(value, (Definition, Mapping)):
+        return OpenApiBackend.load(value)
+    server = getattr(value, "_lowlevel_server", getattr(value, "server", value))
+    if any(one.__module__.startswith("mcp.server.lowlevel") for one in type(server).__mro__):
+        return ServerBackend(lambda: server)
+    raise BackendError(
+        f"A {type(value).__name__} is no backend: give the address of an MCP server, an MCP "
+        "server, an MCPApp, an McpBackend, or an OpenApiBackend.load(definition).",
+        service="",
+    )
+
+
+def restored(record: Record) -> Backend:
+    """Return the backend of a record."""
+    fields = {name: value for name, value in record.items() if name != "kind"}
+    return _KEPT[record["kind"]](**fields)
+
+
+_KEPT: dict[str, Callable[..., Backend]] = {
+    McpBackend.kind: McpBackend,
+    OpenApiBackend.kind: OpenApiBackend.of,
+}
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host or not _VISIBLE.fullmatch(url):
+        raise BackendError(
+            f"{url!r} is no address of a backend: it looks like http://HOST:PORT/mcp.", service=""
+        )
+    if "@" in parts.netloc:
+        raise BackendError(
+            "The address of a backend carries no user and password: give it headers.", service=""
+        )

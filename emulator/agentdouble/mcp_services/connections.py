@@ -1,0 +1,97 @@
+"""The connections to one backend, kept for the next request for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from urllib.parse import SplitResult, urlsplit
+
+from agentdouble.errors import BackendLostError
+from agentdouble.mcp_services.connection import Answer, Connection, RawHeaders
+from agentdouble.threads import beside, imported
+
+CONNECT_TIMEOUT_S = 10.0
+KEPT_S = 2.0  # servers close after 5 s: a request must not meet that
+_PORTS = {"http": 80, "https": 443}
+
+
+class Connections:
+    """Asks the server at ``url``, scheme and host and port, over as many connections as it takes."""
+
+    def __init__(self, url: str) -> None:
+        parts = self._parts = urlsplit(url)
+        self._host = parts.hostname or ""
+        self._port = parts.port or _PORTS[parts.scheme]
+        self._tls: ssl.SSLContext | None = None
+        self._idle: dict[Connection, asyncio.TimerHandle] = {}
+        self._all: set[Connection] = set()
+
+    async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
+        """Send a request and return its answer, the body to be read; raise BackendLostError.
+
+        ``target`` is path and query. Cancelling it, or closing the answer, closes the connection.
+        """
+        connection = self._take() or await self._connect()
+        return await connection.ask(_request(self._parts, method, target, headers, body))
+
+    def close(self) -> None:
+        """Close every connection."""
+        for connection in list(self._all):
+            connection.abort()
+
+    def _take(self) -> Connection | None:
+        while self._idle:
+            connection, expiry = self._idle.popitem()
+            expiry.cancel()
+            if not connection.closing:
+                return connection
+        return None
+
+    async def _connect(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        tls = await self._trust()
+        name = self._host if tls else None
+        connecting = loop.create_connection(
+            lambda: Connection(self._free, self._lost),
+            *(self._host, self._port),
+            ssl=tls,
+            server_hostname=name,
+        )
+        try:
+            _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise BackendLostError("it does not answer", unreached=True, silent=True) from None
+        except (OSError, UnicodeError) as error:  # ssl's errors are OSErrors
+            raise BackendLostError(str(error), unreached=True) from None
+        self._all.add(connection)
+        return connection
+
+    async def _trust(self) -> ssl.SSLContext | None:
+        if self._parts.scheme == "http":
+            return None
+        if self._tls is None:
+            await imported("httpx")
+            import httpx
+
+            self._tls = await beside(httpx.create_ssl_context)
+        return self._tls
+
+    def _free(self, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        self._idle[connection] = loop.call_later(KEPT_S, connection.abort)
+
+    def _lost(self, connection: Connection) -> None:
+        self._all.discard(connection)
+        expiry = self._idle.pop(connection, None)
+        if expiry is not None:
+            expiry.cancel()
+
+
+def _request(
+    parts: SplitResult, method: str, target: str, headers: RawHeaders, body: bytes
+) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1\r\nhost: {parts.netloc}\r\n".encode()]
+    lines += [b"%s: %s\r\n" % pair for pair in headers]
+    if body or method == "POST":
+        lines.append(b"content-length: %d\r\n" % len(body))
+    return b"".join([*lines, b"\r\n", body])

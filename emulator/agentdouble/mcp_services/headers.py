@@ -1,0 +1,60 @@
+"""Which headers pass between a caller and a backend, and which are each side's own affair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+VIA = b"via"
+
+_OF_ONE_HOP = frozenset(
+    (
+        *(b"connection", b"content-length", b"keep-alive", b"proxy-authenticate"),
+        *(b"proxy-authorization", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+    )
+)
+_STAYS_HERE = _OF_ONE_HOP | frozenset(  # what is said to this server, not to the one behind it
+    (b"authorization", b"cookie", b"expect", b"forwarded", b"host", b"origin", b"x-api-key")
+)
+_OF_ONE_MESSAGE = frozenset(  # what a client of the protocol says anew with each message
+    (b"accept", b"accept-encoding", b"content-type", b"last-event-id", b"user-agent")
+)
+_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # what tells of the one behind
+    (
+        *(b"alt-svc", b"date", b"location", b"content-location", b"server", b"set-cookie"),
+        *(b"strict-transport-security", b"via", b"www-authenticate", b"x-powered-by"),
+    )
+)
+
+
+def onward(sent: Iterable[tuple[bytes, bytes]], own: Mapping[str, str], via: bytes) -> RawHeaders:
+    """Return a caller's headers for the backend, with the service's own in place of theirs."""
+    ours = [(name.lower().encode(), value.encode("latin-1")) for name, value in own.items()]
+    replaced = {name for name, _ in ours}
+    passed = [
+        (name, value)
+        for name, value in sent
+        if name not in _STAYS_HERE and name not in replaced and not name.startswith(b"x-forwarded-")
+    ]
+    return [*passed, *ours, (VIA, via)]
+
+
+def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """Return a backend's headers for the caller."""
+    lowered = ((name.lower(), value) for name, value in answered)
+    return [
+        (name, value)
+        for name, value in lowered
+        if name not in _NOT_BACK and not name.startswith(b"access-control-")
+    ]
+
+
+def along(sent: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    """Return what goes along with a question that a caller's request leads to."""
+    staying = _STAYS_HERE | _OF_ONE_MESSAGE
+    return [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in sent
+        if name not in staying and not name.startswith((b"x-forwarded-", b"mcp-"))
+    ]

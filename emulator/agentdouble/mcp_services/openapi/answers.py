@@ -1,0 +1,115 @@
+"""Answers of an API as results of a tool."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import mcp.types
+import pydantic_core
+
+from agentdouble.mcp_services.openapi import bodies
+
+if TYPE_CHECKING:
+    from agentdouble.mcp_services.openapi.backend import Answer
+
+LONGEST_ERROR = 4000  # characters
+_SHORTEST_SECRET = 6  # shorter ones are words of their own
+
+
+def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:
+    """Return a tool's result; ``secrets`` are not shown in errors, ``name`` is the tool's."""
+    if answer.status >= 300:
+        return error(_refusal(answer, secrets))
+    if not answer.content:
+        return _text(f"HTTP {answer.status} {_phrase(answer.status)}: an answer without a body")
+    if answer.media_type and bodies.is_json(answer.media_type):
+        return _json(answer)
+    if answer.media_type and not bodies.is_text(answer.media_type):
+        return _binary(answer, name)
+    return _text_or_binary(answer, name)
+
+
+def error(message: str) -> mcp.types.CallToolResult:
+    """Return a result that says what went wrong."""
+    return mcp.types.CallToolResult(content=[mcp.types.TextContent(text=message)], is_error=True)
+
+
+def _text(text: str, structured: Any = None) -> mcp.types.CallToolResult:
+    return mcp.types.CallToolResult(
+        content=[mcp.types.TextContent(text=text)], structured_content=structured
+    )
+
+
+def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
+    text = _decoded(answer, "replace").strip() or _phrase(answer.status)
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "***")
+    if len(text) > LONGEST_ERROR:
+        text = f"{text[:LONGEST_ERROR]}... ({len(text)} characters)"
+    return f"HTTP {answer.status}: {text}"
+
+
+def _json(answer: Answer) -> mcp.types.CallToolResult:
+    text = _decoded(answer, "replace")
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return error(f"The API's answer says that it is JSON, and is not: {text[:200]!r}")
+    return _text(text, value if isinstance(value, dict) and _can_be_sent(value) else None)
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _can_be_sent(value: Any) -> bool:
+    """Tell whether a value survives the way to the client: half characters do not, nor depth."""
+    try:
+        pydantic_core.to_json(value)
+    except (ValueError, RecursionError):  # its serialization error is a ValueError
+        return False
+    return True
+
+
+def _text_or_binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
+    try:
+        return _text(_decoded(answer, "strict"))
+    except UnicodeDecodeError:
+        if answer.media_type:
+            return _text(_decoded(answer, "replace"))
+        return _binary(answer, name)
+
+
+def _binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
+    data = base64.b64encode(answer.content).decode()
+    kind = answer.media_type or "application/octet-stream"
+    block: mcp.types.ContentBlock
+    if kind.startswith("image/") and not kind.endswith("+xml"):
+        block = mcp.types.ImageContent(data=data, mime_type=kind)
+    elif kind.startswith("audio/"):
+        block = mcp.types.AudioContent(data=data, mime_type=kind)
+    else:
+        contents = mcp.types.BlobResourceContents(
+            uri=f"tool://{name}/answer", mime_type=kind, blob=data
+        )
+        block = mcp.types.EmbeddedResource(resource=contents)
+    return mcp.types.CallToolResult(content=[block])
+
+
+def _decoded(answer: Answer, errors: str) -> str:
+    try:
+        return answer.content.decode(answer.charset, errors)
+    except LookupError:
+        return answer.content.decode("utf-8", errors)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,117 @@
+"""How a service shows its backend who it is; the caller of a tool sees none of it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.openapi.definition import ApiKeyScheme, Definition
+from agentdouble.mcp_services.openapi.reading import is_header_name
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """An API key, sent as the definition says, or as ``name`` and ``where`` say.
+
+    ``scheme`` names one of the definition's security schemes; without it the first API key of
+    them is meant.
+    """
+
+    key: str = field(repr=False)
+    name: str | None = None
+    where: Literal["header", "query", "cookie"] = "header"
+    scheme: str | None = None
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """A token, sent as ``Authorization: Bearer TOKEN``."""
+
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Basic:
+    """A user and a password, sent as ``Authorization: Basic ...``."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+Auth = ApiKey | Bearer | Basic
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What is added to each request; ``secrets`` are not to be seen in an error."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: str = field(default="", repr=False)
+    cookie: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def put_on(self, request: httpx.Request) -> None:
+        """Add the credential to a request, in place of what the caller may have put there."""
+        for name, value in self.headers.items():
+            request.headers[name] = value
+        if self.cookie:
+            given = request.headers.get("cookie")
+            request.headers["cookie"] = f"{given}; {self.cookie}" if given else self.cookie
+        if self.query:
+            query = b"&".join(one for one in (request.url.query, self.query.encode()) if one)
+            request.url = request.url.copy_with(query=query)
+
+
+def credential(auth: Auth | None, definition: Definition) -> Credential:
+    """Return what to add to each request; raise DefinitionError where that is not known."""
+    if auth is None:
+        return Credential()
+    if isinstance(auth, Bearer):
+        value = _visible(auth.token, "token")
+        return Credential({"Authorization": f"Bearer {value}"}, secrets=(value,))
+    if isinstance(auth, Basic):
+        pair = base64.b64encode(f"{auth.user}:{auth.password}".encode()).decode()
+        return Credential({"Authorization": f"Basic {pair}"}, secrets=(auth.password, pair))
+    return _api_key(auth, _scheme(auth, definition))
+
+
+def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
+    value = _visible(auth.key, "API key")
+    encoded = quote(value, safe="")
+    if scheme.where == "header":
+        if not is_header_name(scheme.name):
+            raise DefinitionError(f"{scheme.name!r} is no name of a header for an API key")
+        return Credential({scheme.name: value}, secrets=(value,))
+    pair = f"{quote(scheme.name, safe='')}={encoded}"
+    if scheme.where == "query":
+        return Credential(query=pair, secrets=(value, encoded))
+    return Credential(cookie=pair, secrets=(value, encoded))
+
+
+def _scheme(auth: ApiKey, definition: Definition) -> ApiKeyScheme:
+    if auth.name is not None:
+        return ApiKeyScheme(auth.name, auth.where)
+    known = definition.api_keys
+    if auth.scheme is None and known:
+        return next(iter(known.values()))
+    if auth.scheme in known:
+        return known[auth.scheme or ""]
+    names = ", ".join(repr(one) for one in known) or "none"
+    raise DefinitionError(
+        f"it does not say how the API key {auth.scheme or ''} is sent (API keys that it declares: "
+        f"{names}). Give the name of the header, query key or cookie with the key"
+    )
+
+
+def _visible(value: str, what: str) -> str:
+    """Return a value that can stand in a header."""
+    if not value or any(not " " < one <= "~" for one in value):
+        raise DefinitionError(f"the {what} must be printable ASCII without spaces")
+    return value

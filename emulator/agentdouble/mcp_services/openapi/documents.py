@@ -1,0 +1,108 @@
+"""A definition's document: pointers into it, and whether every reference leads somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.openapi.definition import Json
+
+# Below these keys stand values, which may look like references and are none.
+_VALUES = frozenset(("const", "default", "enum", "example", "examples", "value"))
+# Below these keys stand names of the author's choice, which mean nothing by themselves.
+_NAMES = frozenset(
+    (
+        *("$defs", "callbacks", "definitions", "dependentSchemas", "headers", "links"),
+        *("pathItems", "paths", "patternProperties", "properties", "requestBodies"),
+        *("responses", "schemas", "securitySchemes", "parameters", "content", "encoding"),
+    )
+)
+
+
+class Document:
+    """A document and the version of its format: ``"2.0"``, ``"3.0"`` or ``"3.1"``."""
+
+    def __init__(self, root: Json, version: str) -> None:
+        self.root = root
+        self.version = version
+
+    def target(self, reference: str, place: str) -> Any:
+        """Return what a reference leads to; ``place`` is where the reference stands."""
+        if not reference.startswith("#"):
+            raise DefinitionError(
+                f"the reference {reference!r} leads out of the document, and what is outside is "
+                "not read. Put everything into one document",
+                place=place,
+            )
+        if reference != "#" and not reference.startswith("#/"):
+            raise DefinitionError(
+                f"the reference {reference!r} names an anchor; only paths like "
+                "'#/components/schemas/Name' are followed",
+                place=place,
+            )
+        return self._at(reference, place)
+
+    def _at(self, reference: str, place: str) -> Any:
+        found: Any = self.root
+        for part in steps(reference):
+            try:
+                found = found[int(part)] if isinstance(found, list) else found[part]
+            except (KeyError, IndexError, ValueError, TypeError):
+                raise DefinitionError(
+                    f"the reference {reference!r} leads nowhere: there is no {part!r}", place=place
+                ) from None
+        return found
+
+    def followed(self, node: Any, place: str) -> tuple[Any, str]:
+        """Return what stands at the end of a chain of references, and where that is."""
+        seen: list[str] = []
+        while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            reference = node["$ref"]
+            if reference in seen:
+                circle = " -> ".join([*seen[seen.index(reference) :], reference])
+                raise DefinitionError(f"references go round in a circle: {circle}", place=place)
+            seen.append(reference)
+            node, place = self.target(reference, place), reference
+        return node, place
+
+    def check_references(self) -> None:
+        """Raise DefinitionError at the first reference that leads nowhere, out, or in a circle."""
+        for node, place in _references(self.root):
+            self.followed(node, place)
+
+
+def step(place: str, *keys: str | int) -> str:
+    """Return the JSON pointer of what is below a place."""
+    return place + "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in keys)
+
+
+def steps(reference: str) -> list[str]:
+    """Return the keys that a reference within a document goes by."""
+    parts = unquote(reference[1:]).split("/")[1:]
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+
+
+def _references(root: Json) -> Iterator[tuple[Json, str]]:
+    """Give every object that is a reference, with its place; the nearest to the top first."""
+    waiting: list[tuple[Any, tuple[str | int, ...], bool]] = [(root, (), False)]
+    while waiting:
+        node, path, names = waiting.pop()
+        if isinstance(node, list):
+            below: Any = enumerate(node)
+        elif isinstance(node, dict):
+            if not names and isinstance(node.get("$ref"), str):
+                yield node, step("#", *path)
+            below = node.items()
+        else:
+            continue
+        waiting.extend(
+            (child, (*path, key), not names and key in _NAMES)
+            for key, child in below
+            if isinstance(child, (dict, list)) and (names or not _is_value(key))
+        )
+
+
+def _is_value(key: Any) -> bool:
+    return key in _VALUES or (isinstance(key, str) and key.startswith("x-"))

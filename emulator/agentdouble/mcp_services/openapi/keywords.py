@@ -1,0 +1,80 @@
+"""The keywords of JSON Schema 2020-12 that are kept, and which values they may have.
+
+What a definition has besides (xml, discriminator, externalDocs, x-...) says nothing about the
+JSON of a request. A keyword whose value is none of its own is left out: a schema that says less
+still lets the backend decide, one that is not valid lets nobody call the tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
+ONE = frozenset(  # their value is a schema
+    (
+        *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
+        *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    )
+)
+LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+MAPS = frozenset(("dependentSchemas", "patternProperties", "properties"))
+# A reference below these is to the same value: a circle of them has no end.
+IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return _number(value) and value >= 0 and value == int(value)
+
+
+def _boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _anything(_value: Any) -> bool:
+    return True
+
+
+def is_pattern(value: Any) -> bool:
+    """Tell whether arguments can be matched with a pattern, which is ECMAScript's, here."""
+    try:
+        re.compile(value)
+    except (re.error, TypeError, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _dependent(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _names(names) and len(set(names)) == len(names) for names in value.values()
+    )
+
+
+PLAIN: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("title", "description", "format"), _text),
+    **dict.fromkeys(("contentMediaType", "contentEncoding"), _text),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _count),
+    **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _count),
+    **dict.fromkeys(("uniqueItems", "deprecated", "writeOnly"), _boolean),
+    **dict.fromkeys(("default", "const"), _anything),
+    "multipleOf": lambda value: _number(value) and value > 0,
+    "pattern": is_pattern,
+    "enum": lambda value: isinstance(value, list),
+    "examples": lambda value: isinstance(value, list),
+    "dependentRequired": _dependent,
+}

@@ -1,0 +1,182 @@
+"""Every operation of a document, as what a tool needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.openapi import bodies, inputs
+from agentdouble.mcp_services.openapi.definition import Body, Definition, Json, Operation
+from agentdouble.mcp_services.openapi.documents import Document, step
+from agentdouble.mcp_services.openapi.inputs import Input
+from agentdouble.mcp_services.openapi.openapi3 import OpenApi3
+from agentdouble.mcp_services.openapi.reading import boolean, is_header_name, listed, mapping, text
+from agentdouble.mcp_services.openapi.schemas import Schemas
+from agentdouble.mcp_services.openapi.swagger2 import Swagger2
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+LONGEST_NAME = 128
+_PLACES = ("path", "query", "header", "cookie", "form", "body")
+
+# They follow from the definition, the service's credentials and the connection.
+_NOT_GIVEN = frozenset(
+    (
+        *("accept", "authorization", "connection", "content-length", "content-type", "expect"),
+        *("host", "te", "trailer", "transfer-encoding", "upgrade"),
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """An operation that is read; its schema waits until every reference is known."""
+
+    operation: Operation
+    given: list[Input]
+    names: list[str]
+    uses: set[str]
+
+
+def definition(document: Document) -> Definition:
+    """Return what a document says."""
+    schemas = Schemas(document)
+    reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
+    taken: set[str] = set()
+    found = [_operation(document, reader, taken, *where) for where in _operations(document)]
+    schemas.break_circles()
+    info = mapping(document.root.get("info"))
+    return Definition(
+        title=text(info.get("title")),
+        version=str(info.get("version", "")),
+        description=text(info.get("description")),
+        operations=tuple(_complete(one, schemas) for one in found),
+        address=reader.address(document.root, "#"),
+        api_keys=reader.api_keys(),
+        document=document.root,
+    )
+
+
+def _complete(found: _Found, schemas: Schemas) -> Operation:
+    needed = schemas.definitions(found.uses)
+    schema = inputs.schema_of(found.given, found.names, needed)
+    return dataclasses.replace(found.operation, input_schema=schema)
+
+
+def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]]:
+    """Give path, method, operation, path item and place of each operation, in their order."""
+    for path, item in mapping(document.root.get("paths")).items():
+        if path.startswith("x-"):
+            continue
+        node, place = document.followed(item, step("#", "paths", path))
+        for method in mapping(node):
+            if method in METHODS and isinstance(node[method], dict):
+                yield path, method, node[method], node, place
+
+
+def _operation(
+    document: Document,
+    reader: Swagger2 | OpenApi3,
+    taken: set[str],
+    path: str,
+    method: str,
+    node: Json,
+    item: Json,
+    place: str,
+) -> _Found:
+    at = step(place, method)
+    uses: set[str] = set()
+    given = [
+        one
+        for one in _parameters(document, reader, item, node, (place, at), uses)
+        if one.where != "header" or one.name.lower() not in _NOT_GIVEN
+    ]
+    given += _undeclared(path, given)
+    body_input, body = reader.body(node, at, given, uses)
+    given += [body_input] if body_input else []
+    names = inputs.arguments(given)
+    operation = Operation(
+        name=_name(node, method, path, taken),
+        title=text(node.get("summary")) or None,
+        description=_description(node, method, path),
+        method=method.upper(),
+        path=path,
+        input_schema={},
+        parameters=inputs.parameters(given, names),
+        body=_with_arguments(body, given, names),
+        accept=_accept(reader.accept(node, at)),
+        address=reader.address(node, at) or reader.address(item, place),
+    )
+    return _Found(operation, given, names, uses)
+
+
+def _parameters(
+    document: Document,
+    reader: Swagger2 | OpenApi3,
+    item: Json,
+    node: Json,
+    places: tuple[str, str],
+    uses: set[str],
+) -> list[Input]:
+    """Return an operation's parameters; its own take the place of its path's."""
+    found: dict[tuple[str, str], Input] = {}
+    for owner, place in zip((item, node), places, strict=True):
+        for index, written in enumerate(listed(owner.get("parameters"))):
+            target, where = document.followed(written, step(place, "parameters", index))
+            one = reader.parameter(mapping(target), where, uses)
+            if one.where not in _PLACES:
+                continue
+            if one.where == "header" and not is_header_name(one.name):
+                raise DefinitionError(f"{one.name!r} is no name of a header", place=where)
+            found[one.name, one.where] = one
+    return list(found.values())
+
+
+def _undeclared(path: str, given: list[Input]) -> list[Input]:
+    """Return the placeholders of a path that no parameter declares, as strings."""
+    declared = {one.name for one in given if one.where == "path"}
+    return [
+        Input(name, "path", {"type": "string"}, required=True)
+        for name in dict.fromkeys(re.findall(r"\{([^{}]+)\}", path))
+        if name not in declared
+    ]
+
+
+def _with_arguments(body: Body | None, given: list[Input], names: list[str]) -> Body | None:
+    if body is None:
+        return None
+    pairs = list(zip(names, given, strict=True))
+    if body.argument is None:
+        fields = {name: one.name for name, one in pairs if one.where == "form"}
+        return dataclasses.replace(body, arguments=fields)
+    argument = next(name for name, one in pairs if one.where == "body")
+    return dataclasses.replace(body, argument=argument)
+
+
+def _name(node: Json, method: str, path: str, taken: set[str]) -> str:
+    """Return a name that MCP allows (A-Z a-z 0-9 . _ -, at most 128) and no other tool has."""
+    written = text(node.get("operationId")) or f"{method}{path}"
+    base = re.sub(r"[^A-Za-z0-9._-]+", "_", written).strip("_")[:LONGEST_NAME] or method
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        ending = f"_{number}"
+        name = base[: LONGEST_NAME - len(ending)] + ending
+    taken.add(name)
+    return name
+
+
+def _description(node: Json, method: str, path: str) -> str:
+    summary, longer = text(node.get("summary")).strip(), text(node.get("description")).strip()
+    parts = [summary, longer if longer != summary else ""]
+    if boolean(node.get("deprecated")):
+        parts.insert(0, "Deprecated.")
+    return "\n\n".join(part for part in parts if part) or f"{method.upper()} {path}"
+
+
+def _accept(media_types: list[str]) -> str:
+    known = [one for one in dict.fromkeys(media_types) if bodies.is_media_type(one)]
+    wanted: list[Any] = [one for one in known or ["application/json"] if one != "*/*"]
+    return ", ".join([*wanted, "*/*;q=0.1"])

@@ -1,0 +1,127 @@
+"""The request of a call: an operation, its arguments and a base URL made into one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from agentdouble.errors import ToolCallError
+from agentdouble.mcp_services.openapi import contents, styles
+from agentdouble.mcp_services.openapi.definition import Operation, Parameter
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_LITERAL = "/:@!$&'()*+,;=~%[]"
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request without the service's credential; ``files`` are the parts of a multipart body."""
+
+    method: str
+    url: str
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    content: bytes | None = None
+    files: list[Any] | None = None
+
+
+def build(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
+    """Return the request; raise ToolCallError, which names the argument that cannot be sent."""
+    try:
+        return _built(operation, arguments, base_url)
+    except UnicodeEncodeError:
+        raise ToolCallError("An argument has half of a character (a lone surrogate).") from None
+
+
+def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
+    path, _, query = operation.path.partition("#")[0].partition("?")
+    pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
+    whole = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
+    headers = [*_headers(operation, arguments), (b"Accept", operation.accept.encode("ascii"))]
+    body = contents.of(operation.body, arguments)
+    if body.media_type:
+        headers.append((b"Content-Type", body.media_type.encode("ascii")))
+    return Request(
+        operation.method,
+        base_url + _path(path, operation, arguments) + (f"?{whole}" if whole else ""),
+        headers,
+        body.content,
+        body.files,
+    )
+
+
+def _given(
+    operation: Operation, arguments: Mapping[str, Any], where: str
+) -> list[tuple[Parameter, Any]]:
+    return [
+        (one, arguments[one.argument])
+        for one in operation.parameters
+        if one.where == where and one.argument in arguments
+    ]
+
+
+def _path(template: str, operation: Operation, arguments: Mapping[str, Any]) -> str:
+    written = {
+        one.name: _path_value(one, value) for one, value in _given(operation, arguments, "path")
+    }
+    parts = []
+    for segment in template.split("/"):
+        names = _PLACEHOLDER.findall(segment)
+        filled = "".join(
+            written[part] if index % 2 else quote(part, safe=_LITERAL)
+            for index, part in enumerate(_PLACEHOLDER.split(segment))
+        )
+        if names and _leaves(filled):
+            raise ToolCallError(f"Argument {names[0]!r}: {unquote(filled)!r} would leave the path.")
+        parts.append(filled)
+    return "/".join(parts)
+
+
+def _path_value(parameter: Parameter, value: Any) -> str:
+    written = styles.in_path(parameter.name, value, parameter.style)
+    if not written.strip(".;") or (parameter.style.how == "matrix" and value in (None, "", [], {})):
+        raise ToolCallError(
+            f"Argument {parameter.argument!r}: a part of a path cannot be empty or only dots."
+        )
+    return written
+
+
+def _leaves(segment: str) -> bool:
+    """Tell whether a segment would be a step up for someone who decodes it, once or twice."""
+    decoded = unquote(unquote(segment))
+    return any(part in (".", "..") for part in re.split(r"[/\\]", decoded))
+
+
+def _query(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        pair
+        for one, value in _given(operation, arguments, "query")
+        for pair in styles.pairs(one.name, value, one.style)
+    ]
+
+
+def _headers(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+    found = [
+        (one.name.encode("ascii"), _header_value(one, value))
+        for one, value in _given(operation, arguments, "header")
+        if value is not None
+    ]
+    cookies = [
+        f"{key}={text}"
+        for one, value in _given(operation, arguments, "cookie")
+        for key, text in styles.pairs(one.name, value, one.style, styles.in_cookie)
+    ]
+    return [*found, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
+
+
+def _header_value(parameter: Parameter, value: Any) -> bytes:
+    written = styles.simple(value, parameter.style, styles.plain)
+    if _CONTROL.search(written):
+        raise ToolCallError(
+            f"Argument {parameter.argument!r}: a header cannot have line breaks or other control "
+            "characters."
+        )
+    return written.strip().encode()

@@ -1,0 +1,150 @@
+"""A definition as a low-level MCP server: its operations are the tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import DefinitionError, ToolCallError
+from agentdouble.mcp_services.openapi.authentication import Auth, credential
+from agentdouble.mcp_services.openapi.definition import Definition, Operation
+
+if TYPE_CHECKING:
+    import mcp.types
+    from mcp.server import Server
+    from mcp.server.context import ServerRequestContext
+
+    from agentdouble.mcp_services.openapi.backend import Backend
+
+_log = logging.getLogger("agentdouble.mcp_services")
+
+
+def server(
+    definition: Definition,
+    *,
+    base_url: str | None = None,
+    auth: Auth | None = None,
+    timeout_s: float = 30.0,
+    variables: Mapping[str, str] | None = None,
+) -> Server[Backend]:
+    """Return a low-level MCP server whose tools call the API that a definition describes.
+
+    ``base_url`` takes the place of every address in the definition, ``variables`` are values for
+    those of its server, and ``auth`` is sent with each request; of what the tools' caller sends,
+    only the arguments reach the API. Raise DefinitionError where it does not say where the API
+    is, or how the key is sent. The connections to the API belong to the server's lifespan.
+    """
+    from mcp.server import Server
+
+    from agentdouble.mcp_services.openapi.listing import ListedOnce
+
+    tools = _Tools(definition, base_url, auth, timeout_s, variables or {})
+    made = Server(
+        definition.title or "openapi",
+        version=definition.version,
+        instructions=definition.description or None,
+        lifespan=tools.lifespan,
+        get_tool_input_schema=tools.input_schema,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+    )
+    made.middleware.append(ListedOnce())
+    return made
+
+
+class _Tools:
+    """The tools of one server."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        base_url: str | None,
+        auth: Auth | None,
+        timeout_s: float,
+        variables: Mapping[str, str],
+    ) -> None:
+        from agentdouble.mcp_services.openapi.addresses import Addresses
+        from agentdouble.mcp_services.openapi.arguments import Arguments
+
+        self._operations = {one.name: one for one in definition.operations}
+        self._addresses = Addresses(definition, base_url, variables)
+        self._credential = credential(auth, definition)
+        self._timeout_s = timeout_s
+        self._arguments = Arguments()
+
+    @asynccontextmanager
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[Backend]:
+        from agentdouble.mcp_services.openapi.backend import Backend
+
+        backend = Backend(
+            self._credential,
+            timeout_s=self._timeout_s,
+            verify=any(self._addresses.of(one).startswith("https:") for one in self._all()),
+        )
+        try:
+            yield backend
+        finally:
+            await backend.aclose()
+
+    def _all(self) -> list[Operation]:
+        return list(self._operations.values())
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        operation = self._operations.get(name)
+        return operation.input_schema if operation else None
+
+    async def list(
+        self,
+        _context: ServerRequestContext[Backend],
+        _params: mcp.types.PaginatedRequestParams | None,
+    ) -> mcp.types.ListToolsResult:
+        from mcp.types import ListToolsResult
+
+        return ListToolsResult(tools=[_tool(one) for one in self._all()])
+
+    async def call(
+        self, context: ServerRequestContext[Backend], params: mcp.types.CallToolRequestParams
+    ) -> mcp.types.CallToolResult:
+        from agentdouble.mcp_services.openapi import answers
+
+        try:
+            return await self._called(context.lifespan_context, params)
+        except (ToolCallError, DefinitionError) as error:
+            return answers.error(str(error))
+        except Exception as error:
+            # Its text may have the API's address or a secret in it.
+            _log.error("The tool %r failed: %s", params.name, type(error).__name__)
+            return answers.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
+
+    async def _called(
+        self, backend: Backend, params: mcp.types.CallToolRequestParams
+    ) -> mcp.types.CallToolResult:
+        from agentdouble.mcp_services.openapi import answers, requests
+
+        operation = self._operations.get(params.name)
+        if operation is None:
+            raise ToolCallError(f"There is no tool {params.name!r}.")
+        arguments = params.arguments or {}
+        self._arguments.check(operation, arguments)
+        request = requests.build(operation, arguments, self._addresses.of(operation))
+        answer = await backend.send(request)
+        return answers.result(answer, self._credential.secrets, operation.name)
+
+
+def _tool(operation: Operation) -> mcp.types.Tool:
+    from mcp.types import Tool, ToolAnnotations
+
+    return Tool(
+        name=operation.name,
+        title=operation.title,
+        description=operation.description,
+        input_schema=operation.input_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=operation.method in ("GET", "HEAD", "OPTIONS", "TRACE"),
+            destructive_hint=operation.method in ("DELETE", "PUT", "PATCH"),
+            idempotent_hint=operation.method != "POST" and operation.method != "PATCH",
+            open_world_hint=True,
+        ),
+    )

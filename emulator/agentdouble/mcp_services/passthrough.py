@@ -1,0 +1,177 @@
+"""A service that passes everything through to an MCP server elsewhere, and back, as it comes.
+
+What is said passes unread, so every feature and version of the protocol does. The backend's
+address and credentials stay here: what it answers besides MCP is told in words of our own.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urljoin, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from agentdouble.attending import while_connected
+from agentdouble.errors import BackendLostError
+from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
+from agentdouble.mcp_services import headers
+from agentdouble.mcp_services.connection import Answer
+from agentdouble.mcp_services.connections import Connections
+from agentdouble.mcp_services.farewell import Farewell
+
+METHODS = ("GET", "POST", "DELETE")
+REDIRECTS = 3
+
+_MCP_CONTENT = ("application/json", "text/event-stream")
+_log = logging.getLogger(__name__)
+
+
+class PassThrough:
+    """Answers for the service ``name`` what the server at ``url`` answers.
+
+    ``own_headers`` are sent to the backend in place of the caller's Authorization.
+    """
+
+    def __init__(self, name: str, url: str, own_headers: Mapping[str, str]) -> None:
+        self._name = name
+        self._url = url
+        self._own_headers = own_headers
+        self._via = f"1.1 agentdouble-{secrets.token_hex(8)}".encode()
+        self._connections = Connections(url)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep connections to the backend inside."""
+        try:
+            yield
+        finally:
+            self._connections.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._turned_away(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        body = await request.body()
+        await while_connected(receive, self._exchange(request, body, send))
+
+    def _turned_away(self, scope: Scope) -> Response | None:
+        if scope["method"] not in METHODS:
+            answer = failure(405, f"MCP has no {scope['method']}.")
+            answer.headers["Allow"] = ", ".join(METHODS)
+            return answer
+        if any(name == headers.VIA and value == self._via for name, value in scope["headers"]):
+            return self._failed("leads back to the service itself")
+        return None
+
+    async def _exchange(self, request: Request, body: bytes, send: Send) -> None:
+        try:
+            answer = await self._ask(request, body)
+        except BackendLostError as error:
+            _log.warning("The backend of the MCP service %s: %s", self._name, error)
+            await self._lost(error)(request.scope, request.receive, send)
+            return
+        try:
+            refusal = self._refusal(answer)
+            if refusal is None:
+                await self._return(answer, body, send)
+            else:
+                await refusal(request.scope, request.receive, send)
+        finally:
+            answer.close()
+
+    async def _ask(self, request: Request, body: bytes) -> Answer:
+        """Return the backend's answer, of which the body is still to come."""
+        sent = headers.onward(request.scope["headers"], self._own_headers, self._via)
+        target = _target(self._url, request.scope["query_string"].decode("latin-1"))
+        for _ in range(REDIRECTS):
+            answer = await self._connections.ask(request.method, target, sent, body)
+            moved = self._moved(answer)
+            if moved is None:
+                break
+            answer.close()
+            target = moved
+        return answer
+
+    def _moved(self, answer: Answer) -> str | None:
+        """Return where the same request is to be sent, if the same server says so."""
+        location = answer.header(b"location")
+        if answer.status not in (307, 308) or not location or not _is_sendable(location):
+            return None
+        try:
+            url = urlsplit(urljoin(self._url, location))
+        except ValueError:
+            return None
+        here = urlsplit(self._url)
+        same = (url.scheme, url.netloc) == (here.scheme, here.netloc)
+        return _target(url.geturl()) if same else None
+
+    def _refusal(self, answer: Answer) -> Response | None:
+        """Return what is said in place of an answer that is not MCP."""
+        status, kind = answer.status, _kind(answer)
+        if status == 401:
+            return self._failed("refuses the credentials that the service has for it (401)")
+        if 300 <= status < 400:
+            return self._failed(f"redirects elsewhere ({status})")
+        if kind in _MCP_CONTENT or (kind is None and _is_empty(answer)):
+            return None
+        if 400 <= status < 500:
+            return failure(status, f"The backend of the MCP service {self._name!r} refuses this.")
+        return self._failed(f"answers {status} with {kind or 'no type'}, which is not MCP")
+
+    async def _return(self, answer: Answer, asked: bytes, send: Send) -> None:
+        start = {"type": "http.response.start", "status": answer.status}
+        await send({**start, "headers": headers.back(answer.headers)})
+        farewell = Farewell(answer, asked)
+        while not answer.done:
+            try:
+                chunk = await answer.read()
+            except BackendLostError as error:
+                await self._break_off(farewell, error, send)
+                return
+            farewell.see(chunk)
+            await send({"type": "http.response.body", "body": chunk, "more_body": not answer.done})
+
+    async def _break_off(self, farewell: Farewell, error: BackendLostError, send: Send) -> None:
+        message = f"The backend of the MCP service {self._name!r} broke off amid its answer."
+        _log.warning("%s %s", message, error)
+        if not farewell.is_stream:  # the caller's connection breaks as the backend's did
+            raise BackendLostError(message)
+        await send({"type": "http.response.body", "body": farewell.words(message)})
+
+    def _lost(self, error: BackendLostError) -> Response:
+        if error.silent:
+            return self._failed("does not answer", 504)
+        if error.unreached:
+            return self._failed("cannot be reached")
+        return self._failed("broke off, or does not speak HTTP")
+
+    def _failed(self, what: str, status: int = 502) -> Response:
+        message = f"The backend of the MCP service {self._name!r} {what}."
+        return failure(status, message, INTERNAL_ERROR)
+
+
+def _target(url: str, query: str = "") -> str:
+    """Return path and query of a URL, with more of a query."""
+    parts = urlsplit(url)
+    queries = "&".join(one for one in (parts.query, query) if one)
+    return (parts.path or "/") + (f"?{queries}" if queries else "")
+
+
+def _is_sendable(location: str) -> bool:
+    return location.isascii() and location.isprintable() and " " not in location
+
+
+def _kind(answer: Answer) -> str | None:
+    kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
+    return kind or None
+
+
+def _is_empty(answer: Answer) -> bool:
+    return answer.status in (202, 204) or answer.header(b"content-length") == "0"

@@ -1,0 +1,122 @@
+"""What an MCP service is: a name, keys, and what stands behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import ServiceKeyError, ServiceNameError
+from agentdouble.mcp_services.backends import Backend, restored
+from agentdouble.state import Record
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_SENDABLE = re.compile(r"[!-~]+")
+_TIMES = ("created_at", "updated_at")
+
+
+@dataclass(frozen=True)
+class Key:
+    """An API key of a service; ``name`` is for people."""
+
+    name: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """What has an address and keys of its own: a service or a toolset.
+
+    ``fields`` are what its maker said of it, in the platform's names.
+    """
+
+    id: str
+    name: str
+    keys: tuple[Key, ...]
+    created_at: dt.datetime
+    updated_at: dt.datetime
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    client_token: str | None = None
+    request: str | None = None
+
+    @property
+    def key_values(self) -> tuple[str, ...]:
+        """What its clients may send."""
+        return tuple(key.value for key in self.keys)
+
+    def _record(self, **own: Any) -> Record:
+        """Return it as JSON-ready data, with what its kind has of its ``own``."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            **own,
+            "keys": [{"name": key.name, "value": key.value} for key in self.keys],
+            "created_at": self.created_at.isoformat(),
+            "updated_at": self.updated_at.isoformat(),
+            "fields": dict(self.fields),
+            "client_token": self.client_token,
+            "request": self.request,
+        }
+
+    @classmethod
+    def _restored(cls, record: Record, **own: Any) -> Self:
+        times = {name: dt.datetime.fromisoformat(record[name]) for name in _TIMES}
+        keys = tuple(Key(**key) for key in record["keys"])
+        return cls(**{**record, **times, "keys": keys, **own})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service(Access):
+    """An MCP service."""
+
+    backend: Backend
+
+    def to_record(self) -> Record | None:
+        """Return the service as JSON-ready data; None if its backend goes with the process."""
+        backend = self.backend.to_record()
+        if backend is None:
+            return None
+        return self._record(backend={"kind": self.backend.kind, **backend})
+
+    @classmethod
+    def of(cls, record: Record) -> Service:
+        """Return the service of a record."""
+        return cls._restored(record, backend=restored(record["backend"]))
+
+
+def check_name(name: str) -> None:
+    """Raise ServiceNameError for a name that cannot stand in an address."""
+    if not _NAME.fullmatch(name):
+        raise ServiceNameError(name)
+
+
+def make_key(service: str, name: str, value: str | None = None) -> Key:
+    """Return a key of that value, or of one that nobody can guess; raise ServiceKeyError."""
+    if value is None:
+        return Key(name, secrets.token_urlsafe(32))
+    if not _SENDABLE.fullmatch(value):
+        raise ServiceKeyError(
+            f"A key of the MCP service {service!r} cannot be sent: it must have printable ASCII "
+            "characters and no spaces.",
+            service=service,
+        )
+    return Key(name, value)
+
+
+def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
+    """Return the keys; raise ServiceKeyError if one cannot be sent, or a name is there twice."""
+    checked = tuple(make_key(service, key.name, key.value) for key in keys)
+    names = [key.name for key in checked]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ServiceKeyError(
+            f"The MCP service {service!r} would have two keys with the name {twice[0]!r}.",
+            service=service,
+        )
+    return checked

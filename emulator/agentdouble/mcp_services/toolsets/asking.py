@@ -1,0 +1,82 @@
+"""One question to a service, by the MCP SDK's own client, in the version that both speak."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx2
+from mcp.client import Client, ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from starlette.types import ASGIApp
+
+from agentdouble.errors import ServiceUnansweredError
+from agentdouble.mcp_services.toolsets.inside import Inside
+
+T = TypeVar("T")
+
+Headers = list[tuple[str, str]]
+
+_URL = "http://service/mcp"  # nothing of it is looked at
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A service of a toolset, and what answers for it behind its keys."""
+
+    name: str
+    app: ASGIApp = field(repr=False)
+
+
+async def ask(
+    member: Member,
+    question: Callable[[ClientSession], Awaitable[T]],
+    headers: Headers,
+    mode: str = "auto",
+    **callbacks: Any,
+) -> T:
+    """Return what a service answers; ``headers`` go along with the question.
+
+    Each question has a connection of its own: one that is kept open would take its toolset down
+    with the service. ``mode`` and ``callbacks`` are those of the SDK's client. Raises MCPError
+    for what the service refuses in the protocol's way, and ServiceUnansweredError if it cannot
+    be asked.
+    """
+    inside = Inside(member.app)
+    refused: MCPError | None = None
+    try:
+        async with _connected(inside, headers, mode, callbacks) as session:
+            try:
+                return await question(session)
+            except MCPError as error:
+                refused = error
+    except Exception as error:
+        _log.info("The MCP service %s: %r", member.name, error)
+        reason = _reason(error) if refused is None else str(refused)
+        raise ServiceUnansweredError(member.name, inside.refusal or reason) from None
+    if inside.refusal is not None:
+        raise ServiceUnansweredError(member.name, inside.refusal)
+    assert refused is not None
+    raise refused
+
+
+@asynccontextmanager
+async def _connected(
+    inside: Inside, headers: Headers, mode: str, callbacks: Mapping[str, Any]
+) -> AsyncIterator[ClientSession]:
+    async with httpx2.AsyncClient(transport=inside, headers=headers, timeout=None) as http:
+        transport = streamable_http_client(_URL, http_client=http, max_sse_event_size=None)
+        async with Client(transport, cache=None, mode=mode, **callbacks) as client:
+            yield client.session
+
+
+def _reason(error: BaseException) -> str:
+    """Return why, from inside of the groups that the client's tasks wrap it in."""
+    while inner := getattr(error, "exceptions", None):
+        error = inner[0]
+    return str(error) or type(error).__name__

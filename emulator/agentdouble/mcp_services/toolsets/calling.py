@@ -1,0 +1,98 @@
+"""A call of a tool, passed on to the service that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcp.client import ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+)
+from mcp_types import HEADER_MISMATCH
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter
+
+from agentdouble.errors import ServiceUnansweredError
+from agentdouble.mcp_services import headers
+from agentdouble.mcp_services.toolsets.asking import Headers, Member, ask
+from agentdouble.mcp_services.toolsets.asking_back import AskingBack, Context
+from agentdouble.mcp_services.toolsets.listing import list_one
+from agentdouble.mcp_services.toolsets.names import is_shortened, merged, split
+
+Answer = CallToolResult | InputRequiredResult
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+async def call(
+    members: Sequence[Member], context: Context, params: CallToolRequestParams
+) -> Answer:
+    """Call the tool of that merged name and return its result as it is.
+
+    What cannot be called is a tool error. Raises MCPError where the service answers with one.
+    """
+    sent = along(context)
+    try:
+        found = await _find(members, params.name, sent)
+        if found is None:
+            return failed(f"There is no tool {params.name!r}.")
+        member, tool = found
+        # what _meta has beside is between the caller and the toolset
+        own = params.model_copy(update={"name": tool, "meta": None})
+        return await _passed_on(member, context, own, sent)
+    except ServiceUnansweredError as error:
+        return failed(str(error))
+
+
+def along(context: Context) -> Headers:
+    """Return the headers of a caller that a service may see, too."""
+    return [] if context.request is None else headers.along(context.request.headers.raw)
+
+
+def failed(message: str) -> CallToolResult:
+    """Return a tool error."""
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+
+
+async def _find(members: Sequence[Member], name: str, sent: Headers) -> tuple[Member, str] | None:
+    by_name = {member.name: member for member in members}
+    parts = split(name, by_name)
+    if parts is None:
+        return None
+    member, tool = by_name[parts[0]], parts[1]
+    if is_shortened(name):
+        listed = (one.name for one in await list_one(member, sent))
+        tool = next((one for one in listed if merged(member.name, one) == name), tool)
+    return member, tool
+
+
+async def _passed_on(
+    member: Member, context: Context, params: CallToolRequestParams, sent: Headers
+) -> Answer:
+    request = CallToolRequest(params=params)
+    begun = False
+
+    async def question(session: ClientSession) -> Answer:
+        nonlocal begun
+        begun, report = True, context.session.report_progress
+        try:
+            return await session.send_request(request, _ANSWER, progress_callback=report)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH:
+                raise
+        await session.list_tools()  # which arguments are headers, too, stands in the list
+        return await session.send_request(request, _ANSWER, progress_callback=report)
+
+    back = AskingBack(context).callbacks()
+    if back and context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        # a server asks back in the way of the protocol's era, so it is asked in the caller's
+        try:
+            return await ask(member, question, sent, "legacy", **back)
+        except ServiceUnansweredError:
+            if begun:  # a tool runs once at most
+                raise
+    return await ask(member, question, sent, **back)

@@ -1,0 +1,33 @@
+"""What a toolset is: services behind one address, with keys of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from agentdouble.mcp_services.service import Access
+from agentdouble.state import Record
+
+Exposes = Literal["all", "search-and-use"]
+EXPOSES: tuple[Exposes, ...] = get_args(Exposes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolset(Access):
+    """Several MCP services as one endpoint.
+
+    It ``exposes`` all tools of its services, or the two tools by which those are found and
+    called.
+    """
+
+    service_ids: tuple[str, ...]
+    exposes: Exposes
+
+    def to_record(self) -> Record:
+        """Return the toolset as JSON-ready data."""
+        return self._record(service_ids=list(self.service_ids), exposes=self.exposes)
+
+    @classmethod
+    def of(cls, record: Record) -> Toolset:
+        """Return the toolset of a record."""
+        return cls._restored(record, service_ids=tuple(record["service_ids"]))

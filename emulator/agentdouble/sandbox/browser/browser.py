@@ -1,0 +1,245 @@
+"""A session's browser as the double sees it: its process, and ways for clients to talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agentdouble.errors import BrowserError
+from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
+from agentdouble.sandbox.fork_server.confinement import MIB
+from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.manager import ForkPlan
+
+PROGRAM = Language(  # it is started as a kernel is
+    name="browser",
+    display_name="browser",
+    argv=(sys.executable, "-m", "agentdouble.sandbox.browser.process"),
+    fork_kernel="browser",
+    fork_config={},
+    memory="nothing",  # V8 reserves far more address space than it uses
+)
+_END_PATIENCE_S = 5.0
+_SHARED_MEMORY = 1024 * MIB
+_PROCESS_LIMIT = 1024  # with threads; each tab takes some 20
+
+
+class _Process(Protocol):
+    pid: int
+    exited: asyncio.Future[int | None]
+
+    def send_signal(self, number: int) -> None: ...
+
+
+class Connection:
+    """One client's way to a browser: messages of the Chrome DevTools Protocol as JSON texts."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, message: str) -> None:
+        """Send a message; raise ConnectionError if the browser has ended."""
+        self._writer.write(message.replace("\0", "").encode("utf-8", "replace") + b"\0")
+        await self._writer.drain()
+
+    async def receive(self) -> str | None:
+        """Return the next message, None when there will be no more."""
+        try:
+            frame = await self._reader.readuntil(b"\0")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            return None
+        return frame[:-1].decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Leave the browser; what this client made in it ends."""
+        self._writer.close()
+
+
+class Browser:
+    """A browser whose process has been started; ``died`` is done when it has ended."""
+
+    language = PROGRAM
+
+    def __init__(self, process: _Process, control: socket.socket) -> None:
+        control.setblocking(False)
+        self._process = process
+        self._control = control
+        self._end_reason: str | None = None
+        self._words = ""
+        self._unread = b""
+        loop = asyncio.get_running_loop()
+        self._version: asyncio.Future[Mapping[str, str]] = loop.create_future()
+        loop.add_reader(control, self._on_control)
+        self.died = process.exited
+        self.died.add_done_callback(lambda _: self._close())
+
+    @property
+    def pid(self) -> int:
+        """The process id of what has started the browser and shares it."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process lives, and the browser with it."""
+        return not self.died.done() and not self._words
+
+    @property
+    def user_agent(self) -> str:
+        """What the browser calls itself to web servers."""
+        return self._version.result()["userAgent"]
+
+    @property
+    def version(self) -> Mapping[str, str]:
+        """The result of the protocol's ``Browser.getVersion``."""
+        return self._version.result()
+
+    async def ready(self, timeout_s: float) -> None:
+        """Return when the browser answers; raise BrowserError if it does not."""
+        first: set[asyncio.Future[Any]] = {self._version, self.died}
+        await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if self.died.done():
+            raise self.lost()
+        if not self._version.done():
+            raise BrowserError(f"it gave no answer for {timeout_s:g} s")
+
+    async def connect(self) -> Connection:
+        """Let one more client talk to the browser; raise BrowserError if it has ended."""
+        here, there = socket.socketpair()
+        try:
+            with there:
+                socket.send_fds(self._control, [b"c"], [there.fileno()])
+        except OSError:
+            here.close()
+            raise self.lost() from None
+        return Connection(*await asyncio.open_connection(sock=here, limit=LARGEST_MESSAGE))
+
+    async def kill(self, reason: str) -> None:
+        """End the browser; return when its processes are gone."""
+        if self._end_reason is None:
+            self._end_reason = reason
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)  # it ends the browser, then itself
+        await asyncio.wait({self.died}, timeout=_END_PATIENCE_S)
+        self._process.send_signal(signal.SIGKILL)
+        await asyncio.wait({self.died})
+
+    def lost(self) -> BrowserError:
+        """Return the error that tells how it has ended."""
+        return BrowserError(self._end_reason or self._last_words())
+
+    def _on_control(self) -> None:
+        try:
+            said = self._control.recv(65536)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            said = b""
+        if not said:
+            asyncio.get_running_loop().remove_reader(self._control)
+            return
+        *lines, self._unread = (self._unread + said).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            self._words = self._words or message.get("gone", "")
+            if "ready" in message and not self._version.done():
+                self._version.set_result(message["ready"])
+
+    def _close(self) -> None:
+        self._on_control()  # its last words may have come together with its end
+        self.died.get_loop().remove_reader(self._control)
+        self._control.close()
+        self._version.cancel()
+
+    def _last_words(self) -> str:
+        if self._words or not self.died.done():
+            return self._words or "it is ending"
+        code = self.died.result()
+        if code is None:
+            return "its fork server has ended"
+        return f"killed by signal {-code}" if code < 0 else f"its process exited with code {code}"
+
+
+async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
+    """Fork a browser into a session; raise OSError or ForkServerGoneError.
+
+    ``run`` is a directory of its own, ``config`` what ``process.run`` is told.
+    """
+    from agentdouble.sandbox.fork_server.protocol import ForkRequest
+
+    request = ForkRequest(
+        connection_file="",
+        cwd=str(workspace.home),
+        env=dict(workspace.environment(run)),
+        kernel=plan.kernel,
+        config=config,
+        limits=plan.limits,
+        confinement=_widened(plan.confinement, config["browser"]),
+    )
+    here, there = socket.socketpair()
+    try:
+        with there:
+            return Browser(await plan.server.fork(request, there.fileno()), here)
+    except BaseException:
+        here.close()
+        raise
+
+
+def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str, Any] | None:
+    """Return a session's confinement with what a browser needs besides."""
+    if confinement is None:
+        return None
+    limit = confinement["process_limit"]
+    return {
+        **confinement,
+        "visible": (*confinement["visible"], str(Path(browser).resolve().parent)),
+        "writable": ("/proc",),  # it maps the users of its own sandbox there
+        "shm_size": _SHARED_MEMORY,
+        "process_limit": None if limit is None else max(limit, _PROCESS_LIMIT),
+    }
+
+
+async def spawn(workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
+    """Start a browser where there is no fork server, as ``fork`` does; raise OSError."""
+    here, there = socket.socketpair()
+    try:
+        with there:
+            process = await asyncio.create_subprocess_exec(
+                *(*PROGRAM.argv, str(there.fileno()), json.dumps(config)),
+                cwd=workspace.home,
+                env=dict(workspace.environment(run)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                pass_fds=(there.fileno(),),
+                start_new_session=True,
+            )
+    except BaseException:
+        here.close()
+        raise
+    return Browser(_Spawned(process), here)
+
+
+class _Spawned:
+    """A process that asyncio has started."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.pid = process.pid
+        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to it and what it has started, if it still lives."""
+        if self.exited.done():
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)

@@ -1,0 +1,84 @@
+"""The browsers of a double: found on this machine, started for sessions, limited in number."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import (
+    BrowserError,
+    BrowserMissingError,
+    KernelStartError,
+    TooManyBrowsersError,
+)
+from agentdouble.sandbox.browser import browser, chromium
+from agentdouble.sandbox.browser.browser import Browser
+from agentdouble.sandbox.workspace import Workspace
+from agentdouble.settings import Settings
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.manager import ForkPlan
+
+
+class Browsers:
+    """Starts browsers for one double; belongs to one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._running: set[Browser] = set()
+        self._starting = 0
+
+    async def start(
+        self,
+        workspace: Workspace,
+        run: Path,
+        plan: Callable[[], Awaitable[ForkPlan | None]],
+        note: Callable[[Browser, ForkPlan | None], None],
+    ) -> Browser:
+        """Start a session's browser and return when it answers.
+
+        ``run`` is a directory of its own, ``plan`` tells how it is forked, ``note`` hears of it.
+        Raises BrowserMissingError, TooManyBrowsersError or BrowserError.
+        """
+        from agentdouble.sandbox.fork_server.client import ForkServerGoneError
+
+        config = self._config(run)
+        self._check_limit()
+        self._starting += 1
+        try:
+            forked = await plan()
+            started = await _launch(workspace, run, config, forked)
+            note(started, forked)
+            self._running.add(started)
+            started.died.add_done_callback(lambda _: self._running.discard(started))
+        except (OSError, ForkServerGoneError, KernelStartError) as error:
+            raise BrowserError(str(error) or "the fork server has ended") from error
+        finally:
+            self._starting -= 1
+        try:
+            await started.ready(self._settings.browser_start_timeout_s)
+        except BaseException:
+            await started.kill("its start was given up")
+            raise
+        return started
+
+    def _config(self, run: Path) -> dict[str, Any]:
+        path = chromium.find(self._settings.browser)
+        if path is None:
+            raise BrowserMissingError(self._settings.browser or "Chromium", chromium.INSTALL)
+        width, height = self._settings.browser_size
+        return {"browser": path, "directory": str(run), "width": width, "height": height}
+
+    def _check_limit(self) -> None:
+        limit = self._settings.max_browsers
+        if len(self._running) + self._starting >= limit:
+            raise TooManyBrowsersError(limit)
+
+
+async def _launch(
+    workspace: Workspace, run: Path, config: dict[str, Any], plan: ForkPlan | None
+) -> Browser:
+    if plan is None:
+        return await browser.spawn(workspace, run, config)
+    return await browser.fork(plan, workspace, run, config)

@@ -1,0 +1,149 @@
+"""Whoever acts on a session's browser for the double: a mouse, a keyboard, an eye (SBX-11)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from agentdouble.errors import PageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Dialog, Keyboard, Mouse, Page
+
+    from agentdouble.sandbox.browser.actions import Action
+
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+_LOOK_S = 1.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a page's visible part, in pixels."""
+
+    width: int
+    height: int
+
+
+class Hand:
+    """Acts on the page in front of one browser; one thing at a time, in the order of arrival."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.x = 0.0
+        self.y = 0.0
+        self.mouse: Mouse
+        self.keyboard: Keyboard
+        self._browser = browser
+        self._turn = asyncio.Lock()
+        self._dialogs: dict[Page, Dialog] = {}
+        self._page: Page
+        for context in browser.contexts:
+            self._watch(context)
+        browser.on("context", self._watch)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the browser is still there."""
+        return self._browser.is_connected()
+
+    async def perform(self, action: Action) -> None:
+        """Do what an action asks for, on the page in front; raise PageError if it cannot be done."""
+        await self._at_the_page(lambda: action.perform(self), PATIENCE_S + action.lasts_s)
+
+    async def screenshot(self, kind: Literal["jpeg", "png"], quality: int | None) -> bytes:
+        """Return a picture of the page in front; raise PageError."""
+
+        def take() -> Awaitable[bytes]:
+            return self._page.screenshot(
+                type=kind, quality=quality, animations="allow", caret="initial"
+            )
+
+        return await self._at_the_page(take, PATIENCE_S)
+
+    async def size(self) -> Size | None:
+        """Return the size of the page in front, None if it does not say."""
+        try:
+            width, height = await self._at_the_page(
+                lambda: self._page.evaluate("[innerWidth, innerHeight]"), _LOOK_S
+            )
+        except PageError:
+            return None
+        return Size(width, height)
+
+    async def move(self, x: float, y: float, *, steps: int = 1) -> None:
+        """Move the mouse to a point."""
+        await self.mouse.move(x, y, steps=steps)
+        self.x, self.y = x, y
+
+    async def press(self, key: str) -> None:
+        """Press a key; Enter and Escape answer a dialog that is open."""
+        dialog = self._dialogs.pop(self._page, None) if key in ("Enter", "Escape") else None
+        if dialog is None or not await _answered(dialog, accept=key == "Enter"):
+            await self.keyboard.press(key)
+
+    def _watch(self, context: BrowserContext) -> None:
+        # a listener, else Playwright would dismiss dialogs that another client waits for
+        context.on("dialog", self._on_dialog)
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        if dialog.page is not None:
+            self._dialogs[dialog.page] = dialog
+
+    async def _at_the_page(self, do: Callable[[], Awaitable[T]], within_s: float) -> T:
+        """Do something when its turn has come; once more if the page was closed under it."""
+        async with self._turn:
+            for last_try in (False, True):
+                await self._look()
+                try:
+                    return await _patiently(do(), within_s)
+                except PageError:
+                    if last_try or not self._page.is_closed():
+                        raise
+        raise AssertionError("unreachable")
+
+    async def _look(self) -> None:
+        """Find the page in front: of those that can be seen, the one opened last."""
+        contexts = self._browser.contexts
+        if not contexts:
+            raise PageError("the browser has just ended")
+        pages = [page for one in contexts for page in one.pages if not page.is_closed()]
+        if not pages:
+            pages = [await _patiently(contexts[0].new_page(), PATIENCE_S)]
+        seen = await asyncio.gather(*map(self._is_seen, pages))
+        in_sight = [page for page, is_seen in zip(pages, seen, strict=True) if is_seen]
+        self._page = (in_sight or pages)[-1]
+        self.mouse, self.keyboard = self._page.mouse, self._page.keyboard
+
+    async def _is_seen(self, page: Page) -> bool:
+        if page in self._dialogs:
+            return True
+        try:
+            return bool(await _patiently(page.evaluate("!document.hidden"), _LOOK_S))
+        except PageError:  # it is busy: most probably the one in front
+            return not page.is_closed()
+
+
+async def _answered(dialog: Dialog, *, accept: bool) -> bool:
+    """Answer a dialog; return False if somebody else has."""
+    from playwright.async_api import Error
+
+    try:
+        await (dialog.accept() if accept else dialog.dismiss())
+    except Error:
+        return False
+    return True
+
+
+async def _patiently(asked: Awaitable[T], within_s: float) -> T:
+    """Wait for something that a page does; raise PageError if it fails or takes too long."""
+    from playwright.async_api import Error
+
+    try:
+        return await asyncio.wait_for(asked, within_s)
+    except asyncio.TimeoutError:
+        raise PageError(f"the page did not do it within {within_s:g} s") from None
+    except Error as error:
+        raise PageError(str(error).partition("\n")[0]) from None

@@ -1,0 +1,250 @@
+"""The process that has a session's browser: in the session's confinement, as one of its kernels.
+
+It speaks to the double over one Unix socket, ``control``: from there each client comes as a
+descriptor of a socket of its own; to there goes a JSON line when the browser is up, and one
+when it has ended. On a client's socket CDP messages are separated by a NUL, as on the
+browser's pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentdouble.sandbox.browser import chromium, sandboxing
+from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
+
+LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
+_UNREAD = 64 * 1024 * 1024  # bytes that wait for a client before it is given up
+_WORDS_KEPT = 20  # lines of the browser's stderr
+_LAST_WORDS_S = 0.2  # its children may hold its stderr open for longer
+
+
+def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
+    """Have a browser until the double closes ``control`` or the browser ends.
+
+    ``config`` holds ``browser`` (a path), ``directory`` (for the browser's own files),
+    ``width`` and ``height`` (of its window, in pixels).
+    """
+    channel = socket.socket(fileno=_moved_up(control))
+    try:
+        browser = _Browser.start(config)
+    except OSError as error:
+        _tell(channel, {"gone": f"it cannot be started: {error}"})
+        return
+    asyncio.run(_Host(channel, browser).run())
+
+
+@dataclass(frozen=True)
+class _Browser:
+    """A browser's process, and the ends of its pipes: what it says, what it hears."""
+
+    process: subprocess.Popen[bytes]
+    says: int
+    hears: int
+
+    @classmethod
+    def start(cls, config: dict[str, Any]) -> _Browser:
+        """Start the browser that hears on its descriptor 3 and speaks on 4."""
+        directory = Path(config["directory"])
+        profile = directory / "profile"
+        profile.mkdir(parents=True, exist_ok=True)
+        size = config["width"], config["height"]
+        sandbox = sandboxing.is_possible()
+        its_hears, hears = map(_moved_up, os.pipe())
+        says, its_says = map(_moved_up, os.pipe())
+        # nothing else has 3 and 4 here; to move them between fork and exec would not be safe
+        os.dup2(its_hears, 3)
+        os.dup2(its_says, 4)
+        for end in (its_hears, its_says):
+            os.close(end)
+        process = subprocess.Popen(  # noqa: S603 (the browser's own command)
+            chromium.command(config["browser"], profile, size=size, sandbox=sandbox),
+            pass_fds=(3, 4),
+            env=dict(chromium.environment(directory)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        os.close(3)
+        os.close(4)
+        return cls(process, says, hears)
+
+
+class _Host:
+    def __init__(self, control: socket.socket, browser: _Browser) -> None:
+        self._control = control
+        self._browser = browser
+        self._process = browser.process
+        self._words: deque[str] = deque(maxlen=_WORDS_KEPT)
+        self._clients: set[asyncio.Task[None]] = set()
+        self._left = asyncio.Event()
+        self._to_browser: asyncio.StreamWriter
+        self._multiplexer: Multiplexer
+
+    async def run(self) -> None:
+        """Share the browser until it ends, or until the double has left."""
+        self._control.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._control, self._on_control)
+        speaking = asyncio.ensure_future(asyncio.to_thread(self._listen_to_words))
+        reader, self._to_browser = await _streams(self._browser.says, self._browser.hears)
+        self._multiplexer = Multiplexer(lambda message: self._to_browser.write(_frame(message)))
+        talking = asyncio.ensure_future(self._listen(reader))
+        starting = asyncio.ensure_future(self._welcome())
+        leaving = asyncio.ensure_future(self._left.wait())
+        await asyncio.wait({talking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        starting.cancel()
+        self._process.kill()  # it has closed its pipe, or nobody wants it any more
+        code = await asyncio.to_thread(self._process.wait)
+        await asyncio.wait({speaking}, timeout=_LAST_WORDS_S)
+        _tell(self._control, {"gone": _ending(code, self._words)})
+        _end_children()
+        os._exit(0)  # what it has left holds the pipes that others here still read
+
+    async def _welcome(self) -> None:
+        """Tell the double when the browser answers; from then on clients may come."""
+        try:
+            version = await self._multiplexer.call("Browser.getVersion")
+        except CallFailedError:  # it will end, and say more than this
+            return
+        _tell(self._control, {"ready": version})
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        """Take in what the browser says, until it ends."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                frame = await reader.readuntil(b"\0")
+                self._multiplexer.from_browser(json.loads(frame[:-1]))
+
+    def _listen_to_words(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr:
+            for line in self._process.stderr:
+                self._words.append(line.decode("utf-8", "replace").rstrip()[:500])
+
+    def _on_control(self) -> None:
+        try:
+            said, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            said = b""
+        if not said:
+            asyncio.get_running_loop().remove_reader(self._control)
+            self._left.set()
+            return
+        for descriptor in descriptors:
+            task = asyncio.ensure_future(self._serve(socket.socket(fileno=descriptor)))
+            self._clients.add(task)
+            task.add_done_callback(self._clients.discard)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        """Let one client talk to the browser until it goes away."""
+        reader, writer = await asyncio.open_connection(sock=connection, limit=LARGEST_MESSAGE)
+
+        def deliver(message: Message) -> None:
+            if writer.transport.get_write_buffer_size() > _UNREAD:
+                writer.transport.abort()  # it does not read what it asked for
+            else:
+                writer.write(_frame(message))
+
+        client = await self._multiplexer.join(deliver)
+        try:
+            await self._pass_on(client, reader)
+        finally:
+            writer.close()
+            with contextlib.suppress(CallFailedError):
+                await self._multiplexer.leave(client)
+
+    async def _pass_on(self, client: Client, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(
+            asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError
+        ):
+            while True:
+                frame = await reader.readuntil(b"\0")
+                self._multiplexer.from_client(client, _parsed(frame[:-1]))
+                await self._taken()
+
+    async def _taken(self) -> None:
+        """Return when the browser has taken what it was sent; never if it has ended.
+
+        The double must hear of the end before its clients do: they may ask for another browser.
+        """
+        try:
+            await self._to_browser.drain()
+        except ConnectionError:
+            await asyncio.Event().wait()
+
+
+def _tell(control: socket.socket, message: Message) -> None:
+    with contextlib.suppress(OSError):
+        control.send(json.dumps(message).encode() + b"\n")
+
+
+def _end_children() -> None:
+    """Kill what the browser has left; where there is a fork server, it would do that, too."""
+    if sys.platform == "linux":
+        from agentdouble.sandbox.fork_server import processes
+
+        while left := processes.children(os.getpid()):
+            for pid in left:
+                processes.kill_tree(pid)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, 0)
+    elif os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+
+
+def _moved_up(descriptor: int) -> int:
+    """Return a copy of a descriptor that leaves 3 and 4 free, instead of it."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(descriptor)
+    return moved
+
+
+async def _streams(reading: int, writing: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LARGEST_MESSAGE)
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
+    transport, flow = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(writing, "wb", 0)
+    )
+    return reader, asyncio.StreamWriter(transport, flow, None, loop)
+
+
+def _frame(message: Message) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\0"
+
+
+def _parsed(frame: bytes) -> Any:
+    try:
+        return json.loads(frame)
+    except ValueError:
+        return None
+
+
+def _ending(code: int, words: deque[str]) -> str:
+    if code < 0:
+        return f"it was killed by signal {-code}"
+    fatal = [line for line in words if "FATAL" in line or "error while loading" in line]
+    return " ".join([f"it ended with exit code {code}.", *(fatal or list(words))[-1:]])
+
+
+if __name__ == "__main__":
+    if sys.platform == "linux":
+        from agentdouble.sandbox.fork_server import processes
+
+        processes.adopt_orphans()
+    run("", json.loads(sys.argv[2]), int(sys.argv[1]))

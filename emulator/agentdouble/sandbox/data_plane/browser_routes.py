@@ -1,0 +1,201 @@
+"""``/v1/browser/...``: what the session's browser is, its protocol, and what is done to it (SBX-11)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agentdouble import ledger
+from agentdouble.errors import BrowserMissingError, PageError, SandboxError
+from agentdouble.sandbox.data_plane.door import INSTANCE, PREFIX, TOKEN, instance_of
+from agentdouble.sandbox.data_plane.refusing import envelope, sandbox_error
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.browser.browser import Connection
+    from agentdouble.sandbox.browser.hand import Hand, Size
+    from agentdouble.sandbox.browser.hands import Hands
+
+_CDP = f"{PREFIX}/browser/cdp"
+_GONE = 1001
+_REASON_LIMIT = 120  # bytes; the protocol allows 123
+
+
+class BrowserRoutes:
+    """The routes of one double's browsers."""
+
+    def __init__(self, hands: Hands, window: tuple[int, int]) -> None:
+        self._hands = hands
+        self._window = window
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes."""
+        base = f"{PREFIX}/browser"
+        discovery = [f"{base}/json/version", f"{_CDP}/json/version"]
+        return [
+            Route(f"{base}/info", self.info),
+            Route(f"{base}/screenshot", self.screenshot),
+            Route(f"{base}/actions", self.actions, methods=["POST"]),
+            # Playwright asks with a slash at the end
+            *(Route(path + end, self.version) for path in discovery for end in ("", "/")),
+            WebSocketRoute(_CDP, self.cdp),
+        ]
+
+    async def info(self, request: Request) -> Response:
+        """Answer what the browser is and where its protocol is spoken."""
+        browser = await instance_of(request).browser()
+        size = await self._page_size(request)
+        width, height = self._window
+        shown = {"width": width, "height": height} if size is None else asdict(size)
+        return envelope(
+            {
+                "user_agent": browser.user_agent,
+                "cdp_url": _cdp_url(request),
+                "vnc_url": "",  # a headless browser has no screen to look at
+                "cdp_ui_url": None,
+                "viewport": shown,
+                "page_viewport": None if size is None else shown,
+            }
+        )
+
+    async def version(self, request: Request) -> Response:
+        """Answer as a browser's own port does, for clients that are given an http URL."""
+        browser = await instance_of(request).browser()
+        return JSONResponse(
+            {
+                "Browser": browser.version["product"],
+                "Protocol-Version": browser.version["protocolVersion"],
+                "User-Agent": browser.user_agent,
+                "V8-Version": browser.version["jsVersion"],
+                "webSocketDebuggerUrl": _cdp_url(request),
+            }
+        )
+
+    async def screenshot(self, request: Request) -> Response:
+        """Answer with a picture of the page in front (U-BROWSER-FORMAT)."""
+        try:
+            asked = _Screenshot.model_validate(dict(request.query_params))
+        except ValidationError as error:
+            return _invalid(error, "query")
+        kind = asked.format or _default_format()
+        try:
+            hand = await self._hand(request)
+            picture = await hand.screenshot(kind, asked.quality if kind == "jpeg" else None)
+        except PageError as error:
+            return envelope(None, str(error), success=False)
+        return Response(picture, media_type=f"image/{kind}")
+
+    async def actions(self, request: Request) -> Response:
+        """Do one thing with mouse or keyboard."""
+        from agentdouble.sandbox.browser import actions
+
+        try:
+            action = actions.parse(await request.body())
+        except ValidationError as error:
+            return _invalid(error, "body")
+        try:
+            hand = await self._hand(request)
+            await hand.perform(action)
+        except PageError as error:
+            return envelope(None, str(error), success=False)
+        done = {"status": "success", "action_performed": action.action_type}
+        return envelope(done, f"{action.action_type} was performed", extra=done)
+
+    async def cdp(self, websocket: WebSocket) -> None:
+        """Let a client speak the Chrome DevTools Protocol with the browser."""
+        instance = instance_of(websocket)
+        try:
+            connection = await (await instance.browser()).connect()
+        except SandboxError as error:
+            await websocket.send_denial_response(await sandbox_error(websocket, error))
+            return
+        await websocket.accept()
+        try:
+            await _talk(websocket, connection)
+        finally:
+            connection.close()
+        if websocket.client_state.name == "CONNECTED":
+            reason = (instance.end_reason or "the browser has ended").encode()[:_REASON_LIMIT]
+            await websocket.close(_GONE, reason.decode("utf-8", "ignore"))
+
+    async def _hand(self, request: Request) -> Hand:
+        browser = await instance_of(request).browser()
+        return await self._hands.of(browser, _cdp_url_from_here(request))
+
+    async def _page_size(self, request: Request) -> Size | None:
+        try:
+            return await (await self._hand(request)).size()
+        except BrowserMissingError:  # without Playwright the rest can still be told
+            return None
+
+
+class _Screenshot(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal["jpeg", "png"] | None = None
+    quality: int | None = Field(None, ge=0, le=100)
+
+
+def _default_format() -> Literal["jpeg", "png"]:
+    return "png" if ledger.choose("U-BROWSER-FORMAT") == "png" else "jpeg"
+
+
+async def _talk(websocket: WebSocket, connection: Connection) -> None:
+    """Pass messages on both ways until one side has enough."""
+    ways = {
+        asyncio.ensure_future(_to_browser(websocket, connection)),
+        asyncio.ensure_future(_to_client(websocket, connection)),
+    }
+    _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    for way in left:
+        way.cancel()
+    await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
+    while True:
+        try:
+            message = await websocket.receive_text()
+        except (WebSocketDisconnect, KeyError):  # it has left, or speaks in bytes
+            return
+        await connection.send(message)
+
+
+async def _to_client(websocket: WebSocket, connection: Connection) -> None:
+    while (message := await connection.receive()) is not None:
+        await websocket.send_text(message)
+
+
+def _cdp_url(request: Request) -> str:
+    """Return the URL of the browser's protocol, by the name that the client has used."""
+    scheme = "wss" if request.url.scheme == "https" else "ws"
+    return f"{scheme}://{request.url.netloc}{_CDP}?{_opening(request)}"
+
+
+def _cdp_url_from_here(request: Request) -> str:
+    """Return the same by the address of this server: the client's name for it may not be ours."""
+    host, port = request.scope["server"]
+    host = f"[{host}]" if ":" in host else host
+    scheme = "wss" if request.url.scheme == "https" else "ws"
+    return f"{scheme}://{host}:{port}{_CDP}?{_opening(request)}"
+
+
+def _opening(connection: HTTPConnection) -> str:
+    instance = instance_of(connection)
+    return urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+
+
+def _invalid(error: ValidationError, where: str) -> Response:
+    """Return the answer to what is not as it must be, in FastAPI's shape."""
+    details = [
+        {"type": one["type"], "loc": [where, *one["loc"]], "msg": one["msg"]}
+        for one in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    return JSONResponse({"detail": details}, 422)

@@ -1,0 +1,227 @@
+"""``/v1/jupyter/...`` and ``/v1/code/...``: code, run by the double in the session's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentdouble import ledger
+from agentdouble.attending import while_connected
+from agentdouble.sandbox import languages, notebooks
+from agentdouble.sandbox.data_plane.door import instance_of
+from agentdouble.sandbox.data_plane.refusing import Refused, envelope
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.workbench.wire import Asked
+from agentdouble.settings import Settings
+
+_Model = TypeVar("_Model", bound=Asked)
+
+
+def _runnable(code: str) -> str:
+    if not code.strip():
+        raise ValueError("it is empty")
+    return _without_nul(code)
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL character")
+    return text
+
+
+Code = Annotated[str, AfterValidator(_runnable)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Directory = Annotated[str, AfterValidator(_without_nul)]
+
+
+class JupyterExecute(Asked):
+    """Code for a session's kernel, or for that of one of its Jupyter sessions."""
+
+    code: Code
+    timeout: int | None = Field(None, ge=1)
+    kernel_name: str = "python3"
+    session_id: Name | None = None
+    cwd: Directory | None = None
+
+
+class JupyterCreate(Asked):
+    """A Jupyter session to be made."""
+
+    session_id: Name | None = None
+    kernel_name: str = "python3"
+    cwd: Directory | None = None
+
+
+class CodeExecute(Asked):
+    """Code for a kernel of its own, kept for the next request if it is ``stateful``."""
+
+    language: Literal["python", "javascript"]
+    code: Code
+    timeout: int | None = Field(None, ge=1)
+    cwd: Directory | None = None
+    stateful: bool = False
+    session_id: Name | None = None
+
+
+class CodeRoutes:
+    """Answers the code routes from the kernels of the instance that a request has entered."""
+
+    def __init__(self, instances: Instances, settings: Settings) -> None:
+        self._instances = instances
+        self._settings = settings
+
+    def routes(self) -> list[Route]:
+        """Return the routes below ``/v1/jupyter`` and ``/v1/code``."""
+        return [
+            _post("/v1/jupyter/execute", JupyterExecute, self.execute),
+            _post("/v1/jupyter/sessions/create", JupyterCreate, self.create),
+            Route("/v1/jupyter/info", self.info),
+            Route("/v1/jupyter/sessions", self.sessions),
+            Route("/v1/jupyter/sessions", self.close_all, methods=["DELETE"]),
+            Route("/v1/jupyter/sessions/{session_id}", self.close, methods=["DELETE"]),
+            _post("/v1/code/execute", CodeExecute, self.run),
+            Route("/v1/code/info", self.languages),
+        ]
+
+    async def execute(self, instance: Instance, asked: JupyterExecute) -> Response:
+        """Run code in the kernel that InvokeTool uses too, or in a Jupyter session's own."""
+        kind = languages.find(asked.kernel_name)
+        timeout_s = self._timeout_s(asked.code, asked.timeout)
+        cwd = await instance.directory(asked.cwd)
+        if asked.session_id is None:
+            result = await self._instances.execute(
+                instance, asked.code, asked.kernel_name, timeout_s, cwd
+            )
+            return _answer(result, result.to_data(instance.id, asked.kernel_name))
+        notebook = await instance.notebooks.open(asked.session_id, kind)
+        result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
+        return _answer(result, result.to_data(notebook.name, asked.kernel_name))
+
+    async def create(self, instance: Instance, asked: JupyterCreate) -> Response:
+        """Make a Jupyter session; one that is there stays as it is."""
+        kind, cwd = languages.find(asked.kernel_name), await instance.directory(asked.cwd)
+        notebook = await instance.notebooks.open(asked.session_id, kind, cwd)
+        message = f"Session {notebook.name} is ready"
+        data = {"session_id": notebook.name, "kernel_name": asked.kernel_name, "message": message}
+        return envelope(data, message)
+
+    async def run(self, instance: Instance, asked: CodeExecute) -> Response:
+        """Run code in a kernel that is kept only if that is asked for."""
+        kind = languages.find(asked.language)
+        timeout_s = self._timeout_s(asked.code, asked.timeout)
+        cwd = await instance.directory(asked.cwd)
+        name = asked.session_id if asked.stateful else None
+        notebook = await instance.notebooks.open(name, kind)
+        try:
+            result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
+        finally:
+            if not asked.stateful:
+                await instance.notebooks.close(notebook.name)
+        data = {
+            "language": asked.language,
+            "status": result.status,
+            "outputs": [output.to_dict() for output in result.outputs],
+            "code": asked.code,
+            "stdout": _stream(result, "stdout"),
+            "stderr": _stream(result, "stderr"),
+            "exit_code": 0 if result.status == "ok" else 1,
+            "traceback": None if result.error is None else list(result.error.traceback or ()),
+            "session_id": notebook.name if asked.stateful else None,
+        }
+        return _answer(result, data)
+
+    async def info(self, request: Request) -> Response:
+        """Say what the Jupyter routes offer."""
+        instance = instance_of(request)
+        data = {
+            "default_kernel": "python3",
+            "available_kernels": sorted(languages.names()),
+            "active_sessions": len(instance.notebooks),
+            "session_timeout_seconds": int(instance.ttl.total_seconds()),
+            "max_sessions": notebooks.MOST,
+            "description": "Each Jupyter session has a kernel of its own and ends with its sandbox",
+            "kernel_detection": "static",
+        }
+        return envelope(data, "Operation successful")
+
+    async def sessions(self, request: Request) -> Response:
+        """Return the Jupyter sessions by name."""
+        living = instance_of(request).notebooks.living()
+        return envelope({"sessions": {n.name: n.to_dict() for n in living}}, "Operation successful")
+
+    async def close_all(self, request: Request) -> Response:
+        """End every Jupyter session."""
+        count = await instance_of(request).notebooks.close_all()
+        return envelope(None, f"{count} sessions were closed")
+
+    async def close(self, request: Request) -> Response:
+        """End a Jupyter session."""
+        name = request.path_params["session_id"]
+        if not await instance_of(request).notebooks.close(name):
+            raise Refused(404, f"There is no Jupyter session {name!r}.")
+        return envelope(None, f"Session {name} was closed")
+
+    async def languages(self, _request: Request) -> Response:
+        """Say which languages there are, and how long their code may run."""
+        known = (("python", "Python"), ("javascript", "JavaScript"))
+        limits = {
+            "default_timeout": self._settings.exec_timeout_s,
+            "max_timeout": self._settings.exec_timeout_max_s,
+        }
+        found = [
+            {"language": name, "description": shown, "runtime_version": None, **limits}
+            for name, shown in known
+        ]
+        return envelope({"languages": found}, "Operation successful")
+
+    async def _in_notebook(
+        self,
+        instance: Instance,
+        notebook: notebooks.Notebook,
+        code: str,
+        timeout_s: int,
+        cwd: str | None,
+    ) -> ExecutionResult:
+        result = await instance.notebooks.execute(notebook, code, timeout_s, cwd)
+        instance.check_usable()
+        return result.without_colours() if self._settings.plain_tracebacks else result
+
+    def _timeout_s(self, code: str, asked: int | None) -> int:
+        ledger.choose("U-EXEC-LIMITS")
+        limit, largest = self._settings.code_limit, self._settings.exec_timeout_max_s
+        if len(code.encode()) > limit:
+            raise Refused(413, f"The code is larger than {limit} bytes.")
+        if asked is not None and asked > largest:
+            raise Refused(400, f"The timeout is larger than {largest} seconds.")
+        return min(self._settings.exec_timeout_s, largest) if asked is None else asked
+
+
+def _post(
+    path: str,
+    asked: type[_Model],
+    operation: Callable[[Instance, _Model], Coroutine[Any, Any, Response]],
+) -> Route:
+    async def endpoint(request: Request) -> Response:
+        body = asked.model_validate_json(await request.body() or b"{}")
+        work = operation(instance_of(request), body)
+        try:
+            return await while_connected(request.receive, work)
+        except ClientDisconnect:  # nobody is there to be answered
+            return Response(status_code=400)
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+def _answer(result: ExecutionResult, data: dict[str, Any]) -> Response:
+    return envelope(data, result.message, success=result.succeeded)
+
+
+def _stream(result: ExecutionResult, name: str) -> str:
+    return "".join(output.text or "" for output in result.outputs if output.name == name)

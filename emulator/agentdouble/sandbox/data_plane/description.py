@@ -1,0 +1,82 @@
+"""``GET /v1/sandbox``: what a session's sandbox is, what it has and what it allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentdouble.sandbox.data_plane.door import PREFIX, instance_of
+from agentdouble.sandbox.data_plane.refusing import envelope
+from agentdouble.sandbox.workbench.paths import FACTS, HOME, TMP
+from agentdouble.settings import MIB, Settings
+
+_BUILT = {
+    "/v1/jupyter": "Python, JavaScript and TypeScript in kernels that keep their state",
+    "/v1/code": "Python and JavaScript, with stdout and stderr apart",
+    "/v1/bash": "commands in bash sessions that keep their state",
+    "/v1/shell": "the same on a terminal; /v1/shell/ws is one to type at",
+    "/v1/file": "read, write, replace, search, find, list, upload, download",
+    "/v1/browser": "a Chromium: DevTools protocol, screenshots, mouse and keyboard",
+}
+
+
+class Description:
+    """Describes sandboxes: what their workbench sees, and the limits of the settings."""
+
+    def __init__(self, settings: Settings, version: str) -> None:
+        self._settings = settings
+        self._version = version
+
+    def route(self) -> Route:
+        """Return the route."""
+        return Route(f"{PREFIX}/sandbox", self.describe)
+
+    async def describe(self, request: Request) -> Response:
+        """Answer with a text for people, and the same as data beside it."""
+        instance = instance_of(request)
+        async with instance.at_the_workbench() as workbench:
+            facts = await workbench.get(FACTS)
+        detail = {
+            "system": facts["system"],
+            "runtime": {"python": facts["python"], "nodejs": facts["nodejs"]},
+            "utils": [
+                _category("data plane", _BUILT),
+                _category("commands", dict.fromkeys(facts["commands"])),
+            ],
+        }
+        beside = {"home_dir": HOME, "workspace": HOME, "version": self._version, "detail": detail}
+        return envelope(self._text(facts), extra=beside)
+
+    def _text(self, facts: dict[str, Any]) -> str:
+        system, settings = facts["system"], self._settings
+        limits = (
+            f"{settings.memory_limit // MIB} MiB of memory, "
+            f"{settings.workspace_limit // MIB} MiB of files, "
+            f"{settings.process_limit} processes, {settings.open_files_limit} open files; "
+            f"code runs {settings.exec_timeout_s} s, {settings.exec_timeout_max_s} s at most, "
+            f"and puts out {settings.output_limit} bytes at most"
+        )
+        lines = (
+            f"A sandbox of agentdouble {self._version} on {system['os_version']}, {system['arch']}.",
+            f"Home and working directory: {HOME}; for temporary files: {TMP}.",
+            f"Python {facts['python'][0]['ver']}.",
+            f"JavaScript and TypeScript: {_deno(facts['deno'])}.",
+            f"Commands: {', '.join(facts['commands'])}.",
+            f"Routes: {', '.join(_BUILT)}.",
+            f"Limits: {limits}.",
+        )
+        return "\n".join(lines)
+
+
+def _deno(version: str | None) -> str:
+    return "not installed" if version is None else f"deno {version}"
+
+
+def _category(name: str, tools: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "category": name,
+        "tools": [{"name": tool, "description": said} for tool, said in tools.items()],
+    }

@@ -1,0 +1,89 @@
+"""Who may enter a session's data plane: the one whose request names the session and its token.
+
+Both are in the query of the Endpoint that the control plane gives out; the token may also be a
+bearer token.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentdouble.errors import InstanceEndedError, InstancePausedError, UnknownSessionError
+from agentdouble.sandbox.data_plane.refusing import Refused, render_refused
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+
+PREFIX = "/v1"
+INSTANCE = "faasInstanceName"
+TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
+INSTANCE_OF = "agentdouble.instance"
+
+
+class Door:
+    """An ASGI application in front of the routes; they find the instance in their scope."""
+
+    def __init__(self, app: ASGIApp, instances: Instances) -> None:
+        self._app = app
+        self._instances = instances
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            instance = await self._admit(HTTPConnection(scope))
+        except Refused as refused:
+            await render_refused(refused)(scope, receive, send)
+            return
+        inner = {**scope, INSTANCE_OF: instance, "query_string": _without_secrets(scope)}
+        await self._app(inner, receive, send)
+
+    async def _admit(self, connection: HTTPConnection) -> Instance:
+        name = connection.query_params.get(INSTANCE)
+        if not name:
+            raise Refused(404, f"The query must name the session instance: ?{INSTANCE}=s-...")
+        presented = _presented(connection)
+        if not presented:
+            raise Refused(
+                401,
+                f"The data plane of {name!r} is opened by the token of its Endpoint: keep the "
+                f"query, with its {TOKEN}, or send it as a bearer token.",
+            )
+        try:
+            instance = await self._instances.look_up(name)
+        except InstanceEndedError as error:
+            raise Refused(410, str(error)) from None
+        except UnknownSessionError as error:
+            raise Refused(404, str(error)) from None
+        if not hmac.compare_digest(presented.encode(), instance.token.encode()):
+            raise Refused(403, f"That is not the token of the session instance {name!r}.")
+        if instance.state == "paused":
+            raise Refused(409, str(InstancePausedError(instance.key.user_session_id)))
+        return self._instances.use(instance)
+
+
+def instance_of(connection: HTTPConnection) -> Instance:
+    """Return the instance whose data plane a request has entered."""
+    found: Instance = connection.scope[INSTANCE_OF]
+    return found
+
+
+def is_data_plane(connection: HTTPConnection) -> bool:
+    """Whether a request is for a session's data plane, which its token opens."""
+    path: str = connection.scope["path"]
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
+
+
+def _presented(connection: HTTPConnection) -> str:
+    in_query = connection.query_params.get(TOKEN)
+    if in_query:
+        return in_query
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _without_secrets(scope: Scope) -> bytes:
+    """Return a query without what opens the door: nobody behind it needs to know."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return urlencode([(k, v) for k, v in pairs if k not in (INSTANCE, TOKEN)]).encode()

@@ -1,0 +1,99 @@
+"""Requests on their way to a session's workbench, and its answers on their way back, as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble.attending import while_connected
+from agentdouble.sandbox.data_plane.door import instance_of
+from agentdouble.sandbox.instance import Instance
+
+if TYPE_CHECKING:
+    import httpx
+
+    from agentdouble.sandbox.workbench.client import Workbench
+
+_STAYS_HERE = frozenset(  # what is said to this server, not to the one behind it
+    (
+        *("authorization", "connection", "cookie", "expect", "host", "keep-alive"),
+        *("origin", "proxy-authorization", "te", "trailer", "upgrade", "x-api-key"),
+    )
+)
+_NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
+
+
+async def forward(request: Request) -> Response:
+    """Answer with what the session's workbench answers."""
+    instance = instance_of(request)
+    try:
+        return await _forward(request, instance)
+    except ClientDisconnect:  # nobody is there to be answered
+        return Response(status_code=400)
+
+
+async def _forward(request: Request, instance: Instance) -> Response:
+    async with AsyncExitStack() as stack:
+        workbench = await stack.enter_async_context(instance.at_the_workbench())
+        answer = await _ask(request, workbench, instance)
+        stack.push_async_callback(answer.aclose)
+        return _Answer(answer, stack.pop_all())
+
+
+class _Answer(StreamingResponse):
+    """An answer on its way back; it holds the workbench until it is through."""
+
+    def __init__(self, answer: httpx.Response, held: AsyncExitStack) -> None:
+        super().__init__(answer.aiter_raw(), answer.status_code)
+        self.raw_headers = [
+            (name.lower(), value)
+            for name, value in answer.headers.raw
+            if name.lower().decode("latin-1") not in _NOT_BACK
+        ]
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._held:
+            await super().__call__(scope, receive, send)
+
+
+async def _ask(request: Request, workbench: Workbench, instance: Instance) -> httpx.Response:
+    import httpx  # the start of the double does not wait for it
+
+    read = asyncio.Event()
+    asked = workbench.http.build_request(
+        request.method,
+        httpx.URL(path=request.scope["path"], query=request.scope["query_string"]),
+        headers=[
+            (name, value) for name, value in request.headers.raw if _goes_on(name.decode("latin-1"))
+        ],
+        content=_body(request, read),
+    )
+
+    async def receive() -> Message:
+        await read.wait()  # until then the body is received
+        return await request.receive()
+
+    try:
+        return await while_connected(receive, workbench.http.send(asked, stream=True))
+    except httpx.TransportError as error:
+        lost = await workbench.lost(error)
+        instance.check_usable()  # that its session has ended says more
+        raise lost from error
+
+
+def _goes_on(name: str) -> bool:
+    return name.lower() not in _STAYS_HERE
+
+
+async def _body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes]:
+    async for chunk in request.stream():
+        if chunk:
+            yield chunk
+    read.set()

@@ -1,0 +1,82 @@
+"""How the data plane refuses: the public sandbox's envelope, with an HTTP status that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+
+from agentdouble.errors import (
+    BrowserError,
+    BrowserMissingError,
+    DirectoryError,
+    InstanceBusyError,
+    InstanceEndedError,
+    InstancePausedError,
+    KernelStartError,
+    NotBuiltError,
+    TooManyBrowsersError,
+    TooManyNotebooksError,
+    UnknownLanguageError,
+    WorkbenchError,
+)
+from agentdouble.guard import Refusal
+
+_STATUS: dict[type[Exception], int] = {
+    BrowserError: 502,
+    BrowserMissingError: 503,
+    DirectoryError: 400,
+    InstanceBusyError: 409,
+    InstanceEndedError: 410,
+    InstancePausedError: 409,
+    KernelStartError: 500,
+    NotBuiltError: 501,
+    TooManyBrowsersError: 429,
+    TooManyNotebooksError: 429,
+    UnknownLanguageError: 400,
+    WorkbenchError: 502,
+}
+
+
+class Refused(Exception):  # noqa: N818 (a decision, not a failure)
+    """A request that goes no further."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def render_refused(refused: Refused) -> Response:
+    """Return the answer to a request that is refused."""
+    return envelope(None, str(refused), success=False, status=refused.status)
+
+
+def render_refusal(refusal: Refusal) -> Response:
+    """Show a refusal of the guard as the data plane refuses."""
+    return render_refused(Refused(refusal.status, refusal.message))
+
+
+def envelope(
+    data: object,
+    message: str = "Operation successful",
+    *,
+    success: bool = True,
+    status: int = 200,
+    extra: Mapping[str, object] | None = None,
+) -> Response:
+    """Return an answer in the public sandbox's envelope; ``extra`` are fields beside its own."""
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
+    return JSONResponse(document, status, headers)
+
+
+async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
+    """Return the answer where the sandbox cannot do what was asked."""
+    return render_refused(Refused(_STATUS.get(type(error), 500), str(error)))
+
+
+async def refused(_request: Request, error: Exception) -> Response:
+    """Return the answer to a request that a route refuses."""
+    assert isinstance(error, Refused)
+    return render_refused(error)

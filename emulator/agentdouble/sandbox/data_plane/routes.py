@@ -1,0 +1,84 @@
+"""``/v1/...``: which requests the session's workbench answers, and which nobody does yet."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp
+
+from agentdouble.errors import NotBuiltError, SandboxError
+from agentdouble.sandbox.data_plane import refusing
+from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
+from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
+from agentdouble.sandbox.data_plane.description import Description
+from agentdouble.sandbox.data_plane.door import Door
+from agentdouble.sandbox.data_plane.forwarding import forward
+from agentdouble.sandbox.data_plane.refusing import Refused
+from agentdouble.sandbox.data_plane.terminal_route import terminal
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.workbench.wire import invalid
+from agentdouble.settings import Settings
+
+UPLOAD = "/v1/file/upload"
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_FORWARDED = ("bash", "file", "shell")
+NOT_BUILT = {
+    "/v1/browser": "This route of a session's browser",
+    "/v1/mcp": "The MCP hub of a session",
+    "/v1/nodejs": "The Node.js runtime of a session",
+    "/v1/sandbox/packages": "The list of a sandbox's packages",
+    "/v1/shell/terminal-url": "The terminal's page",
+    "/v1/shell/sessions/stats": "The statistics of the shells",
+    "/v1/shell/sessions/update": "The update of a shell",
+    "/v1/file/grep": "The file operation grep",
+    "/v1/file/glob": "The file operation glob",
+    "/v1/file/watch": "The file operation watch",
+    "/v1/file/str_replace_editor": "The file operation str_replace_editor",
+}
+
+
+def data_plane(
+    instances: Instances, settings: Settings, browser: BrowserRoutes, version: str
+) -> ASGIApp:
+    """Return the ASGI application behind ``/v1``; it sees whole paths."""
+    app = Starlette(
+        routes=[
+            *browser.routes(),
+            *_not_built(),
+            Description(settings, version).route(),
+            *CodeRoutes(instances, settings).routes(),
+            WebSocketRoute("/v1/shell/ws", terminal),
+            *_forwarding(),
+            Route("/{rest:path}", _unknown, methods=_METHODS),
+        ],
+        exception_handlers={
+            Refused: refusing.refused,
+            SandboxError: refusing.sandbox_error,
+            NotBuiltError: refusing.sandbox_error,
+            ValidationError: invalid,
+        },
+    )
+    return Door(app, instances)
+
+
+def _forwarding() -> list[BaseRoute]:
+    return [Route(f"/v1/{name}/{{rest:path}}", forward, methods=_METHODS) for name in _FORWARDED]
+
+
+def _not_built() -> list[BaseRoute]:
+    def routes(path: str, what: str) -> list[BaseRoute]:
+        async def refuse(_request: Request) -> Response:
+            raise NotBuiltError(what)
+
+        paths = (path, path + "/{rest:path}")
+        return [Route(one, refuse, methods=_METHODS) for one in paths]
+
+    return [one for path, what in NOT_BUILT.items() for one in routes(path, what)]
+
+
+async def _unknown(request: Request) -> Response:
+    path = request.scope["path"]
+    raise Refused(404, f"The data plane has no {path} for {request.method}.")

@@ -1,0 +1,45 @@
+"""The fork server's parent, which ends what is left when its child is killed.
+
+A kernel that loses the fork server dies by itself; what it had started does not, and its
+orphans come here. If this process is killed instead, the fork server ends them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+
+from agentdouble.sandbox.fork_server import linux, processes
+
+ASKED_TO_END = signal.SIGTERM
+
+
+def stand_behind() -> None:
+    """Fork: return in the child, which is the fork server; the parent never returns.
+
+    The parent keeps what is open here open until nothing is left.
+    """
+    processes.adopt_orphans()
+    guardian = os.getpid()
+    if server := os.fork():
+        _guard(server)
+        os._exit(0)
+    os.setsid()  # a signal to the guardian's group is not for both
+    linux.prctl(linux.PR_SET_PDEATHSIG, ASKED_TO_END)
+    if os.getppid() != guardian:
+        os._exit(1)
+
+
+def _guard(server: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with suppress(ChildProcessError):
+        while os.wait()[0] != server:
+            pass
+    while orphans := processes.children(os.getpid()):
+        for pid in orphans:
+            processes.kill_tree(pid)
+        with suppress(ChildProcessError):
+            for pid in orphans:
+                os.waitpid(pid, 0)

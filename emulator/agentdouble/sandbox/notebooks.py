@@ -1,0 +1,120 @@
+"""The further kernels of a session: each has a name, a turn and variables of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agentdouble import ledger
+from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
+from agentdouble.sandbox.directory import enter, inside
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.result import ExecutionResult
+
+MOST = 16
+Start = Callable[[Language], Awaitable[Kernel]]
+
+
+class Notebook:
+    """A kernel of a session besides those that InvokeTool uses."""
+
+    def __init__(self, name: str, kernel: Kernel) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.created_at = self.last_used = dt.datetime.now(dt.timezone.utc)
+        self._turn = asyncio.Lock()
+
+    async def execute(
+        self, code: str, timeout_s: float, output_limit: int, cwd: str | None
+    ) -> ExecutionResult:
+        """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
+        if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
+            raise InstanceBusyError(self.name)
+        async with self._turn:
+            self.last_used = dt.datetime.now(dt.timezone.utc)
+            async with inside(self.kernel, cwd):
+                return await self.kernel.execute(
+                    code, timeout_s=timeout_s, output_limit=output_limit
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the notebook as the list of Jupyter sessions shows it."""
+        age = dt.datetime.now(dt.timezone.utc) - self.created_at
+        return {
+            "kernel_name": self.kernel.language.name,
+            "last_used": self.last_used.timestamp(),
+            "age_seconds": int(age.total_seconds()),
+        }
+
+
+class Notebooks:
+    """The notebooks of one instance, by name; at most ``MOST``."""
+
+    def __init__(self, start: Start, output_limit: int) -> None:
+        self._start = start
+        self._output_limit = output_limit
+        self._living: dict[str, Notebook] = {}
+        self._making = asyncio.Lock()
+
+    def __len__(self) -> int:
+        return len(self.living())
+
+    def living(self) -> tuple[Notebook, ...]:
+        """Return the notebooks whose kernels live, oldest first."""
+        return tuple(one for one in self._living.values() if one.kernel.alive)
+
+    async def open(self, name: str | None, language: Language, cwd: str | None = None) -> Notebook:
+        """Return the notebook of that name, made now, in ``cwd``, if there is none that lives.
+
+        Raises DirectoryError, TooManyNotebooksError and what starting a kernel raises.
+        """
+        async with self._making:
+            found = self._living.get(name or "")
+            if found is not None and found.kernel.alive:
+                return found
+            if len(self) >= MOST:
+                raise TooManyNotebooksError(MOST)
+            made = Notebook(name or uuid.uuid4().hex, await self._start(language))
+            await self._forget_dead()
+            self._living[made.name] = made
+            if cwd is not None:
+                await self._put(made, cwd)
+            return made
+
+    async def _put(self, made: Notebook, cwd: str) -> None:
+        try:
+            await enter(made.kernel, cwd)
+        except BaseException:
+            await self.close(made.name)
+            raise
+
+    async def execute(
+        self, notebook: Notebook, code: str, timeout_s: float, cwd: str | None = None
+    ) -> ExecutionResult:
+        """Run code in a notebook; one whose context is lost by it is closed."""
+        result = await notebook.execute(code, timeout_s, self._output_limit, cwd)
+        if result.context_lost:
+            await self.close(notebook.name)
+        return result
+
+    async def close(self, name: str) -> bool:
+        """End a notebook; return whether there was one of that name."""
+        found = self._living.pop(name, None)
+        if found is None:
+            return False
+        await found.kernel.kill("its Jupyter session was closed")
+        return True
+
+    async def close_all(self) -> int:
+        """End every notebook; return how many there were."""
+        names = list(self._living)
+        return sum(await asyncio.gather(*(self.close(name) for name in names)))
+
+    async def _forget_dead(self) -> None:
+        dead = [one.name for one in self._living.values() if not one.kernel.alive]
+        for name in dead:
+            await self.close(name)

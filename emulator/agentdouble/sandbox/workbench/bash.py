@@ -1,0 +1,234 @@
+"""``/v1/bash/...``: commands in bash sessions, with stdout and stderr apart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from starlette.requests import Request
+from starlette.routing import Route
+
+from agentdouble.sandbox.workbench import bash_driver
+from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
+from agentdouble.sandbox.workbench.keeper import Keeper
+from agentdouble.sandbox.workbench.output import shorten
+from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.sandbox.workbench.wire import (
+    Answer,
+    Asked,
+    FailedError,
+    awaited,
+    post,
+    without_body,
+)
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL character")
+    return text
+
+
+def _variables(env: dict[str, str | None]) -> dict[str, str | None]:
+    for name, value in env.items():
+        if not bash_driver.NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a variable")
+        _without_nul(value or "")
+    return env
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)]
+Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+
+
+class Exec(Asked):
+    """A command; ``timeout`` ends the waiting, ``hard_timeout`` the command (seconds)."""
+
+    session_id: Name | None = None
+    command: Text
+    exec_dir: Text | None = None
+    env: Annotated[dict[str, str | None], AfterValidator(_variables)] | None = None
+    async_mode: bool = False
+    timeout: Seconds | None = None
+    hard_timeout: Seconds | None = None
+    max_output_length: int = Field(50_000, ge=0)
+
+
+class ReadOutput(Asked):
+    """What is asked of a session's output; offsets are in bytes."""
+
+    session_id: str
+    command_id: str | None = None
+    offset: int = Field(0, ge=0)
+    stderr_offset: int = Field(0, ge=0)
+    wait: bool = False
+    wait_timeout: Seconds = 30
+
+
+class Write(Asked):
+    """Input for the command that runs."""
+
+    session_id: str
+    command_id: str | None = None
+    input: str
+
+
+class Kill(Asked):
+    """A signal for the command that runs."""
+
+    session_id: str
+    signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
+
+
+class Create(Asked):
+    """A bash session to be made."""
+
+    session_id: Name | None = None
+    exec_dir: Text | None = None
+
+
+class Bash:
+    """The bash sessions of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+
+    def __init__(self, paths: Paths, memory_limit: int | None) -> None:
+        self._sessions = Keeper("bash session", BashSession, paths, memory_limit)
+
+    def routes(self) -> list[Route]:
+        """Return the routes below ``/v1/bash``."""
+        return [
+            awaited("/v1/bash/exec", Exec, self.exec),
+            post("/v1/bash/output", ReadOutput, self.output),
+            post("/v1/bash/write", Write, self.write),
+            post("/v1/bash/kill", Kill, self.kill),
+            without_body("/v1/bash/sessions", self.sessions, "GET"),
+            post("/v1/bash/sessions/create", Create, self.create),
+            without_body("/v1/bash/sessions/{session_id}/close", self.close, "POST"),
+        ]
+
+    async def exec(self, asked: Exec) -> Answer:
+        """Run a command; wait for it unless it is async, and no longer than its timeout."""
+        directory = self._sessions.directory(asked.exec_dir)
+        session = await self._sessions.get_or_make(asked.session_id, directory)
+        command = Command(asked.command, asked.env or {}, directory, asked.hard_timeout)
+        session.run(command)
+        limit = 0
+        if not asked.async_mode:
+            with session.interrupting(command):
+                await _within(command.done.wait(), asked.timeout)
+            limit = asked.max_output_length
+        stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
+        stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
+        data = {
+            "session_id": session.id,
+            **_command(command),
+            "stdout": shorten(stdout, limit),
+            "stderr": shorten(stderr, limit),
+            "offset": offset,
+            "stderr_offset": stderr_offset,
+        }
+        return Answer(data, _sentence(command))
+
+    async def output(self, asked: ReadOutput) -> Any:
+        """Return what a session has put out since the offsets; wait for more if that is asked."""
+        session = self._sessions.find(asked.session_id)
+        command = _find_command(session, asked.command_id)
+        if asked.wait:
+            await _within(_news(session, asked, command), asked.wait_timeout)
+        begins: tuple[int, int] = (0, 0)
+        ends: tuple[int | None, int | None] = (None, None)
+        if asked.command_id is not None and command is not None:
+            begins, ends = command.begins, command.ends
+        stdout, offset = session.stdout.read(max(asked.offset, begins[0]), ends[0])
+        stderr, stderr_offset = session.stderr.read(max(asked.stderr_offset, begins[1]), ends[1])
+        return {
+            "session_id": session.id,
+            "stdout": stdout,
+            "stderr": stderr,
+            "offset": offset,
+            "stderr_offset": stderr_offset,
+            "command": None if command is None else _command(command),
+        }
+
+    async def write(self, asked: Write) -> Answer:
+        """Write to the standard input of the command that runs."""
+        session = self._sessions.find(asked.session_id)
+        running = session.current
+        if running is None or asked.command_id not in (None, running.id):
+            raise FailedError(f"No such command runs in the bash session {session.id!r}.")
+        try:
+            await session.write(asked.input)
+        except ConnectionError:
+            raise FailedError(f"The bash session {session.id!r} has ended.") from None
+        return Answer(None, "Input was written")
+
+    async def kill(self, asked: Kill) -> Answer:
+        """Send a signal to what runs in a session."""
+        self._sessions.find(asked.session_id).signal(SIGNALS[asked.signal])
+        return Answer(None, f"{asked.signal} was sent")
+
+    async def sessions(self, _request: Request) -> Any:
+        """Return the bash sessions, oldest first."""
+        return [session.to_dict() for session in self._sessions]
+
+    async def create(self, asked: Create) -> Any:
+        """Make a bash session; one that is there stays as it is."""
+        directory = self._sessions.directory(asked.exec_dir)
+        return (await self._sessions.get_or_make(asked.session_id, directory)).to_dict()
+
+    async def close(self, request: Request) -> Answer:
+        """End a bash session and all that it has started."""
+        session_id = request.path_params["session_id"]
+        await self._sessions.close(session_id)
+        return Answer(None, f"The bash session {session_id!r} is closed")
+
+
+def _command(command: Command) -> dict[str, Any]:
+    return {
+        "command_id": command.id,
+        "command": command.text,
+        "status": command.status,
+        "exit_code": command.exit_code,
+    }
+
+
+def _sentence(command: Command) -> str:
+    if command.status == "completed":
+        return f"Command completed with exit code {command.exit_code}"
+    return {
+        "pending": "Command waits for the one before it",
+        "running": "Command still runs",
+        "timed_out": "Command was killed at its hard timeout",
+        "killed": "Command was killed",
+    }[command.status]
+
+
+def _find_command(session: BashSession, command_id: str | None) -> Command | None:
+    if command_id is None:
+        return session.current or (session.commands[-1] if session.commands else None)
+    for command in session.commands:
+        if command.id == command_id:
+            return command
+    raise FailedError(f"There is no command {command_id!r} in the bash session {session.id!r}.")
+
+
+async def _news(session: BashSession, asked: ReadOutput, command: Command | None) -> None:
+    """Return when there is output behind the offsets, or the command is done."""
+    while not (command is not None and command.done.is_set()):
+        if session.stdout.end > asked.offset or session.stderr.end > asked.stderr_offset:
+            return
+        changes = [asyncio.ensure_future(o.changed()) for o in (session.stdout, session.stderr)]
+        try:
+            await asyncio.wait(changes, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for change in changes:
+                change.cancel()
+
+
+async def _within(waiting: Awaitable[Any], timeout_s: float | None) -> None:
+    try:
+        await asyncio.wait_for(waiting, timeout_s)
+    except asyncio.TimeoutError:
+        return

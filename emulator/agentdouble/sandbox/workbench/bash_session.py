@@ -1,0 +1,327 @@
+"""One bash session: its process, the commands it was given, what they put out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import signal
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentdouble.sandbox.workbench import bash_driver, processes
+from agentdouble.sandbox.workbench.output import Output
+
+Status = Literal["pending", "running", "completed", "timed_out", "killed"]
+
+_DRAINED = 1024 * 1024  # more than a pipe holds
+_HEED_S = 0.5
+_INTERRUPTED_S = 2.0
+_REMEMBERED = 200
+_TRIES, _PAUSE_S = 40, 0.05
+
+
+@dataclass
+class Command:
+    """A command of a bash session; ``hard_timeout_s`` kills it that long after it began."""
+
+    text: str
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    exec_dir: str | None = None
+    hard_timeout_s: float | None = None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    status: Status = "pending"
+    exit_code: int | None = None
+    begins: tuple[int, int] = (0, 0)
+    ends: tuple[int | None, int | None] = (0, 0)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    abandoned: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class BashSession:
+    """A bash whose variables, functions and directory stay; its commands run in turn."""
+
+    _mark = ""
+
+    def __init__(self, session_id: str, directory: str, shown: Callable[[str], str]) -> None:
+        self.id = session_id
+        self.working_dir = directory
+        self.created_at = self.last_used_at = _now()
+        self.commands: deque[Command] = deque(maxlen=_REMEMBERED)
+        self.command_count = 0
+        self.stdout, self.stderr = Output(), Output()
+        self.closed = False
+        self._shown = shown
+        self._results = bytearray()
+        self._result: asyncio.Future[tuple[int, str]] | None = None
+        self._signalled = False
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, memory_limit: int | None) -> None:
+        """Start the process; raise OSError if it cannot be.
+
+        Wait a while for room: the dead of a fork bomb still count. asyncio raises RuntimeError
+        where there is none for the thread that waits for the process.
+        """
+        for _ in range(_TRIES):
+            with contextlib.suppress(BlockingIOError, RuntimeError):
+                return await self._start(memory_limit)
+            await asyncio.sleep(_PAUSE_S)
+        try:
+            return await self._start(memory_limit)
+        except RuntimeError as error:
+            raise OSError(str(error)) from None
+
+    async def _start(self, memory_limit: int | None) -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = self._open()
+        self._theirs, self._ours = theirs, ours
+        script = bash_driver.program(
+            theirs["commands"], theirs["results"], memory_limit, self._mark
+        )
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *("bash", "--noprofile", "--norc", "-c", script),
+                cwd=self.working_dir,
+                env=processes.environment(),
+                stdin=theirs["stdin"],
+                stdout=theirs["stdout"],
+                stderr=theirs["stderr"],
+                pass_fds=(theirs["commands"], theirs["results"]),
+                start_new_session=True,
+            )
+        except BaseException:
+            _close(ours)
+            raise
+        finally:
+            _close(theirs)
+        processes.started.add(self._process.pid)
+        for name in self._readable():
+            os.set_blocking(ours[name], False)
+            loop.add_reader(ours[name], self._read, name)
+        self._commands_in = await _writer(ours["commands"])
+        self._stdin = await _writer(ours["stdin"])
+        self._ended = asyncio.ensure_future(self._wait())
+
+    def _open(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return this end and the other end of what connects the bash."""
+        pipes = {name: os.pipe() for name in ("stdin", "commands", "stdout", "stderr", "results")}
+        ours = {n: p[n in ("stdin", "commands")] for n, p in pipes.items()}
+        return ours, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
+
+    def _readable(self) -> list[str]:
+        return [name for name in ("stdout", "stderr", "results") if name in self._ours]
+
+    @property
+    def current(self) -> Command | None:
+        """The command that runs, or the first that waits."""
+        return next((one for one in self.commands if not one.done.is_set()), None)
+
+    def run(self, command: Command) -> None:
+        """Run a command when those before it are done; ``command.done`` tells."""
+        self.last_used_at = _now()
+        command.begins = command.ends = (self.stdout.end, self.stderr.end)
+        if self.current is None:
+            command.status = "running"
+        self.commands.append(command)
+        self.command_count += 1
+        task = asyncio.ensure_future(self._run(command))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, command: Command) -> None:
+        async with self._turn:
+            if not self.closed and not command.abandoned.is_set():
+                await self._run_now(command)
+        if not command.done.is_set():  # its bash or its caller has gone before its turn came
+            command.begins = (self.stdout.end, self.stderr.end)
+            self._finish(command, "killed", None)
+
+    async def _run_now(self, command: Command) -> None:
+        command.status = "running"
+        command.begins, command.ends = (self.stdout.end, self.stderr.end), (None, None)
+        self._signalled = False
+        self._result = asyncio.get_running_loop().create_future()
+        with contextlib.suppress(ConnectionError):
+            self._commands_in.write(self._chunk(command))
+            await self._commands_in.drain()
+        await self._over(command)
+        overrun = not self._result.done() and not self._ended.done()
+        timed_out = overrun and not command.abandoned.is_set()
+        if overrun and not timed_out:
+            await self._interrupt()
+        if overrun:
+            await self._force()
+        code = self._exit_code()
+        await self._all_shown()
+        self._finish(command, "timed_out" if timed_out else self._ending(), code)
+
+    @contextlib.contextmanager
+    def interrupting(self, command: Command) -> Iterator[None]:
+        """Have a command be interrupted if whoever waits for it here is cancelled."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            command.abandoned.set()
+            raise
+
+    async def _over(self, command: Command) -> None:
+        """Return when a command is done, or is to be ended."""
+        assert self._result is not None
+        abandoned = asyncio.ensure_future(command.abandoned.wait())
+        await _first(command.hard_timeout_s, self._result, self._ended, abandoned)
+        abandoned.cancel()
+
+    async def _interrupt(self) -> None:
+        """Interrupt what the command has started; the bash itself would end by it."""
+        assert self._result is not None
+        self.signal(signal.SIGINT, itself=False)
+        await _first(_INTERRUPTED_S, self._result, self._ended)
+
+    async def _all_shown(self) -> None:
+        """Return when all that the command has put out can be read."""
+
+    def _ending(self) -> Status:
+        return "killed" if self._signalled else "completed"
+
+    def _chunk(self, command: Command) -> bytes:
+        return bash_driver.chunk(
+            command.text,
+            commands=self._theirs["commands"],
+            results=self._theirs["results"],
+            exec_dir=command.exec_dir,
+            env=command.env,
+        )
+
+    def _exit_code(self) -> int:
+        assert self._result is not None
+        if self._result.done():
+            code, directory = self._result.result()
+            self.working_dir = self._shown(directory)
+            return code
+        assert self._process.returncode is not None
+        code = self._process.returncode
+        return code if code >= 0 else 128 - code  # as a shell says it
+
+    def _finish(self, command: Command, status: Status, code: int | None) -> None:
+        for name in ("stdout", "stderr"):
+            self._read(name)  # what it has put out is in the pipe before its exit code is
+        command.status, command.exit_code = status, code
+        command.ends = (self.stdout.end, self.stderr.end)
+        self.last_used_at = _now()
+        command.done.set()
+        self.stdout.wake()
+        self.stderr.wake()
+
+    async def _force(self) -> None:
+        """End the command that runs; the bash with it where the command is bash itself."""
+        assert self._result is not None
+        if self._result.done() or self._ended.done():
+            return
+        processes.kill_tree(self._process.pid, itself=False)
+        await _first(_HEED_S, self._result, self._ended)
+        if not self._result.done():
+            processes.kill_tree(self._process.pid)
+            await asyncio.wait({self._ended})
+
+    async def write(self, text: str) -> None:
+        """Write to what the command that runs reads."""
+        self._stdin.write(text.encode())
+        await self._stdin.drain()
+
+    def signal(self, number: int, *, itself: bool = True) -> None:
+        """Send a signal to what the running command has started, else to the bash ``itself``."""
+        self._signalled = True
+        targets = processes.descendants(self._process.pid)
+        for pid in targets or [self._process.pid] * itself:
+            processes.send_signal(pid, number)
+
+    async def close(self) -> None:
+        """End the bash and all that it has started."""
+        self.closed = True
+        processes.kill_tree(self._process.pid)
+        await asyncio.wait({self._ended})
+
+    async def _wait(self) -> None:
+        await self._process.wait()
+        self.closed = True
+        for name in ("stdout", "stderr"):
+            self._read(name)
+        loop = asyncio.get_running_loop()
+        for name in self._readable():
+            loop.remove_reader(self._ours[name])
+            os.close(self._ours[name])
+        self._ours.clear()
+        self._commands_in.close()
+        self._stdin.close()
+        processes.started.discard(self._process.pid)
+
+    def _read(self, name: str) -> None:
+        """Read what a pipe holds now, and leave what a flood adds meanwhile."""
+        left = _DRAINED
+        while name in self._ours and left > 0:
+            try:
+                data = os.read(self._ours[name], 65536)
+            except BlockingIOError:
+                return
+            except OSError:  # how a terminal says that nobody is at its other end
+                data = b""
+            if not data:
+                asyncio.get_running_loop().remove_reader(self._ours[name])
+                return
+            left -= len(data)
+            self._take(name, data)
+
+    def _take(self, name: str, data: bytes) -> None:
+        if name != "results":
+            (self.stdout if name == "stdout" else self.stderr).append(data)
+            return
+        self._results += data
+        *records, rest = bytes(self._results).split(b"\0")
+        self._results = bytearray(rest)
+        for record in records:
+            if self._result is not None and not self._result.done():
+                self._result.set_result(bash_driver.read_result(record))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the session as its list shows it."""
+        current = self.current
+        return {
+            "session_id": self.id,
+            "status": "closed" if self.closed else "ready",
+            "working_dir": self.working_dir,
+            "created_at": self.created_at.isoformat(),
+            "last_used_at": self.last_used_at.isoformat(),
+            "current_command": None if current is None else current.text,
+            "command_count": self.command_count,
+        }
+
+
+async def _first(timeout_s: float | None, *futures: asyncio.Future[Any]) -> None:
+    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _writer(descriptor: int) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(descriptor, "wb", buffering=0)
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _close(descriptors: Mapping[str, int]) -> None:
+    for descriptor in descriptors.values():
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.timezone.utc)
+
+
+SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL, "SIGINT": signal.SIGINT}

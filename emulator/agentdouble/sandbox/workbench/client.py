@@ -1,0 +1,175 @@
+"""A session's workbench as the double sees it: its process, and a way to ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from agentdouble.errors import WorkbenchError
+from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.fork_server.client import ForkedProcess
+    from agentdouble.sandbox.manager import ForkPlan
+
+SOCKET = "workbench.sock"  # beside the session's directories, so that its code cannot touch it
+_END_PATIENCE_S = 5.0
+# A connection that is kept may be closed just when it is used again: that call would be lost.
+_LIMITS = httpx.Limits(max_keepalive_connections=0)
+_TOLD_S = 1.0  # a process's end is told a moment after its silence
+
+
+PROGRAM = Language(  # it is started as a kernel is
+    name="workbench",
+    display_name="workbench",
+    argv=(sys.executable, "-m", "agentdouble.sandbox.workbench"),
+    fork_kernel="workbench",
+    fork_config={},
+    memory="commands",  # what it runs is limited, not the server
+)
+
+
+class Workbench:
+    """A workbench whose process has been started; ``died`` is done when it has ended."""
+
+    language = PROGRAM
+
+    def __init__(self, process: ForkedProcess | SpawnedProcess, socket: Path) -> None:
+        self._process = process
+        self._end_reason: str | None = None
+        self.socket = socket
+        self.died = process.exited
+        self.http = httpx.AsyncClient(
+            transport=httpx.AsyncHTTPTransport(uds=str(socket), verify=False, limits=_LIMITS),
+            base_url="http://workbench",
+            timeout=None,  # noqa: S113 (a command may take as long as it likes)
+            trust_env=False,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process lives."""
+        return not self.died.done()
+
+    async def get(self, path: str) -> Any:
+        """Return the data of an operation without a body; raise WorkbenchError if it is gone."""
+        try:
+            response = await self.http.get(path)
+        except httpx.TransportError as error:
+            raise await self.lost(error) from error
+        return response.json()["data"]
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Post JSON and return the JSON that it answers; raise WorkbenchError if it is gone."""
+        try:
+            response = await self.http.post(path, json=body)
+        except httpx.TransportError as error:
+            raise await self.lost(error) from error
+        document: dict[str, Any] = response.json()
+        if response.status_code == 422:
+            said = (f"{one['loc'][-1]}: {one['msg']}" for one in document["detail"])
+            message = "; ".join(said).replace("Value error, ", "")  # pydantic's prefix
+            return {"success": False, "message": message, "data": None, "hint": None}
+        return document
+
+    async def kill(self, reason: str) -> None:
+        """End it with all that it has started; return when that is gone."""
+        if self._end_reason is None:
+            self._end_reason = reason
+        await self._process.end()
+        await self.http.aclose()
+
+    async def lost(self, error: Exception) -> WorkbenchError:
+        """Return the error that tells why it gave no answer, only ``error``."""
+        await asyncio.wait({self.died}, timeout=_TOLD_S)
+        if self.alive:
+            return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
+        return WorkbenchError(self._end_reason or _last_words(self.died))
+
+
+class SpawnedProcess:
+    """A workbench without a fork server; it ends when its standard input does."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
+
+    async def end(self) -> None:
+        """Have it end what it has started, and itself."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await asyncio.wait({self.exited}, timeout=_END_PATIENCE_S)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await asyncio.wait({self.exited})
+
+
+async def fork(plan: ForkPlan, workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
+    """Fork a workbench into a session; raise OSError or ForkServerGoneError.
+
+    ``run`` is a directory of its own. ``memory_limit`` (bytes) holds for each process that it starts.
+    """
+    from agentdouble import serving
+    from agentdouble.sandbox.fork_server.protocol import ForkRequest
+
+    path = workspace.home.parent / SOCKET
+    mapped = plan.confinement is None or plan.confinement["namespaces"] is None
+    request = ForkRequest(
+        connection_file="",
+        cwd=str(workspace.home),
+        env=dict(workspace.environment(run)),
+        kernel=plan.kernel,
+        config=_config(workspace, mapped=mapped, memory_limit=memory_limit),
+        limits=plan.limits,
+        confinement=plan.confinement,
+    )
+    with serving.open_unix_socket(path) as listener:
+        return Workbench(await plan.server.fork(request, listener.fileno()), path)
+
+
+async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
+    """Start a workbench where there is no fork server, as ``fork`` does; raise OSError."""
+    from agentdouble import serving
+
+    path = workspace.home.parent / SOCKET
+    config = _config(workspace, mapped=True, memory_limit=memory_limit)
+    with serving.open_unix_socket(path) as listener:
+        process = await asyncio.create_subprocess_exec(
+            *(*PROGRAM.argv, str(listener.fileno()), json.dumps(config)),
+            cwd=workspace.home,
+            env=dict(workspace.environment(run)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            pass_fds=(listener.fileno(),),
+            start_new_session=True,
+        )
+    return Workbench(SpawnedProcess(process), path)
+
+
+def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:
+    """Return what a workbench is told; ``mapped`` where it has no view of its own."""
+    told: dict[str, Any] = {"memory_limit": memory_limit}
+    if mapped:
+        told |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}
+    return {"Workbench": told}
+
+
+def _last_words(died: asyncio.Future[int | None]) -> str:
+    code = died.result() if died.done() else None
+    if code is None:
+        return "its fork server has ended"
+    return f"killed by signal {-code}" if code < 0 else f"it exited with code {code}"

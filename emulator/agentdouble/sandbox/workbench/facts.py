@@ -1,0 +1,81 @@
+"""What a sandbox is, as a process inside it sees it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import pwd
+import shutil
+from importlib import metadata
+from typing import Any
+
+import psutil
+from starlette.requests import Request
+from starlette.routing import Route
+
+from agentdouble.sandbox.workbench import processes
+from agentdouble.sandbox.workbench.paths import FACTS, HOME
+from agentdouble.sandbox.workbench.wire import without_body
+
+_LOOKED_FOR = ("bash", "curl", "gcc", "git", "jq", "make", "node", "rg", "tar", "tmux", "wget")
+
+
+def routes() -> list[Route]:
+    """Return the route that tells machine, user, runtimes and commands of this sandbox."""
+    return [without_body(FACTS, _tell, "GET")]
+
+
+async def _tell(_request: Request) -> Any:
+    path = processes.environment()["PATH"]
+    found = {name: shutil.which(name, path=path) for name in _LOOKED_FOR}
+    commands = {name: where for name, where in found.items() if where is not None}
+    return {
+        "system": {
+            "os": platform.system(),
+            "os_version": _os_version(),
+            "arch": platform.machine(),
+            "user": _user(),
+            "home_dir": HOME,
+            "workspace": HOME,
+            "timezone": str(dt.datetime.now().astimezone().tzinfo),
+            "occupied_ports": _occupied_ports(),
+        },
+        "python": [{"ver": platform.python_version(), "bin": shutil.which("python3", path=path)}],
+        "nodejs": [{"ver": None, "bin": commands["node"]}] if "node" in commands else [],
+        "deno": _version("deno"),
+        "commands": sorted(commands),
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _os_version() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.release()
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a user of the session's own has no name
+        return str(os.geteuid())
+
+
+def _occupied_ports() -> list[str]:
+    """Return the TCP ports that somebody listens on, where the machine tells."""
+    try:
+        listening = psutil.net_connections("tcp")
+    except (psutil.Error, OSError):
+        return []
+    ports = {
+        port for one in listening if one.status == psutil.CONN_LISTEN for port in one.laddr[1:]
+    }
+    return [str(port) for port in sorted(ports)]

@@ -1,0 +1,206 @@
+"""``/v1/file/...``: the session's files, read, written, listed and searched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from starlette.routing import Route
+
+from agentdouble.sandbox.workbench import content, listing, lookup, processes
+from agentdouble.sandbox.workbench.content import Encoding
+from agentdouble.sandbox.workbench.file_errors import failure, told
+from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.sandbox.workbench.wire import Answer, Asked, post
+
+SEARCH_PATIENCE_S = 5.0
+
+
+def _unprivileged(sudo: bool) -> bool:
+    if sudo:
+        raise ValueError("a session of this double has no sudo")
+    return sudo
+
+
+Sudo = Annotated[bool, AfterValidator(_unprivileged)]
+Line = Annotated[int, Field(ge=0)]
+
+
+class Read(Asked):
+    """A file's lines, counted from 0, to before ``end_line``."""
+
+    file: str
+    start_line: Line | None = None
+    end_line: Line | None = None
+    sudo: Sudo = False
+
+
+class Write(Asked):
+    """What is to be in a file."""
+
+    file: str
+    content: str
+    encoding: Encoding = "utf-8"
+    append: bool = False
+    leading_newline: bool = False
+    trailing_newline: bool = False
+    sudo: Sudo = False
+
+
+class Replace(Asked):
+    """A text that is to stand where another stands."""
+
+    file: str
+    old_str: str
+    new_str: str
+    sudo: Sudo = False
+
+
+class Search(Asked):
+    """A regular expression for the lines of a file."""
+
+    file: str
+    regex: str
+    sudo: Sudo = False
+
+
+class Find(Asked):
+    """A glob pattern for what lies below a directory."""
+
+    path: str
+    glob: str
+
+
+class List(Asked):
+    """What of a directory is to be listed."""
+
+    path: str
+    recursive: bool = False
+    show_hidden: bool = True
+    file_types: Sequence[str] | None = None
+    max_depth: int | None = Field(None, ge=1)
+    include_size: bool = True
+    include_permissions: bool = False
+    sort_by: listing.Sorted = "name"
+    sort_desc: bool = False
+
+
+class Files:
+    """The files of a session."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+
+    def routes(self) -> list[Route]:
+        """Return the routes below ``/v1/file`` that speak JSON."""
+        return [
+            post("/v1/file/read", Read, self.read),
+            post("/v1/file/write", Write, self.write),
+            post("/v1/file/replace", Replace, self.replace),
+            post("/v1/file/search", Search, self.search),
+            post("/v1/file/find", Find, self.find),
+            post("/v1/file/list", List, self.list),
+        ]
+
+    async def read(self, asked: Read) -> Answer:
+        """Return what is in a file."""
+        with told("read", asked.file):
+            path = self._paths.real(asked.file)
+            found = await asyncio.to_thread(content.read, path, asked.start_line, asked.end_line)
+        return Answer({"content": found, "file": asked.file}, "File read successfully")
+
+    async def write(self, asked: Write) -> Answer:
+        """Write to a file, made with its directories if need be."""
+        with told("write", asked.file):
+            path = self._paths.real(asked.file)
+            data = content.encode(asked.content, asked.encoding)
+            if asked.encoding != "base64":
+                leading, trailing = asked.leading_newline, asked.trailing_newline
+                data = b"\n" * leading + data + b"\n" * trailing
+            count = await asyncio.to_thread(content.write, path, data, append=asked.append)
+        return Answer({"file": asked.file, "bytes_written": count}, "File written successfully")
+
+    async def replace(self, asked: Replace) -> Answer:
+        """Replace a text in a file wherever it stands."""
+        with told("replace in", asked.file):
+            path = self._paths.real(asked.file)
+            count = await asyncio.to_thread(content.replace, path, asked.old_str, asked.new_str)
+        message = f"Replacement completed, replaced {count} occurrences"
+        return Answer({"file": asked.file, "replaced_count": count}, message)
+
+    async def search(self, asked: Search) -> Answer:
+        """Return the lines of a file that a regular expression matches."""
+        with told("search", asked.file):
+            path = self._paths.real(asked.file)
+        found = await _look_up("search", asked.file, file=path, regex=asked.regex)
+        message = f"Search completed, found {len(found['matches'])} matches"
+        return Answer({"file": asked.file, **found}, message)
+
+    async def find(self, asked: Find) -> Answer:
+        """Return what lies below a directory and matches a glob pattern."""
+        with told("find in", asked.path):
+            path = self._paths.real(asked.path)
+            if "\0" in asked.glob or asked.glob.startswith("/"):
+                raise ValueError("the pattern must be relative, and without NUL characters")
+        found = await _look_up("find", asked.path, path=path, pattern=asked.glob)
+        files = [self._paths.shown(one) for one in found["files"]]
+        message = f"Search completed, found {len(files)} files"
+        return Answer({"path": asked.path, "files": files}, message)
+
+    async def list(self, asked: List) -> Answer:
+        """Return what is in a directory."""
+        wanted = listing.Wanted(**asked.model_dump(exclude={"path"}))
+        with told("list", asked.path):
+            path = self._paths.real(asked.path)
+            found = await asyncio.to_thread(listing.entries, path, wanted)
+        for entry in found:
+            entry["path"] = self._paths.shown(entry["path"])
+        directories = sum(entry["is_directory"] for entry in found)
+        data = {
+            "path": asked.path,
+            "files": found,
+            "total_count": len(found),
+            "directory_count": directories,
+            "file_count": len(found) - directories,
+        }
+        return Answer(data, f"Found {len(found)} items")
+
+
+async def _look_up(operation: str, shown: str, **asked: str) -> dict[str, Any]:
+    """Ask ``lookup`` in a process of its own; end it when it takes too long."""
+    script = str(Path(lookup.__file__))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", script),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    processes.started.add(process.pid)
+    question = json.dumps({"operation": operation, **asked}).encode()
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(question), SEARCH_PATIENCE_S)
+    except asyncio.TimeoutError:
+        reason = TimeoutError(f"it took longer than {SEARCH_PATIENCE_S:g} s")
+        raise failure(operation, shown, reason, "timeout") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        processes.started.discard(process.pid)
+    return _found(operation, shown, output)
+
+
+def _found(operation: str, shown: str, output: bytes) -> dict[str, Any]:
+    if not output:
+        raise failure(operation, shown, OSError(12, "The search has died"))
+    found: dict[str, Any] = json.loads(output)
+    if "wrong" in found:
+        raise failure(operation, shown, ValueError(found["wrong"]), "invalid_argument")
+    if "errno" in found:
+        raise failure(operation, shown, OSError(found["errno"], found["reason"]))
+    return found

@@ -1,0 +1,68 @@
+"""What a terminal has put out: its last megabytes, addressed by offsets in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+
+KEPT = 4 * 1024 * 1024  # bytes; a flood must not fill the workbench's memory
+
+
+class Output:
+    """A stream of bytes of which the last ``KEPT`` are kept; offsets count all of them."""
+
+    def __init__(self) -> None:
+        self._start = 0
+        self._kept = bytearray()
+        self._changed = asyncio.Event()
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last byte."""
+        return self._start + len(self._kept)
+
+    def append(self, data: bytes) -> None:
+        """Take more bytes and wake whoever waits for them."""
+        self._kept += data
+        if len(self._kept) > 2 * KEPT:  # not each time: every cut moves what is left
+            cut = len(self._kept) - KEPT
+            del self._kept[:cut]
+            self._start += cut
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Return at the next change."""
+        await self._changed.wait()
+
+    def read(self, since: int, until: int | None = None) -> tuple[str, int]:
+        """Return the text between two offsets, and the offset behind it.
+
+        Without ``until`` a character that has arrived in part is left for the next time. What
+        is kept no more is marked; what is no UTF-8 is replaced.
+        """
+        final = until is not None
+        until = self.end if until is None else min(until, self.end)
+        since = min(max(since, 0), until)
+        first = min(max(since, self._start), until)
+        data = bytes(self._kept[max(first - self._start, 0) : max(until - self._start, 0)])
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(data, final)
+        left, _ = decoder.getstate()
+        if first > since:
+            text = f"[... {first - since} bytes were dropped ...]\n{text}"
+        return text, until - len(left)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text of at most ``limit`` characters between its marks; 0 stands for no limit."""
+    if limit == 0 or len(text) <= limit:
+        return text
+    head = limit // 2
+    tail = limit - head
+    left_out = len(text) - limit
+    return f"{text[:head]}\n[... {left_out} characters were left out ...]\n{text[-tail:]}"

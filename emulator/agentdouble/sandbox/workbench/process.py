@@ -1,0 +1,81 @@
+"""The workbench's process: what the fork server turns a fork into, and what runs elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from agentdouble.sandbox.workbench import processes
+from agentdouble.sandbox.workbench.app import build
+from agentdouble.sandbox.workbench.paths import HOME, TMP, Paths
+
+
+def run(
+    _connection_file: str,
+    config: dict[str, Any],
+    listener: int,
+    *,
+    until_end_of: int | None = None,
+) -> None:
+    """Serve on a listening Unix socket until this process is ended, or a pipe is at its end.
+
+    ``config["Workbench"]`` holds ``home`` and ``tmp``, the directories behind /home/gem and
+    /tmp where the session has no view of its own, and ``memory_limit`` (bytes) of what it runs.
+    """
+    gc.enable()  # the fork server has none
+    given = config["Workbench"]
+    mapped = ((HOME, given["home"]), (TMP, given["tmp"])) if given.get("home") else ()
+    app = build(Paths(mapped), given.get("memory_limit"))
+    server = uvicorn.Server(_configured(app))
+    asyncio.run(_serve(server, socket.socket(fileno=listener), until_end_of))
+
+
+def _configured(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=HttpToolsProtocol,
+        ws=WebSocketsSansIOProtocol,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=0,
+    )
+
+
+async def _serve(server: uvicorn.Server, listener: socket.socket, pipe: int | None) -> None:
+    if pipe is not None:
+        _end_with(pipe)
+    if sys.platform == "linux":
+        _attend_children()
+    await server.serve(sockets=[listener])
+
+
+def _attend_children() -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGCHLD, processes.reap_orphans)
+    # Before 3.12 a thread waits for each child by default: a fork bomb leaves no room for one.
+    if sys.version_info < (3, 12):
+        watcher = asyncio.PidfdChildWatcher()
+        watcher.attach_loop(loop)
+        asyncio.set_child_watcher(watcher)
+
+
+def _end_with(descriptor: int) -> None:
+    """End this process, with all it has started, when a pipe's other end is closed."""
+    loop = asyncio.get_running_loop()
+
+    def on_readable() -> None:
+        if not os.read(descriptor, 1):
+            processes.kill_tree(os.getpid(), itself=False)
+            os._exit(0)
+
+    loop.add_reader(descriptor, on_readable)

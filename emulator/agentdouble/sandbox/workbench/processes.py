@@ -1,0 +1,84 @@
+"""Processes that the workbench starts: with the session's limits, ended with all they started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+started: set[int] = set()  # asyncio waits for these itself
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a terminal: the session's, and its Python comes first."""
+    path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path}
+
+
+def descendants(pid: int) -> list[int]:
+    """Return what a leader of a session has started, and what that has.
+
+    This process adopts those whose parent has ended; they are still of the leader's session.
+    """
+    ours = (child.pid for child in _children(os.getpid()))
+    orphans = {one for one in ours if one != pid and _session(one) == pid}
+    return list(orphans.union(child.pid for child in _children(pid)))
+
+
+def _children(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal, if the process still lives."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def kill_tree(pid: int, *, itself: bool = True) -> None:
+    """Kill what a process has started, and itself; stopped first, so that none forks meanwhile."""
+    if itself:
+        send_signal(pid, signal.SIGSTOP)
+    for victim in _stopped(pid):
+        send_signal(victim, signal.SIGKILL)
+    if itself:
+        send_signal(pid, signal.SIGKILL)
+
+
+def _stopped(pid: int) -> list[int]:
+    """Stop all descendants, until there is none that is new."""
+    stopped: dict[int, None] = {}
+    while fresh := [child for child in descendants(pid) if child not in stopped]:
+        for one in fresh:
+            send_signal(one, signal.SIGSTOP)
+            stopped[one] = None
+    return list(stopped)
+
+
+def reap_orphans() -> None:
+    """Wait for the processes that this one has adopted and that have ended: they would stay."""
+    for pid in _adopted_dead():
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _adopted_dead() -> Iterator[int]:
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if child.pid not in started and child.status() == psutil.STATUS_ZOMBIE:
+                yield child.pid

@@ -1,0 +1,242 @@
+"""``/v1/shell/...``: commands in shells on a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from starlette.requests import Request
+from starlette.routing import Route
+
+from agentdouble.sandbox.workbench.bash import Name, Seconds, Text
+from agentdouble.sandbox.workbench.bash_session import Command
+from agentdouble.sandbox.workbench.keeper import Keeper
+from agentdouble.sandbox.workbench.output import shorten
+from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.sandbox.workbench.shell_session import ShellSession
+from agentdouble.sandbox.workbench.wire import (
+    Answer,
+    Asked,
+    FailedError,
+    awaited,
+    post,
+    without_body,
+)
+
+SHOWN_CHARS = 30_000
+_STATUS = {
+    "pending": "running",
+    "running": "running",
+    "completed": "completed",
+    "timed_out": "hard_timeout",
+    "killed": "terminated",
+}
+
+# The platform's own client sends "" for a new shell, and for no directory.
+_Absent = BeforeValidator(lambda given: None if given == "" else given)
+OptionalName = Annotated[Name | None, _Absent]
+OptionalText = Annotated[Text | None, _Absent]
+
+
+class Exec(Asked):
+    """A command; ``timeout`` and ``no_change_timeout`` end the waiting, ``hard_timeout`` it."""
+
+    id: OptionalName = None
+    exec_dir: OptionalText = None
+    command: Text
+    async_mode: bool = False
+    timeout: Seconds | None = None
+    strict: bool | None = None
+    no_change_timeout: Seconds | None = None
+    hard_timeout: Seconds | None = None
+    truncate: bool = True
+
+
+class Which(Asked):
+    """The shell that is meant."""
+
+    id: str
+
+
+class Wait(Which):
+    """How long to wait for the command that runs, in seconds."""
+
+    seconds: Seconds | None = None
+    max_wait_seconds: Seconds | None = None
+
+
+class Write(Which):
+    """What is typed."""
+
+    input: str
+    press_enter: bool
+
+
+class Create(Asked):
+    """A shell to be made."""
+
+    id: OptionalName = None
+    exec_dir: OptionalText = None
+    no_change_timeout: Seconds | None = None
+
+
+class Shell:
+    """The shells of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+
+    def __init__(self, paths: Paths, memory_limit: int | None) -> None:
+        self._sessions = Keeper("shell", ShellSession, paths, memory_limit)
+
+    def routes(self) -> list[Route]:
+        """Return the routes below ``/v1/shell``."""
+        return [
+            awaited("/v1/shell/exec", Exec, self.exec),
+            post("/v1/shell/view", Which, self.view),
+            post("/v1/shell/wait", Wait, self.wait),
+            post("/v1/shell/write", Write, self.write),
+            post("/v1/shell/kill", Which, self.kill),
+            post("/v1/shell/sessions/create", Create, self.create),
+            without_body("/v1/shell/sessions", self.sessions, "GET"),
+            without_body("/v1/shell/sessions", self.close_all, "DELETE"),
+            without_body("/v1/shell/sessions/{session_id}", self.close, "DELETE"),
+        ]
+
+    async def exec(self, asked: Exec) -> Answer:
+        """Run a command and show what the terminal does; wait as long as that is asked for."""
+        directory = self._sessions.directory(asked.exec_dir, strict=bool(asked.strict))
+        session = await self._sessions.get_or_make(asked.id, directory)
+        command = Command(asked.command, {}, directory, asked.hard_timeout)
+        prompt = session.prompt
+        session.run(command)
+        still = asked.no_change_timeout or session.no_change_timeout_s
+        with session.interrupting(command):
+            changing = asked.async_mode or await _settled(session, command, asked.timeout, still)
+        status = _STATUS[command.status] if changing else "no_change_timeout"
+        output, _ = session.stdout.read(command.begins[0], command.ends[0])
+        output = shorten(output, SHOWN_CHARS if asked.truncate else 0)
+        record = {"ps1": prompt, "command": command.text, "output": output}
+        data = {
+            "session_id": session.id,
+            "command": command.text,
+            "status": status,
+            "output": output,
+            "console": [record],
+            "exit_code": command.exit_code,
+        }
+        return Answer(data, f"Command {status}")
+
+    async def view(self, asked: Which) -> Any:
+        """Return what a shell's terminal has shown, and the command it ran last."""
+        session = self._sessions.find(asked.id)
+        last = session.commands[-1] if session.commands else None
+        output, _ = session.stdout.read(0)
+        console = [
+            {
+                "ps1": session.prompt,
+                "command": one.text,
+                "output": session.stdout.read(one.begins[0], one.ends[0])[0],
+            }
+            for one in session.commands
+        ]
+        return {
+            "session_id": session.id,
+            "output": output,
+            "console": console,
+            "status": _status(session),
+            "command": None if last is None else last.text,
+            "exit_code": None if last is None else last.exit_code,
+        }
+
+    async def wait(self, asked: Wait) -> Any:
+        """Wait for the command that runs."""
+        session = self._sessions.find(asked.id)
+        limits = [s for s in (asked.seconds, asked.max_wait_seconds) if s is not None]
+        running = session.current
+        if running is not None:
+            await _settled(session, running, min(limits, default=None), None)
+        return {"status": _status(session)}
+
+    async def write(self, asked: Write) -> Any:
+        """Type into the terminal."""
+        session = self._sessions.find(asked.id)
+        if session.current is None:
+            raise FailedError(f"Nothing runs in the shell {session.id!r}.")
+        await session.write(asked.input + "\n" * asked.press_enter)
+        return {"status": _status(session)}
+
+    async def kill(self, asked: Which) -> Any:
+        """End what runs in a shell."""
+        session = self._sessions.find(asked.id)
+        running = session.current
+        if running is None:
+            raise FailedError(f"Nothing runs in the shell {session.id!r}.")
+        session.signal(signal.SIGKILL)
+        await running.done.wait()
+        code = running.exit_code
+        return {"status": _STATUS[running.status], "exit_code": code, "returncode": code}
+
+    async def create(self, asked: Create) -> Any:
+        """Make a shell; one that is there stays as it is."""
+        session = await self._sessions.get_or_make(
+            asked.id, self._sessions.directory(asked.exec_dir)
+        )
+        if asked.no_change_timeout is not None:
+            session.no_change_timeout_s = asked.no_change_timeout
+        return {"session_id": session.id, "working_dir": session.working_dir}
+
+    async def sessions(self, _request: Request) -> Any:
+        """Return the shells by name."""
+        return {"sessions": {one.id: _shown(one) for one in self._sessions}}
+
+    async def close_all(self, _request: Request) -> Answer:
+        """End every shell and all that they have started."""
+        await self._sessions.close_all()
+        return Answer(None, "Every shell is closed")
+
+    async def close(self, request: Request) -> Answer:
+        """End a shell and all that it has started."""
+        session_id = request.path_params["session_id"]
+        await self._sessions.close(session_id)
+        return Answer(None, f"The shell {session_id!r} is closed")
+
+
+def _status(session: ShellSession) -> str:
+    running = session.current
+    if running is not None:
+        return "running"
+    last = session.commands[-1] if session.commands else None
+    return "completed" if last is None else _STATUS[last.status]
+
+
+def _shown(session: ShellSession) -> dict[str, Any]:
+    shown = session.to_dict()
+    age = session.last_used_at - session.created_at
+    kept = ("working_dir", "created_at", "last_used_at", "current_command")
+    found = {name: shown[name] for name in kept}
+    return {**found, "age_seconds": int(age.total_seconds()), "status": _status(session)}
+
+
+async def _settled(
+    session: ShellSession, command: Command, timeout_s: float | None, still_s: float | None
+) -> bool:
+    """Wait for a command, no longer than its time; return False if it has put out nothing new."""
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout_s is None else loop.time() + timeout_s
+    while not command.done.is_set():
+        left = None if deadline is None else deadline - loop.time()
+        if left is not None and left <= 0:
+            break
+        patience = min((s for s in (left, still_s) if s is not None), default=None)
+        changed = asyncio.ensure_future(session.stdout.changed())
+        done = asyncio.ensure_future(command.done.wait())
+        try:
+            news, _ = await asyncio.wait(
+                {changed, done}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            changed.cancel()
+            done.cancel()
+        if not news and patience == still_s and not command.done.is_set():
+            return False
+    return True

@@ -1,0 +1,172 @@
+"""``WS /v1/shell/ws``: terminals, typed at and looked at in frames of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from typing import Annotated, Literal, Union
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agentdouble.sandbox.workbench.paths import HOME, Paths
+from agentdouble.sandbox.workbench.terminal import Terminal
+
+MOST = 16
+PING_S = 30.0
+_LONGEST_NAME = 200
+_TRY_AGAIN = 1013
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Input(_Frame):
+    type: Literal["input"]
+    data: str
+
+
+class _Size(_Frame):
+    cols: int = Field(ge=1, le=1000)
+    rows: int = Field(ge=1, le=1000)
+
+
+class _Resize(_Frame):
+    type: Literal["resize"]
+    data: _Size
+
+
+class _Pong(_Frame):
+    type: Literal["pong"]
+
+
+_FRAME: TypeAdapter[_Input | _Resize | _Pong] = TypeAdapter(
+    Annotated[Union[_Input, _Resize, _Pong], Field(discriminator="type")]  # noqa: UP007 (3.10)
+)
+
+
+class Terminals:
+    """The terminals of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+
+    def __init__(self, paths: Paths, memory_limit: int | None) -> None:
+        self._paths = paths
+        self._memory_limit = memory_limit
+        self._living: dict[str, Terminal] = {}
+        self._making = asyncio.Lock()
+
+    def route(self) -> WebSocketRoute:
+        """Return the route."""
+        return WebSocketRoute("/v1/shell/ws", self.attach)
+
+    async def attach(self, websocket: WebSocket) -> None:
+        """Let a client type at the terminal that it names, or at a new one."""
+        await websocket.accept()
+        name = websocket.query_params.get("session_id") or uuid.uuid4().hex
+        try:
+            terminal = await self._get_or_make(name[:_LONGEST_NAME])
+        except OSError as error:
+            await websocket.send_json({"type": "error", "data": f"No terminal: {error}."})
+            await websocket.close(_TRY_AGAIN)
+            return
+        terminal.clients += 1
+        try:
+            await _serve(websocket, terminal)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            terminal.clients -= 1
+
+    async def _get_or_make(self, name: str) -> Terminal:
+        async with self._making:
+            self._living = {n: one for n, one in self._living.items() if not one.closed}
+            found = self._living.get(name)
+            if found is not None:
+                return found
+            await self._make_room()
+            made = Terminal(name)
+            await made.start(self._paths.real(HOME), self._memory_limit)
+            self._living[name] = made
+            return made
+
+    async def _make_room(self) -> None:
+        """End the oldest terminal that nobody looks at, if there are as many as may be."""
+        if len(self._living) < MOST:
+            return
+        left = next((one for one in self._living.values() if not one.clients), None)
+        if left is None:
+            raise OSError(f"{MOST} are open and no more are allowed")
+        await left.close()
+        del self._living[left.id]
+
+
+async def _serve(websocket: WebSocket, terminal: Terminal) -> None:
+    await websocket.send_json({"type": "session_id", "data": terminal.id})
+    offset = 0
+    if terminal.used:
+        seen, offset = terminal.output.read(0)
+        await websocket.send_json({"type": "restore_output", "data": seen})
+        await websocket.send_json({"type": "terminal_restored", "data": terminal.id})
+    terminal.used = True
+    await websocket.send_json({"type": "ready", "data": terminal.id})
+    ways = {
+        asyncio.ensure_future(_show(websocket, terminal, offset)),
+        asyncio.ensure_future(_take(websocket, terminal)),
+        asyncio.ensure_future(_ping(websocket)),
+    }
+    try:
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+    for one in done:
+        one.result()
+    await websocket.close()
+
+
+async def _show(websocket: WebSocket, terminal: Terminal, offset: int) -> None:
+    """Send what the terminal shows, until its bash has ended."""
+    while True:
+        closed = terminal.closed
+        text, offset = terminal.output.read(offset, terminal.output.end if closed else None)
+        if text:
+            await websocket.send_json({"type": "output", "data": text})
+        elif closed:
+            return
+        elif not terminal.closed:
+            await terminal.output.changed()
+
+
+async def _take(websocket: WebSocket, terminal: Terminal) -> None:
+    while True:
+        try:
+            frame = _FRAME.validate_json(await websocket.receive_text())
+        except KeyError:
+            await _complain(websocket, "a frame is JSON in text, not bytes")
+        except ValidationError as error:
+            (first, *_) = error.errors(include_url=False)
+            where = ".".join(str(one) for one in first["loc"])
+            await _complain(websocket, f"{where}: {first['msg']}".lstrip(": "))
+        else:
+            await _act(terminal, frame)
+
+
+async def _act(terminal: Terminal, frame: _Input | _Resize | _Pong) -> None:
+    if isinstance(frame, _Input):
+        await terminal.type(frame.data)
+    elif isinstance(frame, _Resize):
+        terminal.resize(frame.data.cols, frame.data.rows)
+
+
+async def _complain(websocket: WebSocket, message: str) -> None:
+    await websocket.send_json({"type": "error", "data": message})
+
+
+async def _ping(websocket: WebSocket) -> None:
+    while True:
+        await asyncio.sleep(PING_S)
+        now_ms = int(time.time() * 1000)
+        await websocket.send_json({"type": "ping", "data": now_ms, "timestamp": now_ms})

@@ -1,0 +1,235 @@
+"""Files on their way in and out, in pieces: no process ever holds a whole one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble.sandbox.workbench import content
+from agentdouble.sandbox.workbench.file_errors import failure, told
+from agentdouble.sandbox.workbench.paths import HOME, Paths
+from agentdouble.sandbox.workbench.wire import Answer, FailedError, render, without_body
+
+_STATUS = {"not_found": 404, "permission_denied": 403}
+_FIELD_LIMIT = 64 * 1024
+_BYTES = "application/octet-stream"
+
+
+class Transfer:
+    """Uploads to and downloads from the files of a session."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+
+    def routes(self) -> list[Route]:
+        """Return the two routes."""
+        return [
+            without_body("/v1/file/upload", self.upload, "POST"),
+            without_body("/v1/file/download", self.download, "GET"),
+        ]
+
+    async def upload(self, request: Request) -> Any:
+        """Write the one file of a form to the path that the form names, else into the home."""
+        form = _Form(request, self._paths.real(HOME))
+        try:
+            with form.told():
+                await form.read()
+            path = form.path or form.filename
+            if form.part is None or not path:
+                raise FailedError("The form must have a file, and a path or a name for it.")
+            with told("upload", path):
+                size = await asyncio.to_thread(self._keep, form, path)
+        finally:
+            form.discard()
+        shown = self._shown(path, form.filename)
+        data = {"file_path": shown, "file_size": size, "success": True}
+        return Answer(data, "File uploaded successfully")
+
+    def _keep(self, form: _Form, path: str) -> int:
+        assert form.part is not None
+        target = self._paths.real(self._shown(path, form.filename))
+        content.make_parents(target)
+        if os.path.isdir(target):  # noqa: PTH112
+            raise IsADirectoryError(21, "Is a directory", path)
+        form.part.flush()
+        size = os.fstat(form.part.fileno()).st_size
+        form.move_to(target)
+        return size
+
+    def _shown(self, path: str, filename: str) -> str:
+        """Return where an upload goes: a path that is a directory gets the file's own name."""
+        name = os.path.basename(filename)  # noqa: PTH119
+        if name and os.path.isdir(self._paths.real(path)):  # noqa: PTH112
+            path = f"{path.rstrip('/')}/{name}"
+        return os.path.join(HOME, path)  # noqa: PTH118
+
+    async def download(self, request: Request) -> Response:
+        """Return a file as it is; with ``change_policy=abort`` only if it stays as it is."""
+        asked = request.query_params.get("path", "")
+        try:
+            with told("download", asked):
+                path = self._paths.real(asked)
+                unsized = content.read_unsized(path)
+        except FailedError as error:
+            status = _STATUS.get(error.data["error_type"], 400)
+            return render(Answer(error.data, str(error), success=False), status)
+        if unsized is not None:
+            return Response(unsized, media_type=_BYTES)
+        whole = request.query_params.get("change_policy") == "abort"
+        return _Download(path, whole=whole)
+
+
+class _SentError(Exception):
+    """All that was promised has been sent."""
+
+
+class _Download(FileResponse):
+    """A file on its way out; one that must be ``whole`` breaks off if it is changed meanwhile."""
+
+    def __init__(self, path: str, *, whole: bool) -> None:
+        name = os.path.basename(path)  # noqa: PTH119
+        super().__init__(path, media_type=_BYTES, filename=name)
+        self._before = os.stat(path) if whole else None  # noqa: PTH116
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with contextlib.suppress(_SentError):
+            await super().__call__(scope, receive, self._bounded(send))
+
+    def _bounded(self, send: Send) -> Send:
+        """Send no more than was promised: the file may grow meanwhile, as a log does."""
+        left = 0
+
+        async def bounded(message: Message) -> None:
+            nonlocal left
+            if message["type"] == "http.response.start":
+                left = int(Headers(raw=message["headers"])["content-length"])
+                await send(message)
+                return
+            body = message["body"][:left]
+            left -= len(body)
+            more = message.get("more_body", False)
+            if not more or left == 0:
+                self._check()
+            await send({**message, "body": body, "more_body": more and left > 0})
+            if more and left == 0:
+                raise _SentError  # or a file that grows as fast as it is read is never done
+
+        return bounded
+
+    def _check(self) -> None:
+        if self._before is None:
+            return
+        now = os.stat(self.path)  # noqa: PTH116
+        if (now.st_size, now.st_mtime_ns) != (self._before.st_size, self._before.st_mtime_ns):
+            raise failure("download", str(self.path), ValueError("it was changed meanwhile"))
+
+
+class _Form:
+    """A multipart form whose file goes to disk as it comes."""
+
+    def __init__(self, request: Request, home: str) -> None:
+        self.part: tempfile._TemporaryFileWrapper[bytes] | None = None
+        self.path = ""
+        self.filename = ""
+        self._complete = False
+        self._request = request
+        self._home = home
+        self._header = [b"", b""]
+        self._headers: dict[str, str] = {}
+        self._field = ""
+        self._value = bytearray()
+
+    async def read(self) -> None:
+        """Read the form; raise FailedError if it is none, OSError if the file cannot be kept."""
+        kind, options = parse_options_header(self._request.headers.get("content-type", ""))
+        if kind != b"multipart/form-data" or b"boundary" not in options:
+            raise FailedError("An upload is a form: multipart/form-data, with its boundary.")
+        parser = MultipartParser(
+            options[b"boundary"],
+            {
+                "on_part_begin": self._on_part_begin,
+                "on_header_field": lambda data, start, end: self._add(0, data[start:end]),
+                "on_header_value": lambda data, start, end: self._add(1, data[start:end]),
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._on_headers_finished,
+                "on_part_data": self._on_part_data,
+                "on_part_end": self._on_part_end,
+                "on_end": self._on_end,
+            },
+        )
+        async for chunk in self._request.stream():
+            await asyncio.to_thread(parser.write, chunk)
+        parser.finalize()
+        if not self._complete:
+            raise ValueError("the form ends before its last boundary")
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise what goes wrong inside as the failure of this upload, as far as it has a name."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            kind = "io_error" if isinstance(error, OSError) else "invalid_argument"
+            raise failure("upload", self.path or self.filename, error, kind) from error
+
+    def _add(self, index: int, data: bytes) -> None:
+        self._header[index] += data
+
+    def _on_part_begin(self) -> None:
+        self._headers, self._header, self._value = {}, [b"", b""], bytearray()
+
+    def _on_header_end(self) -> None:
+        name, value = (part.decode("utf-8", "replace") for part in self._header)
+        self._headers[name.lower()] = value
+        self._header = [b"", b""]
+
+    def _on_headers_finished(self) -> None:
+        _, options = parse_options_header(self._headers.get("content-disposition", ""))
+        self._field = options.get(b"name", b"").decode("utf-8", "replace")
+        if self._field == "file":
+            self.filename = options.get(b"filename", b"").decode("utf-8", "replace")
+            self.discard()
+            self.part = tempfile.NamedTemporaryFile(  # noqa: SIM115 (it outlives this)
+                dir=self._home, prefix=".upload-", delete=False
+            )
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._field == "file" and self.part is not None:
+            self.part.write(data[start:end])
+        elif len(self._value) < _FIELD_LIMIT:
+            self._value += data[start:end]
+
+    def _on_part_end(self) -> None:
+        if self._field == "path":
+            self.path = self._value.decode("utf-8", "replace")
+
+    def _on_end(self) -> None:
+        self._complete = True
+
+    def move_to(self, target: str) -> None:
+        """Put the file in its place at once; raise OSError."""
+        assert self.part is not None
+        self.part.close()
+        os.chmod(self.part.name, 0o644)  # noqa: PTH101
+        shutil.move(self.part.name, target)
+        self.part = None
+
+    def discard(self) -> None:
+        """Remove what has come of a file that is not kept."""
+        if self.part is not None:
+            self.part.close()
+            with contextlib.suppress(OSError):
+                os.unlink(self.part.name)  # noqa: PTH108
+            self.part = None

@@ -1,0 +1,99 @@
+"""Checks of A2A applications (A2A)."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import uuid
+from contextlib import closing
+
+import httpx
+import pytest
+
+from doublecheck.contracts.a2a import CARD, Agent
+from doublecheck.contracts.clauses import clause
+from doublecheck.platform import Platform
+
+RUN = """
+from agentdouble import A2AApp, agent_card
+app = A2AApp("checked", runner="echo")
+app.run(agent_card("named by its card", "http://elsewhere.example"), "127.0.0.1", 0)
+"""
+ANSWERS = "answers at "
+
+
+@pytest.fixture
+def agent(platform: Platform) -> Agent:
+    """The A2A application of the platform."""
+    return Agent.of(platform)
+
+
+@clause("A2A-01")
+def test_the_card_is_served(agent: Agent) -> None:
+    """With a name, a description, a version, skills, and where the agent is spoken to."""
+    card = agent.card
+    told = [name for name in ("name", "description", "version", "skills") if card.get(name)]
+    urls = [one.get("url", "") for one in card.get("supportedInterfaces", [card])]
+
+    assert ["name", "description", "version", "skills"] == told
+    assert urls
+    assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
+
+
+@clause("A2A-02")
+def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent) -> None:
+    """What execute() sends is what the caller gets."""
+    word = uuid.uuid4().hex
+
+    answer = agent.send(f"say {word} ü")
+
+    assert ("completed", (f"{word} ü",)) == (answer.state, answer.texts)
+
+
+@clause("A2A-03")
+def test_intermediate_results_arrive_while_it_works(agent: Agent) -> None:
+    """Each is read before the executor may go on to the next."""
+    gate = uuid.uuid4().hex
+    arrived: list[str] = []
+
+    with closing(agent.stream(f"steps {gate} one two three")) as events:  # type: ignore[type-var]
+        for event in events:
+            arrived += event.texts
+            if event.texts:
+                agent.send(f"release {gate}")
+
+    assert ["one", "two", "three"] == arrived
+    assert "completed" == event.state
+
+
+@clause("A2A-04")
+def test_tasks_are_persisted_by_the_task_store(agent: Agent) -> None:
+    """What save_task got, get_task returns; what the store has no more is not found."""
+    answer = agent.send("say kept")
+    assert answer.task_id
+
+    assert answer == agent.task(answer.task_id)
+    agent.send(f"forget {answer.task_id}")
+    assert agent.task(answer.task_id) is None
+    assert agent.task(uuid.uuid4().hex) is None
+
+
+@clause("A2A-05")
+def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
+    """It answers there with that card, until it is interrupted."""
+    running = subprocess.Popen(  # noqa: S603 (our own script)
+        [sys.executable, "-c", RUN], stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    try:
+        line = running.stdout.readline()
+        assert ANSWERS in line, line
+        url = line.partition(ANSWERS)[2].strip()
+        card = httpx.get(url + CARD, timeout=30, trust_env=False).json()
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=30)
+
+    assert url.startswith("http://127.0.0.1:")
+    assert "named by its card" == card["name"]

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import (
+    NO_ACTIONS,
+    create,
+    event,
+    generalised,
+    lines,
+    new_user,
+    read,
+    run,
+    run_body,
+    run_sse,
+    texts,
+)
+from tests.agentdouble.calling import http
+
+
+def body(app: str, user: str, text: str, **more: Any) -> Any:
+    message = {"role": "user", "parts": [{"text": text}]}
+    return {**run_body(user, app=app), "newMessage": message, **more}
+
+
+def test_the_echo_says_what_was_said(shared: Emulator) -> None:
+    """In one event."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "echo")
+
+    events = run(shared.url, body("echo", user, "Grüße")).json()
+
+    assert [event("Grüße", "echo")] == generalised(events)
+
+
+def test_the_streamer_streams_word_by_word(shared: Emulator) -> None:
+    """And says the whole at the end."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "streamer")
+
+    response = run_sse(shared.url, body("streamer", user, "one  two three", streaming=True))
+
+    assert ["one  ", "two ", "three", "one  two three"] == texts(lines(response))
+
+
+def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
+    """API-11: a call, its response, and a final reply that counts the turns in the state."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "tool_caller")
+
+    for _ in range(2):
+        call, response, final = run(shared.url, body("tool_caller", user, "a bc")).json()
+
+    id_ = call["content"]["parts"][0]["functionCall"]["id"]
+    called = {"id": id_, "args": {"text": "a bc"}, "name": "count_words"}
+    answered = {"id": id_, "name": "count_words", "response": {"words": 2, "letters": 3}}
+    assert [
+        {"parts": [{"functionCall": called}], "role": "model"},
+        {"parts": [{"functionResponse": answered}], "role": "user"},
+    ] == [call["content"], response["content"]]
+    assert event(
+        "2 words, 3 letters.", "tool_caller", actions={**NO_ACTIONS, "stateDelta": {"turns": 2}}
+    ) == generalised(final)
+
+
+def test_the_failing_one_fails(shared: Emulator) -> None:
+    """After an event, with the message's text."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "failing")
+
+    first, last = lines(run_sse(shared.url, body("failing", user, "as told")))
+
+    assert ("This agent fails.", "RuntimeError: as told") == (texts([first])[0], last["error"])
+
+
+def test_the_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
+    """The session of the API server is the session of the sandbox, which keeps its context."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "coder")
+
+    answers = [
+        texts(run(shared.url, body("coder", user, text)).json())
+        for text in ("", "x = 6", "print(x * 7)", "```\nprint(1)\n```\n```\n1/0\n```")
+    ]
+    living = http.get(f"{shared.url}/_emulator/sessions").json()["sessions"]
+
+    assert ["Send me a code block and I run it."] == answers[0]
+    assert [["Done, without output."], ["42"]] == answers[1:3]
+    assert "1" == answers[3][0]
+    assert answers[3][1].startswith("Error: ZeroDivisionError: division by zero")
+    assert f"coder_{user}_s1" in [one["UserSessionId"] for one in living]
+
+
+PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.show(); p.plot([3]); p.show()"
+
+
+def test_the_coder_keeps_plots_as_artifacts(shared: Emulator) -> None:
+    """They are in the event too; a stream sends content and artifacts apart."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, "coder")
+
+    first, second = lines(run_sse(shared.url, body("coder", user, PLOT)))
+    path = f"{shared.url}/apps/coder/users/{user}/sessions/s1/artifacts"
+    names, plot = http.get(path).json(), http.get(f"{path}/plot-1.png").json()
+
+    parts = first["content"]["parts"]
+    saved = {"plot-1.png": 0, "plot-2.png": 0}
+    assert ["plot-1.png", "plot-2.png"] == names
+    assert plot == parts[1]
+    assert "image/png" == plot["inlineData"]["mimeType"]
+    assert plot["inlineData"]["data"].startswith("iVBORw0KGgo")
+    assert (first["id"], first["timestamp"]) == (second["id"], second["timestamp"])
+    assert ({}, saved, False) == (
+        first["actions"]["artifactDelta"],
+        second["actions"]["artifactDelta"],
+        "content" in second,
+    )
+    kept = read(shared.url, user, "s1", "coder")["events"][1]
+    assert (first["content"], saved) == (kept["content"], kept["actions"]["artifactDelta"])

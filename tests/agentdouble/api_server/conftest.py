@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import AGENTS, run, run_body, sessions_of
+from tests.agentdouble.calling import http
+
+
+@pytest.fixture(scope="session")
+def _served() -> Iterator[tuple[Emulator, ModuleType]]:
+    with Emulator(agents=AGENTS) as double:
+        http.post(f"{double.url}{sessions_of('first', 'speaker')}/s1")
+        run(double.url, run_body("first", do="say", texts=[]))
+        yield double, sys.modules["speaker"]
+
+
+@pytest.fixture(scope="session")
+def agents(_served: tuple[Emulator, ModuleType]) -> Emulator:
+    """A double with the tests' own agents; each test takes users of its own."""
+    return _served[0]
+
+
+@pytest.fixture(scope="session")
+def speaker(_served: tuple[Emulator, ModuleType]) -> ModuleType:
+    """The module of the agent that does what it is told, as that double has imported it."""
+    return _served[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty agents directory."""
+    made = tmp_path / "agents"
+    made.mkdir()
+    return made

@@ -1,0 +1,43 @@
+"""Who may call (AUT-01): everybody here without a key, and web pages only where a setting says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+PAGE = "http://page.example:3000"
+PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
+
+
+def test_nobody_is_asked_who_he_is(shared: Emulator) -> None:
+    """AUT-01: no authentication by default."""
+    assert 200 == http.get(f"{shared.url}/list-apps").status_code
+
+
+@pytest.mark.parametrize("headers", [{"Origin": PAGE}, {"Host": "page.example"}])
+def test_a_foreign_page_is_refused(shared: Emulator, headers: dict[str, str]) -> None:
+    """By its Origin, and by a name that was made to lead here; also where it only reads."""
+    assert 403 == http.get(f"{shared.url}/list-apps", headers=headers).status_code
+
+
+def test_without_the_setting_there_is_no_preflight(shared: Emulator) -> None:
+    """And no header that would let a page read an answer."""
+    answer = http.get(f"{shared.url}/list-apps")
+
+    assert 403 == http.options(f"{shared.url}/run", headers=PREFLIGHT).status_code
+    assert [] == [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("origin", [PAGE, "*"])
+def test_a_setting_lets_a_page_call(origin: str) -> None:
+    """CORS as the real server's --allow_origins: a preflight, and the header on each answer."""
+    with Emulator(allow_origins=(origin,)) as double:
+        preflight = http.options(f"{double.url}/run", headers=PREFLIGHT)
+        answer = http.get(f"{double.url}/list-apps", headers={"Origin": PAGE})
+        stranger = http.get(f"{double.url}/list-apps", headers={"Origin": "http://other.example"})
+
+    assert (200, "OK") == (preflight.status_code, preflight.text)
+    assert (200, origin) == (answer.status_code, answer.headers["access-control-allow-origin"])
+    assert (200 if origin == "*" else 403) == stranger.status_code

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import (
+    NO_ACTIONS,
+    create,
+    detail,
+    event,
+    generalised,
+    lines,
+    new_user,
+    read,
+    run_body,
+    run_sse,
+    sessions_of,
+    texts,
+    told,
+)
+from tests.agentdouble.calling import http
+
+TEXT = {"text": "ünï"}
+DATA = {"inlineData": {"data": "-_8=", "mimeType": "x/y"}}
+
+
+class Files:
+    """The artifacts of a session."""
+
+    def __init__(self, double: Emulator, user: str, session: str = "s1") -> None:
+        self.path = f"{double.url}{sessions_of(user)}/{session}/artifacts"
+
+    def save(self, name: str, part: Any, **more: Any) -> Any:
+        body = {"filename": name, "artifact": part, **more}
+        response = http.post(self.path, json=body)
+        assert 200 == response.status_code, response.text
+        return response.json()
+
+    def get(self, path: str = "") -> Any:
+        response = http.get(self.path + path)
+        assert 200 == response.status_code, response.text
+        return response.json()
+
+
+@pytest.fixture
+def files(shared: Emulator) -> Files:
+    return Files(shared, new_user())
+
+
+def test_versions_are_kept(files: Files) -> None:
+    """From 0; the newest is what the name alone gives; the session need not exist."""
+    saved = [files.save("a/b.txt", part) for part in (TEXT, DATA)]
+
+    assert [0, 1] == [one["version"] for one in saved] == files.get("/a/b.txt/versions")
+    assert [DATA, TEXT, DATA, TEXT, DATA] == [
+        files.get(f"/a/b.txt{path}")
+        for path in ("", "?version=0", "?version=1", "/versions/0", "/versions/latest")
+    ]
+    assert ["a/b.txt"] == files.get()
+
+
+def test_bytes_come_back_url_safe(files: Files) -> None:
+    """Standard base64 is taken too."""
+    files.save("f", {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
+
+    assert DATA == files.get("/f")
+
+
+def test_a_version_is_described(files: Files) -> None:
+    """URI, type, time and what the saver added."""
+    user = files.path.split("/")[6]
+    described = files.save("f.txt", TEXT, customMetadata={"k": [1]})
+    files.save("f.txt", {"fileData": {"fileUri": "gs://x/y", "mimeType": "a/b"}})
+
+    expected = {
+        "version": 0,
+        "canonicalUri": f"memory://apps/echo/users/{user}/sessions/s1/artifacts/f.txt/versions/0",
+        "customMetadata": {"k": [1]},
+        "createTime": "<time>",
+        "mimeType": "text/plain",
+    }
+    assert expected == generalised(described)
+    assert described == files.get("/f.txt/versions/0/metadata")
+    all_of_them = files.get("/f.txt/versions/metadata")
+    assert [described, files.get("/f.txt/versions/latest/metadata")] == all_of_them
+    assert "a/b" == all_of_them[1]["mimeType"]
+
+
+def test_a_user_s_artifacts_are_shared(shared: Emulator) -> None:
+    """A name that begins with ``user:`` is the same in each of the user's sessions."""
+    user = new_user()
+    one, other, stranger = (
+        Files(shared, user),
+        Files(shared, user, "s2"),
+        Files(shared, new_user()),
+    )
+
+    described = one.save("user:f", TEXT)
+    one.save("own", TEXT)
+
+    uri = f"memory://apps/echo/users/{user}/artifacts/user:f/versions/0"
+    assert uri == described["canonicalUri"]
+    assert [["own", "user:f"], ["user:f"], []] == [one.get(), other.get(), stranger.get()]
+    assert TEXT == other.get("/user:f")
+
+
+def test_a_deleted_artifact_is_gone(files: Files) -> None:
+    """Every version; 200 null, also for one that is unknown; numbers begin anew."""
+    files.save("f", TEXT)
+
+    answers = [http.delete(f"{files.path}/f") for _ in range(2)]
+
+    assert [(200, "null")] * 2 == [(one.status_code, one.text) for one in answers]
+    assert ([], []) == (files.get(), files.get("/f/versions"))
+    assert 0 == files.save("f", TEXT)["version"]
+
+
+def test_artifacts_outlive_their_session(shared: Emulator) -> None:
+    """As on the real server."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"})
+    files = Files(shared, user)
+    files.save("f", TEXT)
+
+    http.delete(f"{shared.url}{sessions_of(user)}/s1")
+
+    assert ["f"] == files.get()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "why"),
+    [
+        ("/nope", 404, "Artifact not found"),
+        ("/f?version=7", 404, "Artifact not found"),
+        ("/f?version=-1", 404, "Artifact not found"),
+        ("/f/versions/7", 404, "Artifact not found"),
+        ("/f/versions/-1", 404, "Artifact not found"),
+        ("/f/versions/x", 422, "Invalid version ID"),
+        ("/f/versions/x/metadata", 422, "Invalid version ID"),
+        ("/f/versions/7/metadata", 404, "Artifact version not found"),
+        ("/nope/versions/latest/metadata", 404, "Artifact version not found"),
+    ],
+)
+def test_what_is_unknown_is_not_found(files: Files, path: str, status: int, why: str) -> None:
+    """Names and versions."""
+    files.save("f", TEXT)
+
+    assert (status, why) == detail(http.get(files.path + path))
+
+
+@pytest.mark.parametrize("path", ["", "/nope/versions", "/nope/versions/metadata"])
+def test_nothing_is_an_empty_list(files: Files, path: str) -> None:
+    """And no error."""
+    assert [] == files.get(path)
+
+
+@pytest.mark.parametrize("part", [{}, {"functionCall": {"name": "x"}}])
+def test_only_contents_can_be_kept(files: Files, part: Any) -> None:
+    """400 for a part that has none."""
+    body = {"filename": "f", "artifact": part}
+
+    assert (400, "Not supported artifact type.") == detail(http.post(files.path, json=body))
+    assert [] == files.get()
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "loc"),
+    [
+        ({"artifact": TEXT}, "missing", ["filename"]),
+        ({"filename": "f"}, "missing", ["artifact"]),
+        ({"filename": 5, "artifact": TEXT}, "string_type", ["filename"]),
+        (
+            {"filename": "f", "artifact": {"inlineData": {"data": "!"}}},
+            "bytes_invalid_encoding",
+            ["artifact", "inlineData", "data"],
+        ),
+        ({"filename": "f", "artifact": {"txt": "x"}}, "extra_forbidden", ["artifact", "txt"]),
+    ],
+)
+def test_a_wrong_body_is_refused(files: Files, body: Any, type_: str, loc: list[str]) -> None:
+    """422 that names the field."""
+    status, (problem,) = detail(http.post(files.path, json=body))
+
+    assert (422, type_, ["body", *loc]) == (status, problem["type"], problem["loc"])
+
+
+def test_a_wrong_number_in_the_query_is_refused(files: Files) -> None:
+    """422 that names it."""
+    status, (problem,) = detail(http.get(f"{files.path}/f?version=x"))
+
+    assert (422, "int_parsing", ["query", "version"]) == (status, problem["type"], problem["loc"])
+
+
+def test_an_agent_saves_and_loads(agents: Emulator) -> None:
+    """What it saves goes out with its next event, and is there for everybody."""
+    user = new_user()
+
+    (answer,) = told(agents.url, user, do="files")
+
+    names = ["a.txt", "user:b"]
+    assert [[0, 1, 0], [0, 255], "text", None, names] == json.loads(texts([answer])[0])
+    assert {"a.txt": 1, "user:b": 0} == answer["actions"]["artifactDelta"]
+    path = f"{agents.url}{sessions_of(user, 'speaker')}/s1/artifacts"
+    assert names == http.get(path).json()
+
+
+def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
+    """Two lines of one id and time; together, where ``functionCallEventId`` asks for that."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    body = run_body(user, do="files")
+
+    apart = lines(run_sse(agents.url, body))
+    together = lines(run_sse(agents.url, {**body, "functionCallEventId": "e1"}))
+
+    delta = {**NO_ACTIONS, "artifactDelta": {"a.txt": 1, "user:b": 0}}
+    assert [event(texts(apart)[0]), event(actions=delta)] == generalised(apart)
+    assert apart[0]["id"] == apart[1]["id"]
+    assert {"a.txt": 3, "user:b": 1} == together[0]["actions"]["artifactDelta"]
+    assert [1, 1] == [len(together), len([one for one in together if "content" in one])]
+    kept = read(agents.url, user, "s1", "speaker")["events"][1]
+    assert {**apart[0], "actions": apart[1]["actions"]} == kept
+
+
+def test_an_artifact_that_is_saved_last_is_told(agents: Emulator) -> None:
+    """In an event of its own."""
+    events = told(agents.url, new_user(), do="late_file")
+
+    delta = {**NO_ACTIONS, "artifactDelta": {"late.txt": 0}}
+    assert [event("said"), event(actions=delta)] == generalised(events)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import JSON, create, detail, new_user, sessions_of
+from tests.agentdouble.calling import http
+
+NO_OBJECT = "Input should be a valid dictionary or object to extract fields from"
+NO_DICT = "Input should be a valid dictionary"
+
+
+def problem(type_: str, loc: list[Any], message: str, given: Any, **more: Any) -> dict[str, Any]:
+    return {"type": type_, "loc": ["body", *loc], "msg": message, "input": given, **more}
+
+
+def no_json(position: int, error: str) -> dict[str, Any]:
+    return problem("json_invalid", [position], "JSON decode error", {}, ctx={"error": error})
+
+
+@pytest.mark.parametrize(
+    ("content", "problems"),
+    [
+        (b'{"a":', [no_json(5, "Expecting value")]),
+        (b"{a}", [no_json(1, "Expecting property name enclosed in double quotes")]),
+        (b"[1]", [problem("model_attributes_type", [], NO_OBJECT, [1])]),
+        (b'"text"', [problem("model_attributes_type", [], NO_OBJECT, "text")]),
+        (b"5", [problem("model_attributes_type", [], NO_OBJECT, 5)]),
+        (
+            b'{"sessionId": 5, "state": []}',
+            [
+                problem("string_type", ["sessionId"], "Input should be a valid string", 5),
+                problem("dict_type", ["state"], NO_DICT, []),
+            ],
+        ),
+        (
+            b'{"events": [{"content": {"part": 1}}]}',
+            [
+                problem(
+                    "extra_forbidden",
+                    ["events", 0, "content", "part"],
+                    "Extra inputs are not permitted",
+                    1,
+                )
+            ],
+        ),
+    ],
+    ids=lambda value: value.decode() if isinstance(value, bytes) else "",
+)
+def test_a_wrong_body_is_refused_field_by_field(
+    shared: Emulator, content: bytes, problems: list[Any]
+) -> None:
+    """422 in the real server's words: where, what, and what was given."""
+    user = new_user()
+
+    response = http.post(shared.url + sessions_of(user), content=content, headers=JSON)
+
+    assert (422, problems) == detail(response)
+    assert [] == http.get(shared.url + sessions_of(user)).json()
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "x"}])
+def test_only_json_is_read_as_json(shared: Emulator, headers: dict[str, str]) -> None:
+    """Under any other content type, or none, a body is text and so no object."""
+    path = shared.url + sessions_of(new_user())
+
+    answers = [http.post(one, content=b'{"a": 1}', headers=headers) for one in (path, path + "/s1")]
+
+    text = '{"a": 1}'
+    assert [
+        (422, [problem("model_attributes_type", [], NO_OBJECT, text)]),
+        (422, [problem("dict_type", [], NO_DICT, text)]),
+    ] == [detail(one) for one in answers]
+
+
+@pytest.mark.parametrize("type_", ["application/json; charset=utf-8", "APPLICATION/vnd.x+json"])
+def test_json_has_several_content_types(shared: Emulator, type_: str) -> None:
+    """Parameters and structured suffixes do no harm."""
+    response = http.post(
+        shared.url + sessions_of(new_user()),
+        content=b'{"sessionId": "s1"}',
+        headers={"content-type": type_},
+    )
+
+    assert "s1" == response.json()["id"]
+
+
+@pytest.mark.parametrize("content", [b'{"a": "\xff"}', b"[" * 100_000])
+def test_a_body_that_cannot_be_parsed_is_refused(shared: Emulator, content: bytes) -> None:
+    """400, and the server lives."""
+    path = shared.url + sessions_of(new_user())
+
+    assert (400, "There was an error parsing the body") == detail(
+        http.post(path, content=content, headers=JSON)
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"null"])
+def test_a_body_that_is_needed_is_asked_for(shared: Emulator, content: bytes) -> None:
+    """422 that names the body itself."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"})
+
+    response = http.patch(f"{shared.url}{sessions_of(user)}/s1", content=content, headers=JSON)
+
+    assert (422, [problem("missing", [], "Field required", None)]) == detail(response)
+
+
+def test_a_missing_field_is_named_in_camel_case(shared: Emulator) -> None:
+    """With the body that lacks it."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"})
+
+    response = http.patch(f"{shared.url}{sessions_of(user)}/s1", json={"state": {}})
+
+    expected = problem("missing", ["stateDelta"], "Field required", {"state": {}})
+    assert (422, [expected]) == detail(response)
+
+
+def test_a_huge_body_is_refused(shared: Emulator) -> None:
+    """413 from the guard, whatever the route."""
+    body = json.dumps({"state": {"a": "x" * (100 * 1024 * 1024)}}).encode()
+
+    response = http.post(shared.url + sessions_of(new_user()), content=body, headers=JSON)
+
+    assert (413, "BodyTooLarge") == (response.status_code, response.json()["error"]["type"])

@@ -1,0 +1,176 @@
+"""What outlives the process: the same answers from each state, over restarts and kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import (
+    AGENTS,
+    create,
+    read,
+    run,
+    run_body,
+    sessions_of,
+    texts,
+    told,
+)
+from tests.agentdouble.calling import http
+
+DATA = {"inlineData": {"data": "-_8=", "mimeType": "x/y"}}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'state.db'}"
+    url: str = request.getfixturevalue("postgresql_url")
+    return url
+
+
+@contextmanager
+def serving(state: str) -> Iterator[Emulator]:
+    with Emulator(agents=AGENTS, state=state) as double:
+        yield double
+
+
+def known(double: Emulator) -> Any:
+    """Return all that can be asked about what was kept."""
+    paths = [
+        sessions_of("ann", "speaker"),
+        sessions_of("bob", "speaker"),
+        f"{sessions_of('ann', 'speaker')}/s1",
+        f"{sessions_of('ann', 'speaker')}/s2",
+        f"{sessions_of('ann', 'speaker')}/gone",
+        f"{sessions_of('ann', 'speaker')}/s1/artifacts",
+        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f/versions/metadata",
+        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f/versions/0",
+        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f",
+        f"{sessions_of('ann', 'speaker')}/s1/artifacts/gone",
+    ]
+    return {path: http.get(double.url + path).text for path in paths}
+
+
+def fill(double: Emulator) -> None:
+    """Do each thing that is kept."""
+    strange = {"ü": "\x00 ☃ 🦉", "big": 2**70, "user:u": [1], "app:a": None}
+    create(double.url, "ann", {"sessionId": "s1", "state": strange}, "speaker")
+    told(double.url, "ann", "s2", do="remember", x=1, **{"user:v": 2})
+    create(double.url, "ann", {"sessionId": "gone"}, "speaker")
+    told(double.url, "bob", do="tool")
+    for number in range(12):
+        told(double.url, "ann", do="say", texts=[f"turn {number}"])
+    path = f"{double.url}{sessions_of('ann', 'speaker')}"
+    http.patch(f"{path}/s1", json={"stateDelta": {"p": 1}})
+    http.delete(f"{path}/gone")
+    for name, part in (("f", {"text": "one"}), ("f", DATA), ("gone", DATA)):
+        http.post(f"{path}/s1/artifacts", json={"filename": name, "artifact": part})
+    http.delete(f"{path}/s1/artifacts/gone")
+
+
+def test_everything_survives_a_restart(state: str) -> None:
+    """Byte by byte; and the double goes on from there."""
+    with serving(state) as first:
+        fill(first)
+        before = known(first)
+    with serving(state) as second:
+        after = known(second)
+        told(second.url, "ann", do="say", texts=["goes on"])
+        session = read(second.url, "ann", "s1", "speaker")
+
+    assert before == after
+    assert '"turn 11"' in before[f"{sessions_of('ann', 'speaker')}/s1"]
+    assert ["goes on"] == texts(session["events"])[-1:]
+    assert 27 == len(session["events"])
+
+
+def test_a_reset_is_kept_too(state: str) -> None:
+    """Nothing comes back."""
+    with serving(state) as first:
+        fill(first)
+        first.reset()
+        empty = known(first)
+    with serving(state) as second:
+        assert empty == known(second)
+        assert {} == create(second.url, "ann", {}, "speaker")["state"]
+
+
+def test_a_session_that_was_made_anew_has_no_old_events(state: str) -> None:
+    """Its history begins with it."""
+    with serving(state) as first:
+        told(first.url, "ann", do="tool")
+        http.delete(f"{first.url}{sessions_of('ann', 'speaker')}/s1")
+        told(first.url, "ann", do="say", texts=["new"])
+    with serving(state) as second:
+        events = read(second.url, "ann", "s1", "speaker")["events"]
+
+    assert ["new"] == texts(events)[1:]
+
+
+SERVER = """
+import sys, threading
+from pathlib import Path
+from agentdouble import Emulator
+
+with Emulator(agents=Path(sys.argv[1]), state=sys.argv[2]) as double:
+    print(double.url, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
+    """Nor leaves half of one: SIGKILL during runs, again and again."""
+    shown: list[str] = []
+    for life in range(3):
+        shown += _killed_during_runs(state, life)
+    with serving(state) as double:
+        sessions = [read(double.url, "ann", f"s{n}", "speaker") for n in range(3)]
+
+    kept = {event["id"] for session in sessions for event in session["events"]}
+    assert shown
+    assert set() == set(shown) - kept
+    for session in sessions:
+        assert session["events"] == json.loads(json.dumps(session["events"]))
+        assert {"content", "id", "timestamp", "author"} <= session["events"][-1].keys()
+
+
+def _killed_during_runs(state: str, life: int) -> list[str]:
+    """Run an agent in three sessions at once, kill the server; return the ids that were seen."""
+    command = [sys.executable, "-c", SERVER, str(AGENTS), state]
+    seen: list[str] = []
+    enough = threading.Event()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+
+        def work(session: str) -> None:
+            body = run_body("ann", session, do="say", texts=[f"life {life}"])
+            try:
+                http.post(f"{url}{sessions_of('ann', 'speaker')}/{session}")
+                while True:
+                    seen.extend(event["id"] for event in run(url, body).json())
+                    if len(seen) >= 30:
+                        enough.set()
+            except (httpx.TransportError, ValueError):
+                return
+
+        workers = [threading.Thread(target=work, args=(f"s{n}",)) for n in range(3)]
+        for worker in workers:
+            worker.start()
+        assert enough.wait(60)
+        os.kill(server.pid, signal.SIGKILL)
+        for worker in workers:
+            worker.join()
+    return seen

@@ -1,0 +1,582 @@
+from __future__ import annotations
+
+import json
+import logging
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.errors import RunEndedError
+from tests.agentdouble.api_server.wire import (
+    AGENTS,
+    JSON,
+    NO_ACTIONS,
+    create,
+    detail,
+    event,
+    generalised,
+    lines,
+    new_user,
+    read,
+    run,
+    run_body,
+    run_sse,
+    sessions_of,
+    texts,
+    told,
+)
+from tests.agentdouble.calling import http
+
+
+def test_a_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
+    """API-07: texts in a row are one reply, whose fields stand in the order of the wire."""
+    user = new_user()
+
+    events = told(agents.url, user, do="say", texts=["He", "llo ü"])
+
+    assert [event("Hello ü")] == generalised(events)
+    assert list(event("")) == list(events[0])
+
+
+def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
+    """API-05: the history has it all, under one invocation, in the order in which it happened."""
+    user = new_user()
+
+    events = told(agents.url, user, do="tool")
+    session = read(agents.url, user, "s1", "speaker")
+
+    said = {"parts": [{"text": json.dumps({"do": "tool"})}], "role": "user"}
+    call = {"functionCall": {"id": "c1", "args": {"a": 1}, "name": "add"}}
+    response = {"functionResponse": {"id": "c1", "name": "add", "response": {"sum": 1}}}
+    user_event = {"content": said, **event(author="user")}
+    assert [
+        user_event,
+        {"content": {"parts": [call], "role": "model"}, **event()},
+        {"content": {"parts": [response], "role": "user"}, **event()},
+        event("final"),
+    ] == generalised(session["events"])
+    assert events == session["events"][1:]
+    assert 1 == len({one["invocationId"] for one in session["events"]})
+    assert 4 == len({one["id"] for one in session["events"]})
+    assert session["lastUpdateTime"] == events[-1]["timestamp"]
+
+
+def test_a_stream_is_framed_as_the_real_server_frames_it(agents: Emulator) -> None:
+    """API-08: a data line and an empty one for each event, and nothing else."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run_sse(agents.url, run_body(user, do="tool"))
+
+    assert "text/event-stream; charset=utf-8" == response.headers["content-type"]
+    assert "cache-control" not in response.headers
+    assert read(agents.url, user, "s1", "speaker")["events"][1:] == lines(response)
+    assert '{"content":{"parts":[{"functionCall":{"id":"c1"' in response.text
+
+
+@pytest.mark.parametrize("streaming", [False, "no", 0])
+def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: Any) -> None:
+    """API-09: false is the default, and increments are left out."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    told_so = run_sse(agents.url, {**run_body(user, do="mixed"), "streaming": streaming})
+    by_default = run_sse(agents.url, run_body(user, do="mixed"))
+
+    expected = ["one two", "", "custom", "three"]
+    assert [expected, expected] == [texts(lines(one)) for one in (told_so, by_default)]
+
+
+def test_with_streaming_increments_come_first(agents: Emulator) -> None:
+    """Each is partial, the whole comes once more, and only that is kept."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run_sse(agents.url, {**run_body(user, do="mixed"), "streaming": True})
+
+    def partial(text: str) -> dict[str, Any]:
+        return event(text, partial=True)
+
+    data = {"inlineData": {"data": "__4A", "mimeType": "x/y"}}
+    whole = [
+        event("one two"),
+        {"content": {"parts": [data], "role": "model"}, **event()},
+        event("custom", author="helper", finishReason="STOP", branch="b"),
+        event("three"),
+    ]
+    one, two, incre, three = (partial(text) for text in ("one ", "two", "incre", "three"))
+    assert [one, two, whole[0], whole[1], incre, whole[2], three, whole[3]] == generalised(
+        lines(response)
+    )
+    assert whole == generalised(read(agents.url, user, "s1", "speaker")["events"][1:])
+
+
+def test_run_never_streams(agents: Emulator) -> None:
+    """/run ignores ``streaming``."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    body = {**run_body(user, do="say", texts=["a", "b"]), "streaming": True}
+
+    assert ["ab"] == texts(run(agents.url, body).json())
+
+
+@pytest.mark.parametrize("route", ["/run", "/run_sse"])
+@pytest.mark.parametrize(
+    ("change", "status", "why"),
+    [
+        ({"sessionId": "nope"}, 404, "Session not found: nope"),
+        ({"userId": "nobody"}, 404, "Session not found: s1"),
+        (
+            {"appName": "none"},
+            404,
+            (
+                "Agent not found: 'none'. No matching directory or module exists in "
+                f"'{AGENTS / 'none'}'."
+            ),
+        ),
+        (
+            {"appName": "../speaker"},
+            404,
+            (
+                "Invalid agent name: '../speaker'. Agent names must be valid Python identifiers "
+                "(letters, digits, and underscores only)."
+            ),
+        ),
+        (
+            {"appName": "__internal"},
+            403,
+            (
+                "Access to internal special agents is disabled in API server mode and on a "
+                "development server not known to be bound to a loopback address."
+            ),
+        ),
+        (
+            {"appName": ""},
+            400,
+            "app_name is required when ADK_DEFAULT_APP_NAME is not set",
+        ),
+        (
+            {"appName": None},
+            400,
+            "app_name is required when ADK_DEFAULT_APP_NAME is not set",
+        ),
+        (
+            {"appName": "broken_import"},
+            500,
+            (
+                "Failed to load agent 'broken_import': KeyError: 'not today' "
+                f"({AGENTS / 'broken_import' / '__init__.py'}:1)"
+            ),
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_before_any_stream(
+    agents: Emulator, route: str, change: dict[str, Any], status: int, why: str
+) -> None:
+    """API-12: JSON that says why, and no event is kept."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = http.post(agents.url + route, json={**run_body(user, do="tool"), **change})
+
+    assert (status, why) == detail(response)
+    assert [] == read(agents.url, user, "s1", "speaker")["events"]
+
+
+WRONG = [
+    ("userId", None, "missing", "Field required"),
+    ("sessionId", None, "missing", "Field required"),
+    ("userId", 5, "string_type", "Input should be a valid string"),
+    ("streaming", "perhaps", "bool_parsing", "unable to interpret input"),
+    ("stateDelta", 5, "dict_type", "Input should be a valid dictionary"),
+    ("newMessage", "hi", "model_attributes_type", "Input should be a valid dictionary"),
+]
+
+
+@pytest.mark.parametrize("route", ["/run", "/run_sse"])
+@pytest.mark.parametrize(("field", "value", "type_", "message"), WRONG)
+def test_a_wrong_field_is_named(
+    agents: Emulator, route: str, field: str, value: Any, type_: str, message: str
+) -> None:
+    """API-12: 422, also where the answer would be a stream."""
+    body = run_body(new_user(), do="tool")
+    body = {**body, field: value}
+    if value is None:
+        del body[field]
+
+    status, problems = detail(http.post(agents.url + route, json=body))
+
+    assert (422, 1) == (status, len(problems))
+    assert (type_, ["body", field]) == (problems[0]["type"], problems[0]["loc"])
+    assert message in problems[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    ("message", "type_", "loc"),
+    [
+        ({"parts": [{"txt": "x"}]}, "extra_forbidden", ["parts", 0, "txt"]),
+        ({"parts": "x"}, "list_type", ["parts"]),
+        ({"part": []}, "extra_forbidden", ["part"]),
+        ({"parts": [{"text": 5}]}, "string_type", ["parts", 0, "text"]),
+        (
+            {"parts": [{"inlineData": {"data": "!!"}}]},
+            "bytes_invalid_encoding",
+            ["parts", 0, "inlineData", "data"],
+        ),
+    ],
+)
+def test_a_message_is_read_strictly(
+    agents: Emulator, message: Any, type_: str, loc: list[Any]
+) -> None:
+    """Unknown keys inside it are refused, those beside it ignored."""
+    body = {**run_body(new_user()), "newMessage": message, "unknown": 1}
+
+    status, problems = detail(run(agents.url, body))
+
+    assert 422 == status
+    assert [(type_, ["body", "newMessage", *loc])] == [(p["type"], p["loc"]) for p in problems]
+
+
+WHERE = "Session: s1, User: {user}"
+CANNOT_BEGIN = [
+    (
+        {"newMessage": None},
+        (
+            "Running an agent requires either a new_message or an invocation_id to resume a "
+            f"previous invocation. {WHERE}"
+        ),
+    ),
+    (
+        {"newMessage": None, "invocationId": "i1"},
+        f"Running an agent requires a new_message or a resumable app. {WHERE}",
+    ),
+    ({"newMessage": {}}, "No parts in the new_message."),
+    ({"newMessage": {"parts": []}}, "No parts in the new_message."),
+    (
+        {"newMessage": {"parts": [{"functionCall": {"name": "x"}}]}},
+        "User message cannot contain function calls.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), CANNOT_BEGIN)
+def test_a_message_that_says_nothing_ends_in_an_error(
+    agents: Emulator, change: dict[str, Any], why: str
+) -> None:
+    """API-12: a 500 that says why, or a stream that does in its last line; nothing is kept."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    body, why = {**run_body(user), **change}, why.format(user=user)
+
+    answer, stream = run(agents.url, body), run_sse(agents.url, body)
+
+    details = {"error_type": "ValueError", "error_message": why, "timestamp": "<time>"}
+    said = f"ValueError: {why}"
+    assert (500, {"detail": said, "error_details": details}) == (
+        answer.status_code,
+        generalised(answer.json()),
+    )
+    assert [{"error": said, "error_details": details}] == generalised(lines(stream))
+    assert [] == read(agents.url, user, "s1", "speaker")["events"]
+
+
+@pytest.mark.parametrize("part", [{}, {"text": ""}])
+def test_an_empty_part_runs(shared: Emulator, part: dict[str, str]) -> None:
+    """As on the real server; a role is the user's, whatever it says."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"})
+    message = {"parts": [part, {"text": "hi"}], "role": "model"}
+
+    response = run(shared.url, {**run_body(user, app="echo"), "newMessage": message})
+
+    assert [event("hi", "echo")] == generalised(response.json())
+    assert {"parts": [part, {"text": "hi"}], "role": "user"} == read(shared.url, user, "s1")[
+        "events"
+    ][0]["content"]
+
+
+def test_an_agent_that_raises_is_answered_in_json(
+    agents: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """U-RUN-ERROR: what happened; what was said before is kept, and the log has the traceback."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run(agents.url, run_body(user, do="fail", texts=["before"], message="boom ü"))
+
+    assert (500, "application/json") == (response.status_code, response.headers["content-type"])
+    assert {
+        "detail": "RuntimeError: boom ü",
+        "error_details": {
+            "error_type": "RuntimeError",
+            "error_message": "boom ü",
+            "timestamp": "<time>",
+        },
+    } == generalised(response.json())
+    assert ["before"] == texts(read(agents.url, user, "s1", "speaker")["events"])[1:]
+    (record,) = [one for one in caplog.records if one.name.startswith("agentdouble.api_server")]
+    assert ("The agent of speaker raised.", logging.ERROR) == (record.getMessage(), record.levelno)
+    assert record.exc_info is not None
+
+
+def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> None:
+    """U-RUN-SSE-ERROR: in another style of JSON than the events, with letters escaped."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run_sse(agents.url, run_body(user, do="fail", texts=["before"], message="boom ü"))
+
+    before, last, end = response.text.split("\n\n")
+    assert ("before", "") == (json.loads(before[6:])["content"]["parts"][0]["text"], end)
+    assert last.startswith(
+        'data: {"error": "RuntimeError: boom \\u00fc", "error_details": '
+        '{"error_type": "RuntimeError", "error_message": "boom \\u00fc", "timestamp": '
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ({"do": "leave"}, "ApplicationExitError: SystemExit: 3"),
+        ({"do": "cancel"}, "RunEndedError: The agent of 'speaker' was cancelled."),
+    ],
+)
+def test_an_agent_cannot_take_its_loop_down(
+    agents: Emulator, order: dict[str, str], said: str
+) -> None:
+    """sys.exit() and a cancellation end their run and nothing else."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run(agents.url, run_body(user, **order))
+
+    assert (500, said) == (response.status_code, response.json()["detail"])
+    assert ["fine"] == texts(told(agents.url, user, do="say", texts=["fine"]))
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        *(
+            (
+                {"do": "wrong", "kind": kind},
+                (
+                    f"AgentYieldError: The agent of 'speaker' yielded a value of type {name}. It may "
+                    "yield a str, a Part or an Event of agentdouble.agents."
+                ),
+            )
+            for kind, name in (
+                ("dict", "dict"),
+                ("none", "NoneType"),
+                ("int", "int"),
+                ("bytes", "bytes"),
+            )
+        ),
+        ({"do": "unsayable"}, "TypeError: "),
+    ],
+)
+def test_an_agent_that_yields_what_no_event_carries_is_told(
+    agents: Emulator, order: dict[str, str], said: str
+) -> None:
+    """The error names the type and what may be yielded."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+
+    response = run(agents.url, run_body(user, **order))
+
+    assert 500 == response.status_code
+    assert response.json()["detail"].startswith(said)
+
+
+def test_the_ledger_decides_how_errors_are_told() -> None:
+    """Plain text, as the real server; and ``error`` alone, as its older releases."""
+    body = run_body("ann", do="fail", texts=[], message="boom ü")
+    chosen = {"U-RUN-ERROR": "text", "U-RUN-SSE-ERROR": "error-only"}
+    with Emulator(agents=AGENTS, unknowns=chosen) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        answer, stream = run(double.url, body), run_sse(double.url, body)
+
+    assert (500, "text/plain; charset=utf-8", "Internal Server Error") == (
+        answer.status_code,
+        answer.headers["content-type"],
+        answer.text,
+    )
+    assert 'data: {"error":"boom ü"}\n\n' == stream.text
+
+
+def test_the_ledger_can_create_unknown_sessions() -> None:
+    """U-RUN-UNKNOWN-SESSION."""
+    with Emulator(agents=AGENTS, unknowns={"U-RUN-UNKNOWN-SESSION": "create"}) as double:
+        events = run(double.url, run_body("ann", do="say", texts=["hi"])).json()
+        session = read(double.url, "ann", "s1", "speaker")
+
+    assert ["hi"] == texts(events)
+    assert 2 == len(session["events"])
+
+
+def test_the_ledger_decides_which_fields_events_have() -> None:
+    """U-EVENT-FIELDS: content alone, in lists, streams and histories."""
+    with Emulator(agents=AGENTS, unknowns={"U-EVENT-FIELDS": "content-only"}) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        body = run_body("ann", do="say", texts=["hi"])
+        answers = [run(double.url, body).json(), lines(run_sse(double.url, body))]
+        history = read(double.url, "ann", "s1", "speaker")["events"]
+
+    only = {"content": {"parts": [{"text": "hi"}], "role": "model"}}
+    assert [[only], [only]] == answers
+    assert [["content"]] * 4 == [list(one) for one in history]
+
+
+def test_state_is_remembered(agents: Emulator) -> None:
+    """What an agent sets goes out with the next event, and into the scopes; API-17."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1", "state": {"old": 1}}, "speaker")
+    values = {"a": 1, "user:b": [2], "temp:c": 3}
+
+    (first,) = run(agents.url, run_body(user, do="remember", **values)).json()
+    (second,) = run(agents.url, run_body(user, do="remember")).json()
+    (elsewhere,) = told(agents.url, user, "s2", do="remember")
+
+    kept = {"a": 1, "user:b": [2]}
+    assert [{"old": 1}, {"old": 1, **values}] == json.loads(texts([first])[0])
+    assert kept == first["actions"]["stateDelta"]
+    assert [{"old": 1, **kept}] * 2 == json.loads(texts([second])[0])
+    assert [{"user:b": [2]}] * 2 == json.loads(texts([elsewhere])[0])
+    assert {"old": 1, **kept} == read(agents.url, user, "s1", "speaker")["state"]
+
+
+def test_state_that_is_set_last_is_not_lost(agents: Emulator) -> None:
+    """What no event takes along gets an event of its own."""
+    user = new_user()
+
+    events = told(agents.url, user, do="remember_late", late=1)
+
+    said = event("said", actions={**NO_ACTIONS, "stateDelta": {"event": 1}})
+    assert [said, event(actions={**NO_ACTIONS, "stateDelta": {"late": 1}})] == generalised(events)
+    assert {"event": 1, "late": 1} == read(agents.url, user, "s1", "speaker")["state"]
+
+
+def test_what_an_agent_changes_inside_a_value_stays_its_own(agents: Emulator) -> None:
+    """A run works on a copy."""
+    user = new_user()
+    state = {"deep": {"list": []}}
+    create(agents.url, user, {"sessionId": "s1", "state": state}, "speaker")
+
+    run(agents.url, run_body(user, do="change_inside"))
+
+    assert state == read(agents.url, user, "s1", "speaker")["state"]
+
+
+def test_a_request_can_change_state(agents: Emulator) -> None:
+    """``stateDelta`` is on the user's event, and the agent sees it, ``temp:`` included."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    body = {**run_body(user, do="remember"), "stateDelta": {"a": 1, "app:x": 2, "temp:t": 3}}
+
+    (answer,) = run(agents.url, body).json()
+    session = read(agents.url, user, "s1", "speaker")
+
+    assert [{"a": 1, "app:x": 2, "temp:t": 3}] * 2 == json.loads(texts([answer])[0])
+    assert {"a": 1, "app:x": 2} == session["events"][0]["actions"]["stateDelta"]
+    assert {"a": 1, "app:x": 2} == session["state"]
+    http.patch(f"{agents.url}{sessions_of(user, 'speaker')}/s1", json={"stateDelta": {"app:x": 0}})
+
+
+def test_a_request_can_name_the_invocation_and_mark_its_events(agents: Emulator) -> None:
+    """``invocationId`` is used as it is; ``customMetadata`` is on every event of the run."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    body = {**run_body(user, do="say", texts=["x"]), "invocationId": "mine"}
+
+    run(agents.url, {**body, "customMetadata": {"m": [1]}})
+
+    events = read(agents.url, user, "s1", "speaker")["events"]
+    assert [("mine", {"m": [1]})] * 2 == [(e["invocationId"], e["customMetadata"]) for e in events]
+
+
+def test_an_agent_sees_the_history(agents: Emulator) -> None:
+    """API-17: earlier turns, this turn's message and what it has said itself by then."""
+    user = new_user()
+    told(agents.url, user, do="say", texts=["hello"])
+
+    first, second = told(agents.url, user, do="history")
+
+    assert ["first"] == texts([first])
+    assert [
+        ["user", json.dumps({"do": "say", "texts": ["hello"]})],
+        ["speaker", "hello"],
+        ["user", json.dumps({"do": "history"})],
+        ["speaker", "first"],
+    ] == json.loads(texts([second])[0])
+
+
+def test_a_session_cannot_be_asked_after_the_run(agents: Emulator, speaker: ModuleType) -> None:
+    """An agent that goes on behind its run's back is told so."""
+    user = new_user()
+    told(agents.url, user, do="keep", name=user)
+
+    with pytest.raises(RunEndedError, match="asks for its session after its run has ended"):
+        speaker.kept[user].history().send(None)
+
+
+def test_keys_may_be_snake_case(agents: Emulator) -> None:
+    """As on the real server."""
+    user = new_user()
+    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    message = {"parts": [{"text": '{"do": "say", "texts": ["x"]}'}]}
+
+    body = {"app_name": "speaker", "user_id": user, "session_id": " s1 ", "new_message": message}
+
+    assert ["x"] == texts(run(agents.url, body).json())
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+@pytest.mark.parametrize("route", ["/run", "/run_sse"])
+def test_only_post_runs(agents: Emulator, route: str, method: str) -> None:
+    """405 that says so."""
+    response = http.request(method, agents.url + route, content=b"{}", headers=JSON)
+
+    assert (405, "Method Not Allowed") == detail(response)
+    assert "POST" == response.headers["allow"]
+
+
+def test_applications_are_listed(agents: Emulator) -> None:
+    """API-01, API-16: sorted, also those that do not import."""
+    names = http.get(f"{agents.url}/list-apps")
+    apps = http.get(f"{agents.url}/list-apps?detailed=true").json()["apps"]
+
+    assert (200, '["broken_import","speaker"]') == (names.status_code, names.text)
+    assert [
+        {
+            "name": "speaker",
+            "rootAgentName": "speaker",
+            "description": "Do what the message says.",
+            "language": "python",
+            "isComputerUse": False,
+            "agents": None,
+        }
+    ] == apps
+
+
+def test_the_shipped_agents_are_listed_by_default(shared: Emulator) -> None:
+    """Without a directory of one's own."""
+    listed = http.get(f"{shared.url}/list-apps").json()
+
+    assert ["coder", "echo", "failing", "streamer", "tool_caller"] == listed
+
+
+def test_the_ledger_decides_what_the_list_of_applications_is() -> None:
+    """U-LIST-APPS: with details, without being asked for them."""
+    with Emulator(unknowns={"U-LIST-APPS": "detailed"}) as double:
+        listed = http.get(f"{double.url}/list-apps").json()["apps"]
+
+    assert "echo" in [app["name"] for app in listed]
+
+
+def test_a_wrong_wish_for_details_is_refused(agents: Emulator) -> None:
+    """422 that names the query's field."""
+    status, (problem,) = detail(http.get(f"{agents.url}/list-apps?detailed=maybe"))
+
+    assert (422, ["query", "detailed"]) == (status, problem["loc"])

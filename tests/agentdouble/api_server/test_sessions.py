@@ -1,0 +1,455 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.wire import (
+    JSON,
+    NO_ACTIONS,
+    create,
+    detail,
+    generalised,
+    new_user,
+    read,
+    sessions_of,
+)
+from tests.agentdouble.calling import http
+
+EMPTY = ((b"", {}), (b"", JSON), (b"null", JSON), (b"{}", JSON), (b'{"unknown": 1}', JSON))
+
+
+@contextmanager
+def choosing(**chosen: str) -> Iterator[str]:
+    """Serve a double with other answers to unknowns; yield its address."""
+    unknowns = {id_.replace("_", "-"): name for id_, name in chosen.items()}
+    with Emulator(unknowns=unknowns) as double:
+        yield double.url
+
+
+@pytest.mark.parametrize(("content", "headers"), EMPTY)
+def test_a_session_gets_an_id(shared: Emulator, content: bytes, headers: dict[str, str]) -> None:
+    """API-02: without a body or with an empty one, the id is generated."""
+    user = new_user()
+    before = shared.clock.now().timestamp()
+
+    response = http.post(shared.url + sessions_of(user), content=content, headers=headers)
+    session = response.json()
+
+    assert (200, "application/json") == (response.status_code, response.headers["content-type"])
+    assert {
+        "id": str(uuid.UUID(session["id"], version=4)),
+        "appName": "echo",
+        "userId": user,
+        "state": {},
+        "events": [],
+        "lastUpdateTime": session["lastUpdateTime"],
+    } == session
+    assert before <= session["lastUpdateTime"] <= shared.clock.now().timestamp()
+
+
+def test_the_fields_stand_in_the_real_server_s_order(shared: Emulator) -> None:
+    """Compact, in UTF-8, in this order."""
+    user = new_user()
+
+    text = http.post(shared.url + sessions_of(user), json={"sessionId": "ü"}).text
+
+    assert text.startswith(
+        f'{{"id":"ü","appName":"echo","userId":"{user}","state":{{}},"events":[],"lastUpdateTime":'
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "id_"),
+    [("s1", "s1"), (" s1  ", "s1"), ("a/b", "a/b"), ("ü x", "ü x"), ("x" * 5000, "x" * 5000)],
+)
+@pytest.mark.parametrize("field", ["sessionId", "session_id"])
+def test_a_body_names_the_id(shared: Emulator, field: str, given: str, id_: str) -> None:
+    """Spaces around it are no part of it."""
+    assert id_ == create(shared.url, new_user(), {field: given})["id"]
+
+
+@pytest.mark.parametrize("given", ["", "  ", None])
+def test_an_empty_id_counts_as_absent(shared: Emulator, given: str | None) -> None:
+    """An id is generated instead."""
+    id_ = create(shared.url, new_user(), {"sessionId": given})["id"]
+
+    assert str(uuid.UUID(id_, version=4)) == id_
+
+
+@pytest.mark.parametrize("id_", ["s1", "with space", "ünïcödé", "a:b@c", "%"])
+def test_a_path_names_the_id(shared: Emulator, id_: str) -> None:
+    """API-03: and the body, if there is one, is the session's state as a whole."""
+    user = new_user()
+    path = f"{shared.url}{sessions_of(user)}/{id_.replace('%', '%25')}"
+
+    created = http.post(path, json={"state": {"a": 1}}).json()
+
+    assert (id_, {"state": {"a": 1}}) == (created["id"], created["state"])
+    assert created == http.get(path).json()
+
+
+def test_an_id_with_a_slash_cannot_be_addressed(shared: Emulator) -> None:
+    """%2F is a slash by the time the path is read, as on the real server."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "a/b"})
+
+    assert (404, "Not Found") == detail(http.get(f"{shared.url}{sessions_of(user)}/a%2Fb"))
+
+
+@pytest.mark.parametrize("how", ["path", "body"])
+def test_an_id_is_taken_once(shared: Emulator, how: str) -> None:
+    """U-SESSION-DUPLICATE: 409, and the session is as it was."""
+    user = new_user()
+    created = create(shared.url, user, {"sessionId": "s1", "state": {"a": 1}})
+
+    path = shared.url + sessions_of(user)
+    response = (
+        http.post(f"{path}/s1", json={"b": 1})
+        if how == "path"
+        else http.post(path, json={"sessionId": "s1", "state": {"app:b": 1}})
+    )
+
+    assert (409, "Session already exists: s1") == detail(response)
+    assert "U-SESSION-DUPLICATE" in response.headers["x-agentdouble-unknowns"]
+    assert created == read(shared.url, user, "s1")
+
+
+def test_the_ledger_decides_about_duplicates() -> None:
+    """400 as older releases answer, or the existing session."""
+    with choosing(U_SESSION_DUPLICATE="400") as url:
+        create(url, "ann", {"sessionId": "s1"})
+        refused = detail(http.post(url + sessions_of("ann"), json={"sessionId": "s1"}))
+    with choosing(U_SESSION_DUPLICATE="existing") as url:
+        first = create(url, "ann", {"sessionId": "s1", "state": {"a": 1}})
+        again = create(url, "ann", {"sessionId": "s1", "state": {"a": 2}})
+
+    assert (400, "Session already exists: s1") == refused
+    assert first == again
+
+
+def test_state_is_shared_by_its_prefixes(shared: Emulator) -> None:
+    """``user:`` over the user's sessions, ``app:`` over the application's, ``temp:`` is not kept."""
+    ann, bob, app = new_user(), new_user(), f"app_{new_user()}"
+    state = {"own": None, "user:name": "Ann", "app:limit": {"n": 3}, "temp:x": 1}
+
+    first = create(shared.url, ann, {"state": state}, app)
+    second = create(shared.url, ann, {}, app)
+    bobs = create(shared.url, bob, {}, app)
+    elsewhere = create(shared.url, ann, {}, app + "2")
+
+    assert [
+        {"own": None, "app:limit": {"n": 3}, "user:name": "Ann"},
+        {"app:limit": {"n": 3}, "user:name": "Ann"},
+        {"app:limit": {"n": 3}},
+        {},
+    ] == [one["state"] for one in (first, second, bobs, elsewhere)]
+
+
+@pytest.mark.parametrize(
+    "value", [2**70, -(2**70), 0.1, 1e300, "\ud800", "\x00", "🦉", [], {"": 1}]
+)
+def test_state_comes_back_as_it_was_sent(shared: Emulator, value: Any) -> None:
+    """Whatever JSON can say."""
+    content = json.dumps({"state": {"v": value}, "events": EVENTS[:1]})
+
+    response = http.post(shared.url + sessions_of(new_user()), content=content, headers=JSON)
+
+    assert {"v": value} == response.json()["state"]
+
+
+EVENTS = [
+    {"author": "user", "content": {"role": "user", "parts": [{"text": "hi"}]}},
+    {"partial": True, "content": {"parts": [{"text": "incre"}]}},
+    {
+        "author": "agent",
+        "invocation_id": "i1",
+        "id": "e1",
+        "timestamp": 1795229907.5,
+        "unknown": 1,
+        "content": {"parts": [{"inlineData": {"data": "+/8=", "mime_type": "x/y"}}]},
+    },
+]
+
+
+def test_events_can_be_brought_along(shared: Emulator) -> None:
+    """They get what they lack; partial ones are not kept; bytes come back URL-safe."""
+    user = new_user()
+
+    session = create(shared.url, user, {"sessionId": "s1", "events": EVENTS})
+
+    rest = {"actions": NO_ACTIONS, "nodeInfo": {"path": ""}}
+    assert [
+        {
+            "content": {"parts": [{"text": "hi"}], "role": "user"},
+            "invocationId": "",
+            "author": "user",
+            **rest,
+            "id": "<id>",
+            "timestamp": "<time>",
+        },
+        {
+            "content": {"parts": [{"inlineData": {"data": "-_8=", "mimeType": "x/y"}}]},
+            "invocationId": "i1",
+            "author": "agent",
+            **rest,
+            "id": "e1",
+            "timestamp": "<time>",
+        },
+    ] == generalised(session["events"])
+    assert 1795229907.5 == session["lastUpdateTime"]
+    assert session == read(shared.url, user, "s1")
+
+
+@pytest.mark.parametrize(
+    ("event", "what"),
+    [
+        ({"actions": {"stateDelta": {"a": 1}}}, "event actions"),
+        ({"actions": {"escalate": False}}, "event actions"),
+        ({"longRunningToolIds": ["c1"]}, "long-running tool IDs"),
+    ],
+)
+def test_events_cannot_claim_to_have_done_something(
+    shared: Emulator, event: dict[str, Any], what: str
+) -> None:
+    """400 that says which event and what about it; no session is created."""
+    user = new_user()
+
+    response = http.post(shared.url + sessions_of(user), json={"events": [EVENTS[0], event]})
+
+    assert (400, f"Session initialization event 1 cannot include {what}.") == detail(response)
+    assert [] == http.get(shared.url + sessions_of(user)).json()
+
+
+def test_options_are_refused(shared: Emulator) -> None:
+    """As the real server's session services in memory and SQL refuse them."""
+    response = http.post(shared.url + sessions_of(new_user()), json={"options": {"a": 1}})
+
+    expected = "Session options are not supported by the configured session service."
+    assert (400, expected) == detail(response)
+
+
+def test_the_ledger_can_ignore_the_body_of_a_creation() -> None:
+    """U-SESSION-CREATE: neither id nor state are taken from it."""
+    with choosing(U_SESSION_CREATE="ignored") as url:
+        first = create(url, "ann", {"sessionId": "s1", "state": {"a": 1}, "options": {"a": 1}})
+        second = http.post(f"{url}{sessions_of('ann')}/s2", json={"a": 1}).json()
+
+    assert str(uuid.UUID(first["id"], version=4)) == first["id"]
+    assert ({}, "s2", {}) == (first["state"], second["id"], second["state"])
+
+
+def test_sessions_are_listed_without_their_events(shared: Emulator) -> None:
+    """API-04: a user's own of that application, the longest untouched first, then by id."""
+    user = new_user()
+    late = {"sessionId": "a", "events": [{**EVENTS[0], "timestamp": 4e9}]}
+    same = [
+        {"sessionId": id_, "state": {"n": id_}, "events": [{**EVENTS[0], "timestamp": 1e9 + 0.5}]}
+        for id_ in ("c", "b")
+    ]
+    created = [create(shared.url, user, body) for body in (late, *same)]
+    create(shared.url, new_user())
+    create(shared.url, user, app="other")
+
+    listed = http.get(shared.url + sessions_of(user)).json()
+
+    assert [{**created[index], "events": []} for index in (2, 1, 0)] == listed
+
+
+@pytest.mark.parametrize("app", ["echo", "unknown"])
+def test_an_unknown_user_has_no_sessions(shared: Emulator, app: str) -> None:
+    """An empty list and no error."""
+    response = http.get(shared.url + sessions_of(new_user(), app))
+
+    assert (200, []) == (response.status_code, response.json())
+
+
+def test_the_ledger_decides_what_a_list_is() -> None:
+    """U-SESSION-LIST: an array of ids."""
+    with choosing(U_SESSION_LIST="ids") as url:
+        create(url, "ann", {"sessionId": "s1"})
+
+        assert ["s1"] == http.get(url + sessions_of("ann")).json()
+
+
+def test_the_ledger_decides_which_fields_there_are() -> None:
+    """U-SESSION-FIELDS and U-EVENT-FIELDS: the specified ones alone."""
+    content = {"parts": [{"text": "hi"}], "role": "user"}
+    with choosing(U_SESSION_FIELDS="id-only", U_EVENT_FIELDS="content-only") as url:
+        session = create(url, "ann", {"sessionId": "s1", "events": EVENTS[:1]})
+
+    assert {"id": "s1", "events": [{"content": content}]} == session
+
+
+@pytest.mark.parametrize(
+    "path", ["/apps/echo/users/ann/sessions/nope", "/apps/x/users/y/sessions/z"]
+)
+def test_an_unknown_session_is_not_found(shared: Emulator, path: str) -> None:
+    """U-SESSION-UNKNOWN: 404, whatever part of it is unknown."""
+    response = http.get(shared.url + path)
+
+    assert (404, "Session not found") == detail(response)
+    assert "U-SESSION-UNKNOWN" == response.headers["x-agentdouble-unknowns"]
+
+
+def test_another_user_s_session_is_not_found(shared: Emulator) -> None:
+    """API-18: the same id is another session for another user."""
+    ann, bob = new_user(), new_user()
+    create(shared.url, ann, {"sessionId": "s1"})
+
+    assert 404 == http.get(f"{shared.url}{sessions_of(bob)}/s1").status_code
+    assert {} == create(shared.url, bob, {"sessionId": "s1"})["state"]
+
+
+def test_a_deleted_session_is_gone(shared: Emulator) -> None:
+    """API-06: 200 null, also for one that is unknown; the id is free again, the events gone."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1", "events": EVENTS, "state": {"a": 1}})
+    path = f"{shared.url}{sessions_of(user)}/s1"
+
+    answers = [http.delete(path) for _ in range(2)]
+
+    assert [(200, "null")] * 2 == [(one.status_code, one.text) for one in answers]
+    assert 404 == http.get(path).status_code
+    again = create(shared.url, user, {"sessionId": "s1"})
+    assert ([], {}) == (again["events"], again["state"])
+
+
+def test_the_ledger_decides_what_a_deletion_answers() -> None:
+    """U-SESSION-DELETE: 204 without a body, or 404 where there was nothing."""
+    with choosing(U_SESSION_DELETE="204") as url:
+        nothing = http.delete(f"{url}{sessions_of('ann')}/s1")
+    with choosing(U_SESSION_DELETE="404-unknown") as url:
+        create(url, "ann", {"sessionId": "s1"})
+        answers = [http.delete(f"{url}{sessions_of('ann')}/s1").status_code for _ in range(2)]
+
+    assert (204, "") == (nothing.status_code, nothing.text)
+    assert [200, 404] == answers
+
+
+def test_state_can_be_changed(shared: Emulator) -> None:
+    """PATCH stores an event that says so; null is a value; what is temporary is in the answer only."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1", "state": {"a": 1, "b": 2}})
+    delta = {"a": None, "c": [1], "user:n": "Ann", "temp:t": 1}
+
+    response = http.patch(f"{shared.url}{sessions_of(user)}/s1", json={"stateDelta": delta})
+    session = response.json()
+
+    kept = {key: value for key, value in delta.items() if key != "temp:t"}
+    assert 200 == response.status_code
+    assert {"a": None, "b": 2, "c": [1], "user:n": "Ann", "temp:t": 1} == session["state"]
+    assert [
+        {
+            "invocationId": "p-<id>",
+            "author": "user",
+            "actions": {**NO_ACTIONS, "stateDelta": kept},
+            "nodeInfo": {"path": ""},
+            "id": "<id>",
+            "timestamp": "<time>",
+        }
+    ] == generalised(session["events"])
+    assert session["events"][0]["timestamp"] == session["lastUpdateTime"]
+    del session["state"]["temp:t"]
+    assert session == read(shared.url, user, "s1")
+
+
+def test_an_unknown_session_cannot_be_changed(shared: Emulator) -> None:
+    """404, and it is not created."""
+    path = f"{shared.url}{sessions_of(new_user())}/s1"
+
+    assert (404, "Session not found") == detail(http.patch(path, json={"stateDelta": {}}))
+    assert 404 == http.get(path).status_code
+
+
+def test_times_are_the_platform_s(double: Emulator) -> None:
+    """The clock that is advanced is the one that stamps sessions."""
+    double.clock.advance(dt.timedelta(days=1))
+
+    stamp = create(double.url, "ann")["lastUpdateTime"]
+
+    assert 0 <= double.clock.now().timestamp() - stamp < 60
+
+
+def test_a_reset_forgets_every_session(double: Emulator) -> None:
+    """Shared state too."""
+    create(double.url, "ann", {"state": {"app:a": 1, "user:b": 2}})
+
+    double.reset()
+
+    assert [] == http.get(double.url + sessions_of("ann")).json()
+    assert {} == create(double.url, "ann")["state"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("PUT", "/apps/a/users/u/sessions/s", 405, "GET"),
+        ("HEAD", "/apps/a/users/u/sessions/s", 405, "GET"),
+        ("DELETE", "/apps/a/users/u/sessions", 405, "GET"),
+        ("POST", "/version", 405, "GET"),
+        ("GET", "/apps", 404, None),
+        ("GET", "/apps/echo", 404, None),
+        ("GET", "/apps/echo/users/u", 404, None),
+        ("POST", "/apps/echo/users/u/sessions/s/more", 404, None),
+    ],
+)
+def test_other_paths_and_methods_are_refused(
+    shared: Emulator, method: str, path: str, status: int, allow: str | None
+) -> None:
+    """In JSON; a 405 allows the method of the path's first route."""
+    response = http.request(method, shared.url + path)
+
+    assert (status, allow) == (response.status_code, response.headers.get("allow"))
+    assert "application/json" == response.headers["content-type"]
+    words = {404: "Not Found", 405: "Method Not Allowed"}
+    assert method == "HEAD" or {"detail": words[status]} == response.json()
+
+
+def test_a_trailing_slash_is_redirected(shared: Emulator) -> None:
+    """307 to the path without it."""
+    response = http.get(f"{shared.url}/apps/a/users/u/sessions/")
+
+    assert (307, f"{shared.url}/apps/a/users/u/sessions") == (
+        response.status_code,
+        response.headers["location"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "what"),
+    [
+        ("PATCH", "/apps/echo/users/ann/memory", "The memory service"),
+        ("GET", "/apps/echo/app-info", "The app-info"),
+        ("GET", "/docs", "The OpenAPI description"),
+        ("GET", "/openapi.json", "The OpenAPI description"),
+        ("POST", "/agent-identity/finalize", "The agent identity"),
+    ],
+)
+def test_what_is_beyond_the_specification_is_refused_by_name(
+    shared: Emulator, method: str, path: str, what: str
+) -> None:
+    """501 and never a made-up success."""
+    status, why = detail(http.request(method, shared.url + path, json={"sessionId": "s1"}))
+
+    assert 501 == status
+    assert why.startswith(f"{what} of API-server mode is part of the platform")
+
+
+def test_the_live_run_is_refused_by_name(shared: Emulator) -> None:
+    """Before the WebSocket opens."""
+    url = shared.url.replace("http", "ws", 1) + "/run_live?app_name=echo&user_id=u&session_id=s"
+    with pytest.raises(InvalidStatus) as refused, connect(url, proxy=None):
+        pass
+
+    answer = refused.value.response
+    assert 501 == answer.status_code
+    assert b"/run_live" in answer.body

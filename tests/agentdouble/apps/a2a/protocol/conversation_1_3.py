@@ -1,0 +1,123 @@
+"""A conversation of the official client, a2a-sdk 1.3."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from a2a.client import Client, ClientConfig, create_client
+from a2a.helpers import new_text_message
+from a2a.types import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+    TaskState,
+)
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+
+
+@asynccontextmanager
+async def client_of(url: str, binding: str, streaming: bool, hook: str) -> AsyncIterator[Client]:
+    """Return a client that has read the card."""
+    async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
+        config = ClientConfig(
+            streaming=streaming,
+            httpx_client=http,
+            supported_protocol_bindings=[binding],
+            grpc_channel_factory=_channel if binding == "GRPC" else None,
+            push_notification_config=TaskPushNotificationConfig(url=hook) if hook else None,
+        )
+        async with await create_client(url, config) as client:
+            yield client
+
+
+async def converse(url: str, binding: str, hook: str) -> dict[str, Any]:
+    """Have the whole conversation; return what came of each part of it."""
+    found: dict[str, Any] = {}
+    async with client_of(url, binding, False, "") as client:
+        found["message"] = _said(await _task(client, "hello"))
+        asked = await _task(client, "ask")
+        found["asked"] = (_state(asked.status), _said(asked))
+        done = await _task(client, "this", asked)
+        found["continued"] = (done.id == asked.id, _state(done.status), _said(done))
+        failed = await _task(client, "fail")
+        found["failed"] = (_state(failed.status), _said(failed))
+        waiting = await _task(client, "ask")
+        canceled = await client.cancel_task(CancelTaskRequest(id=waiting.id))
+        found["canceled"] = _state(canceled.status)
+        found["errors"] = [
+            await _error(client.cancel_task(CancelTaskRequest(id=waiting.id))),
+            await _error(client.get_task(GetTaskRequest(id="nobody's"))),
+        ]
+        listed = await client.list_tasks(ListTasksRequest(context_id=asked.context_id))
+        found["listed"] = [task.id for task in listed.tasks] == [asked.id]
+    async with client_of(url, binding, True, hook) as client:
+        events = [event async for event in client.send_message(_request("work"))]
+        found["streamed"] = [_kind(event) for event in events]
+        kept = await client.get_task(GetTaskRequest(id=events[0].task.id))
+        found["artifact"] = "".join(part.text for part in kept.artifacts[0].parts)
+    async with client_of(url, binding, True, "") as client:
+        found["resumed"] = await _resume(client)
+    return found
+
+
+def _channel(address: str) -> Any:
+    import grpc.aio
+
+    return grpc.aio.insecure_channel(address)
+
+
+async def _resume(client: Client) -> list[str]:
+    """Drop a stream in its midst and take it up again; return the kinds of its last events."""
+    stream = client.send_message(_request("hold"))
+    task = (await stream.__anext__()).task
+    await stream.aclose()  # type: ignore[attr-defined]
+    kinds: list[str] = []
+    async for event in client.subscribe(SubscribeToTaskRequest(id=task.id)):
+        if not kinds:
+            [_ async for _ in client.send_message(_request("go"))]
+        kinds.append(_kind(event))
+    return kinds[-2:]
+
+
+def _request(text: str, task: Task | None = None) -> SendMessageRequest:
+    message = new_text_message(text, role=Role.ROLE_USER)
+    if task is not None:
+        message.task_id, message.context_id = task.id, task.context_id
+    return SendMessageRequest(message=message)
+
+
+async def _task(client: Client, text: str, task: Task | None = None) -> Task:
+    (answer,) = [event async for event in client.send_message(_request(text, task))]
+    return answer.task
+
+
+async def _error(call: Any) -> str:
+    try:
+        await call
+    except (TaskNotCancelableError, TaskNotFoundError) as error:
+        return type(error).__name__
+    return "none"
+
+
+def _said(task: Task) -> str:
+    return "".join(part.text for part in task.status.message.parts)
+
+
+def _state(status: Any) -> str:
+    return str(TaskState.Name(status.state)).removeprefix("TASK_STATE_").lower()
+
+
+def _kind(event: StreamResponse) -> str:
+    kind = event.WhichOneof("payload")
+    if kind == "artifact_update":
+        return "artifact"
+    return _state(event.task.status if kind == "task" else event.status_update.status)

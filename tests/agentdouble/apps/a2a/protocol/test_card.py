@@ -1,0 +1,105 @@
+"""The agent card as it is served (sections 4.4.1 and 8 of the protocol)."""
+
+from __future__ import annotations
+
+import email.utils
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
+from tests.agentdouble.apps.a2a.wire import Wire, talk
+from tests.agentdouble.calling import http
+
+CARD = "/.well-known/agent-card.json"
+
+
+def test_a_card_has_what_it_must_have(ordinary_double: Emulator) -> None:
+    """All of it, and nothing of an earlier version (4.4.1)."""
+    answer = http.get(ordinary_double.url + CARD)
+    url = ordinary_double.url
+    skill = {
+        "id": "ordinary",
+        "name": "ordinary",
+        "description": "Written as the specification has it: no cancel, no task sent first.",
+        "tags": ["agent"],
+    }
+
+    assert (200, "application/json") == (answer.status_code, answer.headers["content-type"])
+    assert {
+        "name": "ordinary",
+        "description": skill["description"],
+        "version": "1.0.0",
+        "supportedInterfaces": [
+            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
+        "capabilities": {"streaming": True, "pushNotifications": True},
+        "defaultInputModes": ["text/plain", "application/json"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [skill],
+    } == answer.json()
+
+
+def test_a_card_may_be_kept(ordinary_double: Emulator) -> None:
+    """For a while, and then be asked for again without being sent (8.6.1)."""
+    first = http.get(ordinary_double.url + CARD)
+    tag = first.headers["etag"]
+    again = http.get(ordinary_double.url + CARD, headers={"If-None-Match": tag})
+    other = http.get(ordinary_double.url + CARD, headers={"If-None-Match": '"other"'})
+
+    assert "max-age=60" == first.headers["cache-control"]
+    assert email.utils.parsedate_to_datetime(first.headers["last-modified"]).tzinfo is not None
+    assert "A2A-Version" == first.headers["vary"]
+    assert (304, b"", tag) == (again.status_code, again.content, again.headers["etag"])
+    assert (200, first.content) == (other.status_code, other.content)
+
+
+def test_a_card_is_of_no_version(ordinary_double: Emulator) -> None:
+    """It is asked for before a version is known (3.6.1)."""
+    whole = http.get(ordinary_double.url + CARD).json()
+
+    assert [whole] * 2 == [
+        http.get(ordinary_double.url + CARD, headers={"A2A-Version": version}).json()
+        for version in ("", "1.0")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"), [(CARD, {"A2A-Version": "0.3"}), ("/.well-known/agent.json", {})]
+)
+def test_the_card_of_0_3_is_for_those_who_ask(
+    ordinary_double: Emulator, path: str, headers: dict[str, str]
+) -> None:
+    """With the fields of that version, and the same address."""
+    card = http.get(ordinary_double.url + path, headers=headers).json()
+
+    assert (ordinary_double.url, "JSONRPC", "0.3") == (
+        card["url"],
+        card["preferredTransport"],
+        card["protocolVersion"][:3],
+    )
+    assert "supportedInterfaces" not in card
+
+
+def test_a_card_is_only_read(ordinary_double: Emulator) -> None:
+    """It can be asked for by its head, and nothing can be put there."""
+    url = ordinary_double.url + CARD
+
+    assert (200, b"") == (http.head(url).status_code, http.head(url).content)
+    assert [404] * 3 == [
+        http.request(method, url).status_code for method in ("POST", "PUT", "DELETE")
+    ]
+
+
+def test_an_application_may_take_more_than_text() -> None:
+    """Its card says so, and messages may have it."""
+    parts = [{"raw": "dGNr", "mediaType": "image/png"}]
+    image = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}
+
+    async def conversation(wire: Wire) -> None:
+        card = (await wire.http.get(CARD)).json()
+        assert ["text/plain", "image/*"] == card["defaultInputModes"]
+        assert "task" in (await wire.rpc("SendMessage", image))["result"]
+
+    talk(ordinary(input_modes=["text/plain", "image/*"]), conversation)

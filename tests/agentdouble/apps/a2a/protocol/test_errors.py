@@ -1,0 +1,220 @@
+"""Versions, and what is no request at all (sections 3.6, 5.4, 9.5 and 11.6 of the protocol)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, Binding, Refused, Rest
+from tests.agentdouble.apps.a2a.protocol.ordinary import message
+from tests.agentdouble.calling import http
+
+MIB = 1024 * 1024
+WHOLE = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("hello")}
+
+
+def posted(double: Emulator, content: bytes, path: str = "/", **headers: str) -> Any:
+    """Post a body as it is."""
+    given = {"Content-Type": "application/json", **VERSION, **headers}
+    return http.post(double.url + path, content=content, headers=given)
+
+
+@pytest.mark.parametrize("version", ["1.0", "1", "1.0.7"])
+def test_version_1_0_is_spoken(wire: Binding, version: str) -> None:
+    """A patch number makes no difference (3.6)."""
+    assert ["task"] == list(wire.call("SendMessage", message("hello"), **{"A2A-Version": version}))
+
+
+@pytest.mark.parametrize("version", ["", "0.3", "0.2", "1.7", "2.0", "99.0", "one", "1.0.x", "-1"])
+@pytest.mark.parametrize("operation", ["SendMessage", "GetTask", "ListTasks"])
+def test_other_versions_are_refused(wire: Binding, operation: str, version: str) -> None:
+    """Major and minor number count (3.6.2); none at all is 0.3, which has other operations."""
+    params = message("hello") if operation == "SendMessage" else {"id": "x"}
+    found = wire.call(operation, params, **{"A2A-Version": version})
+
+    assert Refused("VERSION_NOT_SUPPORTED") == found
+
+
+def test_a_request_without_a_version_is_of_0_3(ordinary_double: Emulator) -> None:
+    """Whose methods have other names, at the same address."""
+    old = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": old}}
+    answers = [
+        http.post(ordinary_double.url, json=body, headers=headers).json()
+        for headers in ({}, {"A2A-Version": ""}, {"A2A-Version": "0.3"})
+    ]
+
+    assert ["completed"] * 3 == [answer["result"]["status"]["state"] for answer in answers]
+
+
+@pytest.mark.parametrize("version", ["1.0", "99.0"])
+def test_a_method_of_0_3_is_none_of_another_version(
+    ordinary_double: Emulator, version: str
+) -> None:
+    """A caller is answered in the version that it names."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "x"}}
+    answer = http.post(ordinary_double.url, json=body, headers={"A2A-Version": version}).json()
+
+    assert -32009 == answer["error"]["code"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b"hello", b"\xff\xfe", b'{"jsonrpc": "2.0"'])
+def test_a_body_that_is_no_json_cannot_be_parsed(ordinary_double: Emulator, body: bytes) -> None:
+    """-32700, with no id."""
+    answer = posted(ordinary_double, body)
+
+    assert (200, "application/json") == (answer.status_code, answer.headers["content-type"])
+    assert ("2.0", None, -32700) == (
+        answer.json()["jsonrpc"],
+        answer.json()["id"],
+        answer.json()["error"]["code"],
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        3,
+        "hello",
+        [],
+        [WHOLE],
+        {},
+        {**WHOLE, "jsonrpc": "1.0"},
+        {**WHOLE, "jsonrpc": 2.0},
+        {name: value for name, value in WHOLE.items() if name != "jsonrpc"},
+        {name: value for name, value in WHOLE.items() if name != "method"},
+        {**WHOLE, "method": 3},
+        {**WHOLE, "method": ""},
+        {**WHOLE, "method": ["SendMessage"]},
+        {**WHOLE, "method": "rpc.discover"},
+        {**WHOLE, "id": 1.5},
+        {**WHOLE, "id": True},
+        {**WHOLE, "id": {}},
+        {**WHOLE, "params": 3},
+        {**WHOLE, "params": "hello"},
+    ],
+    ids=repr,
+)
+def test_json_that_is_no_request_is_invalid(ordinary_double: Emulator, body: object) -> None:
+    """-32600; nothing is done."""
+    answer = posted(ordinary_double, json.dumps(body).encode())
+
+    assert (200, -32600) == (answer.status_code, answer.json()["error"]["code"])
+
+
+@pytest.mark.parametrize(
+    "method", ["Nope", "sendMessage", "message/nope", "tasks/list", "SendMessage ", "__init__"]
+)
+@pytest.mark.parametrize("id_", [7, "seven", None])
+def test_an_unknown_method_is_not_found(
+    ordinary_double: Emulator, method: str, id_: object
+) -> None:
+    """-32601, with the id of the request (9.5)."""
+    body = {**WHOLE, "id": id_, "method": method}
+    answer = http.post(ordinary_double.url, json=body).json()
+
+    assert (id_, -32601) == (answer["id"], answer["error"]["code"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/message:send"),
+        ("GET", "/message:stream"),
+        ("POST", "/tasks"),
+        ("DELETE", "/tasks/x"),
+        ("POST", "/tasks/x:nope"),
+        ("GET", "/tasks/x/nope"),
+    ],
+)
+def test_an_unknown_operation_is_an_error_of_rest(
+    ordinary_double: Emulator, method: str, path: str
+) -> None:
+    """In the shape that every error has there (11.6)."""
+    answer = http.request(method, ordinary_double.url + path, headers=VERSION)
+    error = answer.json()["error"]
+
+    assert answer.status_code in (404, 405)
+    assert (answer.status_code, f"{method} {path} is no operation of the protocol.") == (
+        error["code"],
+        error["message"],
+    )
+
+
+@pytest.mark.parametrize("path", ["/message:send", "/message:stream", "/v1/message:send"])
+@pytest.mark.parametrize("body", [b"{", b"", b"\xff\xfe", b'"hello"', b"3"])
+def test_a_body_that_is_no_message_is_refused_by_rest(
+    ordinary_double: Emulator, path: str, body: bytes
+) -> None:
+    """As 400 (11.6)."""
+    version = {"A2A-Version": ""} if path.startswith("/v1") else {}
+    answer = posted(ordinary_double, body, path, **version)
+
+    assert (400, 400) == (answer.status_code, answer.json()["error"]["code"])
+    assert "INVALID_ARGUMENT" == answer.json()["error"]["status"]
+
+
+DEEP = [
+    b"[" * 100_000,
+    b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+    b'{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":'
+    + b"[" * 500
+    + b"]" * 500
+    + b"}]}}",
+]
+
+
+@pytest.mark.parametrize("body", DEEP, ids=["open", "objects", "data"])
+def test_what_is_nested_deeply_is_refused(ordinary_double: Emulator, body: bytes) -> None:
+    """It harms nobody."""
+    rest = posted(ordinary_double, body, "/message:send")
+    start = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":'
+    rpc = posted(ordinary_double, start + body + b"}")
+
+    assert (400, 200) == (rest.status_code, rpc.status_code)
+    assert rpc.json()["error"]["code"] in (-32600, -32602, -32700)
+
+
+def test_a_body_over_the_limit_is_refused(wire: Binding, ordinary_double: Emulator) -> None:
+    """As too large, in the shape of the binding; a large one below it is taken."""
+    large = "a" * MIB
+    found = wire.call("SendMessage", message(large, messageId="large"))
+    assert isinstance(found, dict)
+    path = "/message:send" if isinstance(wire, Rest) else "/"
+    answer = posted(ordinary_double, b" " * (33 * MIB), path)
+    error = answer.json()["error"]
+
+    assert large == found["task"]["history"][0]["parts"][0]["text"]
+    assert (413, 413 if isinstance(wire, Rest) else -32600) == (answer.status_code, error["code"])
+
+
+def test_half_a_character_is_refused(wire: Binding) -> None:
+    """An unpaired surrogate is JSON and no text."""
+    content = json.dumps({**WHOLE, "params": message("\ud800")}).encode()
+    path = ""
+    if isinstance(wire, Rest):
+        content, path = json.dumps(message("\ud800")).encode(), "/message:send"
+    answer = http.post(wire.url + path, content=content, headers=VERSION)  # type: ignore[attr-defined]
+    error = answer.json()["error"]
+
+    assert error["code"] in (-32602, 400)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("place", ["data", "metadata"])
+def test_what_is_no_number_is_refused(
+    wire: Binding, ordinary_double: Emulator, place: str, number: str
+) -> None:
+    """Kept, it could never be told again: JSON has no such numbers."""
+    part = {"data": {"n": 77}} if place == "data" else {"text": "a", "metadata": {"n": 77}}
+    params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [part]}}
+    body = params if isinstance(wire, Rest) else {**WHOLE, "params": params}
+    content = json.dumps(body).replace("77", number).encode()
+    answer = posted(ordinary_double, content, "/message:send" if isinstance(wire, Rest) else "/")
+
+    assert answer.json()["error"]["code"] in (-32602, 400)
+    assert isinstance(wire.call("ListTasks", {}), dict)

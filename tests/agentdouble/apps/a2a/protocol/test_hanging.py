@@ -1,0 +1,288 @@
+"""Executors that would hang a server, or spoil what it keeps: every call is answered in time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from a2a.helpers import new_text_message, new_text_part
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Artifact, Part, Role, Task, TaskState, TaskStatus, TaskStatusUpdateEvent
+from a2a.utils import errors
+from google.protobuf.struct_pb2 import Value
+
+from agentdouble import A2AApp
+from tests.agentdouble.apps.a2a.test_guarding import FAILED, Turn, playing
+from tests.agentdouble.apps.a2a.wire import Wire, heard, message, said, talk
+
+CANCELED = "TASK_STATE_CANCELED"
+COMPLETED = "TASK_STATE_COMPLETED"
+LOG = "The agent failed. The application's log says why."
+
+
+def raising(error: BaseException) -> Turn:
+    async def turn(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        await updater.start_work()
+        raise error
+
+    return turn
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt(), GeneratorExit(), StopIteration(), StopAsyncIteration(), BaseException()],
+    ids=repr,
+)
+def test_an_exception_of_any_kind_fails_the_task_alone(error: BaseException) -> None:
+    """Those that would end a loop or a generator too; the next message is answered."""
+
+    async def conversation(wire: Wire) -> None:
+        for _ in range(2):
+            task = (await wire.send())["task"]
+            assert (FAILED, LOG) == (task["status"]["state"], said(task))
+        assert "failed" == heard(await wire.stream())[-1]
+
+    talk(playing(raising(error)), conversation)
+
+
+class OwnError(errors.TaskNotFoundError):
+    """An application's own kind of one of the protocol's errors."""
+
+
+@pytest.mark.parametrize(
+    "kind", [*errors.JSON_RPC_ERROR_CODE_MAP, errors.A2AError, OwnError], ids=lambda k: k.__name__
+)
+def test_every_error_of_the_protocol_can_be_raised(kind: type[errors.A2AError]) -> None:
+    """Over both bindings, alone and in a stream."""
+
+    async def conversation(wire: Wire) -> None:
+        assert "mine" == (await wire.send())["error"]["message"]
+        assert "error" == heard(await wire.stream())[-1]
+        rest = await wire.http.post("/message:send", json=message(), headers={"A2A-Version": "1.0"})
+        assert ("mine", rest.status_code) == (
+            rest.json()["error"]["message"],
+            rest.json()["error"]["code"],
+        )
+
+    talk(playing(raising(kind("mine"))), conversation)
+
+
+def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
+    """Though its loop hears of nothing."""
+    release = threading.Event()
+
+    async def blocks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        release.wait(30)
+
+    async def conversation(wire: Wire) -> None:
+        try:
+            task = (await wire.send())["task"]
+        finally:
+            release.set()
+        assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], said(task))
+
+    talk(playing(blocks, turn_limit_s=0.2), conversation)
+
+
+async def stubborn(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    """Go on when cancelled, for a while."""
+    await updater.start_work()
+    for _ in range(2):
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await updater.update_status(TaskState.TASK_STATE_WORKING)
+
+
+def test_a_turn_that_ignores_its_cancelling_is_not_waited_for() -> None:
+    """The task is CANCELED and stays so."""
+
+    async def conversation(wire: Wire) -> None:
+        params = {**message(), "configuration": {"returnImmediately": True}}
+        id_ = (await wire.rpc("SendMessage", params))["result"]["task"]["id"]
+        canceled = (await wire.rpc("CancelTask", {"id": id_}))["result"]
+        assert CANCELED == canceled["status"]["state"]
+        assert CANCELED == (await wire.task(id_))["status"]["state"]
+
+    talk(playing(stubborn), conversation)
+
+
+def test_a_cancel_that_blocks_is_not_waited_for() -> None:
+    """Its limit holds though its loop stands still."""
+    release = threading.Event()
+    app = A2AApp("blocking", cancel_limit_s=0.1)
+
+    @app.agent_executor(runner="echo")
+    class Blocking(AgentExecutor):
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+            await updater.requires_input()
+
+        async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+            release.wait(30)
+
+    async def conversation(wire: Wire) -> None:
+        id_ = (await wire.send())["task"]["id"]
+        try:
+            canceled = (await wire.rpc("CancelTask", {"id": id_}))["result"]
+        finally:
+            release.set()
+        assert CANCELED == canceled["status"]["state"]
+
+    talk(app, conversation)
+
+
+def test_two_that_cancel_at_once_are_both_answered() -> None:
+    """One has done it, and the other one too or hears that it is done."""
+
+    async def waits(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        await updater.requires_input()
+
+    async def conversation(wire: Wire) -> None:
+        id_ = (await wire.send())["task"]["id"]
+        answers = await asyncio.gather(*(wire.rpc("CancelTask", {"id": id_}) for _ in range(4)))
+        codes = [answer["error"]["code"] for answer in answers if "error" in answer]
+        assert len(codes) < 4
+        assert {-32002} >= set(codes)
+        assert CANCELED == (await wire.task(id_))["status"]["state"]
+
+    talk(playing(waits), conversation)
+
+
+def test_a_message_to_a_task_at_work_is_answered() -> None:
+    """After the turn that goes on, with the task or the reason why not."""
+    go = threading.Event()
+
+    async def works(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        await updater.start_work()
+        await asyncio.to_thread(go.wait, 10)
+        await updater.complete()
+
+    async def conversation(wire: Wire) -> None:
+        params = {**message(), "configuration": {"returnImmediately": True}}
+        id_ = (await wire.rpc("SendMessage", params))["result"]["task"]["id"]
+        second = asyncio.ensure_future(wire.send("more", taskId=id_, messageId="m-2"))
+        go.set()
+        answer = await second
+        assert COMPLETED == (await wire.task(id_))["status"]["state"]
+        assert "error" not in answer or -32004 == answer["error"]["code"]
+
+    talk(playing(works), conversation)
+
+
+def test_what_comes_after_the_turn_is_not_heard() -> None:
+    """A task that the executor has left behind finds nobody."""
+    ended = threading.Event()
+
+    async def leaves(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        async def late() -> None:
+            await asyncio.sleep(0)
+            await queue.enqueue_event(new_text_message("late"))
+            ended.set()
+
+        await updater.complete(new_text_message("done"))
+        asyncio.get_running_loop().create_task(late())
+
+    async def conversation(wire: Wire) -> None:
+        id_ = (await wire.send())["task"]["id"]
+        assert await asyncio.to_thread(ended.wait, 10)
+        assert "done" == said(await wire.task(id_))
+
+    talk(playing(leaves), conversation)
+
+
+def test_an_executor_may_close_its_queue() -> None:
+    """As those of earlier versions do; the turn ends all the same."""
+
+    async def closes(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        await updater.complete(new_text_message("done"))
+        await queue.close()
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert (COMPLETED, "done") == (task["status"]["state"], said(task))
+
+    talk(playing(closes), conversation)
+
+
+def test_a_flood_of_events_comes_to_its_end() -> None:
+    """A thousand pieces of one artifact are kept as they came."""
+
+    async def floods(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        for number in range(1000):
+            await updater.add_artifact([new_text_part(f"{number} ")], artifact_id="a", append=True)
+
+    async def conversation(wire: Wire) -> None:
+        events = await wire.stream()
+        assert ["submitted", *["artifactUpdate"] * 1000, "completed"] == heard(events)
+
+    talk(playing(floods), conversation)
+
+
+async def no_number(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.add_artifact([Part(data=Value(number_value=float("nan")))])
+
+
+async def no_number_within(
+    context: RequestContext, queue: EventQueue, updater: TaskUpdater
+) -> None:
+    await updater.start_work(metadata={"n": float("inf")})
+
+
+async def no_number_in_a_task(
+    context: RequestContext, queue: EventQueue, updater: TaskUpdater
+) -> None:
+    task = Task(id=context.task_id, context_id=context.context_id)
+    task.artifacts.append(
+        Artifact(artifact_id="a", parts=[Part(data=Value(number_value=float("-inf")))])
+    )
+    await queue.enqueue_event(task)
+
+
+async def no_number_in_a_message(
+    context: RequestContext, queue: EventQueue, updater: TaskUpdater
+) -> None:
+    said = new_text_message("x", role=Role.ROLE_AGENT)
+    said.metadata["n"] = float("nan")
+    await queue.enqueue_event(said)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [no_number, no_number_within, no_number_in_a_task, no_number_in_a_message],
+    ids=lambda one: one.__name__,
+)
+def test_what_cannot_be_written_fails_the_task(turn: Turn) -> None:
+    """JSON has no NaN; tasks and lists can be read afterwards."""
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert (FAILED, LOG) == (task["status"]["state"], said(task))
+        assert task["status"] == (await wire.task(task["id"]))["status"]
+        listed = await wire.rpc("ListTasks", {"includeArtifacts": True})
+        assert [task["id"]] == [one["id"] for one in listed["result"]["tasks"]]
+        assert "failed" == heard(await wire.stream())[-1]
+
+    talk(playing(turn), conversation)
+
+
+def test_a_state_that_there_is_not_fails_the_task() -> None:
+    """A number without a name is nothing that a caller could read."""
+
+    async def odd(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        status = TaskStatus(state=99)  # type: ignore[arg-type]
+        await queue.enqueue_event(
+            TaskStatusUpdateEvent(
+                task_id=context.task_id, context_id=context.context_id, status=status
+            )
+        )
+
+    async def conversation(wire: Wire) -> None:
+        task: dict[str, Any] = (await wire.send())["task"]
+        assert (FAILED, LOG) == (task["status"]["state"], said(task))
+
+    talk(playing(odd), conversation)

@@ -1,0 +1,241 @@
+"""SendMessage, over both bindings (sections 3.1.1, 3.2.2, 3.3 and 3.4 of the protocol)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
+from tests.agentdouble.apps.a2a.protocol.ordinary import GATE, message
+
+REFUSED = Refused("INVALID_PARAMS")
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def send(wire: Binding, text: str, **more: Any) -> dict[str, Any]:
+    """Return the task that a message resulted in."""
+    answer = wire.call("SendMessage", message(text, **more))
+    assert isinstance(answer, dict), answer
+    task: dict[str, Any] = answer["task"]
+    return task
+
+
+def raw(**fields: Any) -> dict[str, Any]:
+    """Return a message with other fields, those that are None left out."""
+    whole = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **fields}
+    return {"message": {name: value for name, value in whole.items() if value is not None}}
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "said"),
+    [
+        ("hello", "COMPLETED", "You said: hello"),
+        ("work", "COMPLETED", "done"),
+        ("fail", "FAILED", "no luck"),
+        ("reject", "REJECTED", "not me"),
+        ("ask", "INPUT_REQUIRED", "Which?"),
+        ("authorize", "AUTH_REQUIRED", "Who?"),
+    ],
+)
+def test_a_message_is_answered_when_its_task_ends_or_pauses(
+    wire: Binding, text: str, state: str, said: str
+) -> None:
+    """With the task as it then is (3.2.2)."""
+    task = send(wire, text)
+
+    assert f"TASK_STATE_{state}" == task["status"]["state"]
+    assert [{"text": said}] == task["status"]["message"]["parts"]
+    assert task == wire.call("GetTask", {"id": task["id"]})
+
+
+def test_a_task_is_written_as_the_protocol_has_it(wire: Binding) -> None:
+    """Names in camel case, states and roles by name, times in UTC; nothing beside it (5.5, 5.6)."""
+    task = send(wire, "work", messageId="m-1")
+    status, said = task["status"], task["status"]["message"]
+    ids = {"contextId": task["contextId"], "taskId": task["id"]}
+    asked = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "work"}], **ids}
+    reading = {**said, "messageId": task["history"][1]["messageId"], "parts": [{"text": "reading"}]}
+
+    assert {"id", "contextId", "status", "artifacts", "history"} == set(task)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", status["timestamp"])
+    assert {
+        "messageId": said["messageId"],
+        "role": "ROLE_AGENT",
+        "parts": [{"text": "done"}],
+        **ids,
+    } == said
+    assert [
+        {"artifactId": "a", "name": "text", "parts": [{"text": "one "}, {"text": "two"}]}
+    ] == task["artifacts"]
+    assert [asked, reading] == task["history"]
+
+
+def test_every_kind_of_part_comes_back(wire: Binding) -> None:
+    """Text, data, bytes and an address; each part has one of them (4.1.6)."""
+    (artifact,) = send(wire, "parts")["artifacts"]
+
+    assert [
+        {"text": "text"},
+        {"data": {"key": "value"}},
+        {"raw": "AAE=", "mediaType": "application/octet-stream", "filename": "f.bin"},
+        {"url": "http://localhost/f.txt", "mediaType": "text/plain"},
+    ] == artifact["parts"]
+
+
+def test_an_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
+    """It belongs to the context that was made for it (3.4.1)."""
+    answer = wire.call("SendMessage", message("talk"))
+    assert isinstance(answer, dict)
+
+    assert ["message"] == list(answer)
+    assert ("ROLE_AGENT", [{"text": "Hi."}]) == (
+        answer["message"]["role"],
+        answer["message"]["parts"],
+    )
+    assert answer["message"]["contextId"]
+
+
+def test_each_new_task_has_an_id_and_a_context_of_its_own(wire: Binding) -> None:
+    """The same message twice is two tasks (3.4.2)."""
+    one, two = send(wire, "hello"), send(wire, "hello")
+
+    assert 4 == len({one["id"], two["id"], one["contextId"], two["contextId"]})
+
+
+def test_a_callers_context_is_kept(wire: Binding) -> None:
+    """Whatever it looks like (3.4.1)."""
+    assert "my context/ü" == send(wire, "hello", contextId="my context/ü")["contextId"]
+
+
+def test_a_follow_up_continues_its_task(wire: Binding) -> None:
+    """It needs no context, which is the task's (3.4.3); the history has it once."""
+    asked = send(wire, "ask")
+    done = send(wire, "this", taskId=asked["id"])
+
+    assert (asked["id"], asked["contextId"]) == (done["id"], done["contextId"])
+    assert ("TASK_STATE_COMPLETED", [{"text": "Then this."}]) == (
+        done["status"]["state"],
+        done["status"]["message"]["parts"],
+    )
+    assert ["ask", "Which?", "this"] == [one["parts"][0]["text"] for one in done["history"]]
+
+
+def test_a_follow_up_to_another_context_is_refused(wire: Binding) -> None:
+    """A task has one (3.4.3), and stays as it is."""
+    task = send(wire, "ask")
+    params = message("this", taskId=task["id"], contextId="another")
+
+    assert REFUSED == wire.call("SendMessage", params)
+    assert task == wire.call("GetTask", {"id": task["id"]})
+
+
+@pytest.mark.parametrize("text", ["hello", "fail", "reject"])
+def test_an_ended_task_takes_no_message(wire: Binding, text: str) -> None:
+    """It never goes on (3.1.1)."""
+    task = send(wire, text)
+    params = message("more", taskId=task["id"])
+
+    assert Refused("UNSUPPORTED_OPERATION") == wire.call("SendMessage", params)
+    with wire.stream("SendStreamingMessage", params) as events:
+        assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
+
+
+def test_a_message_to_an_unknown_task_is_refused(wire: Binding) -> None:
+    """Callers make no ids of tasks (3.4.2)."""
+    params = message("hello", taskId=UNKNOWN)
+
+    assert Refused("TASK_NOT_FOUND") == wire.call("SendMessage", params)
+    with wire.stream("SendStreamingMessage", params) as events:
+        assert [Refused("TASK_NOT_FOUND")] == list(events)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "answer"),
+    [
+        ("text/plain", None),
+        ("Text/Plain; charset=utf-8", None),
+        ("application/json", None),
+        ("application/x-unheard-of", Refused("CONTENT_TYPE_NOT_SUPPORTED")),
+        ("image/png", Refused("CONTENT_TYPE_NOT_SUPPORTED")),
+    ],
+)
+def test_a_media_type_that_the_card_does_not_name_is_refused(
+    wire: Binding, media_type: str, answer: Answer | None
+) -> None:
+    """Before the executor hears of it (3.1.1)."""
+    found = wire.call("SendMessage", raw(parts=[{"raw": "dGNr", "mediaType": media_type}]))
+
+    assert answer == (None if isinstance(found, dict) else found)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        raw(parts=[]),
+        raw(parts=None),
+        raw(parts=[{}]),
+        raw(parts=[{"text": "a"}, {"mediaType": "text/plain"}]),
+        raw(messageId=None),
+        raw(messageId=""),
+        raw(role=None),
+        raw(role="ROLE_UNSPECIFIED"),
+        raw(role="nobody"),
+        {**raw(), "configuration": {"historyLength": -1}},
+    ],
+)
+def test_a_message_that_lacks_something_is_refused(wire: Binding, params: dict[str, Any]) -> None:
+    """Every parameter is checked before anything is done (3.3.2)."""
+    assert REFUSED == wire.call("SendMessage", params)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [raw(parts="hello"), raw(parts=[{"text": 3}]), raw(role=[]), {"message": 3}, raw(messageId={})],
+)
+def test_a_message_of_other_types_is_refused(wire: Binding, params: dict[str, Any]) -> None:
+    """As parameters that are none over JSON-RPC, as a body that is none over REST."""
+    found = wire.call("SendMessage", params)
+    assert isinstance(found, Refused)
+
+    assert found.reason in ("INVALID_PARAMS", "INVALID_REQUEST")
+
+
+def test_what_is_unheard_of_is_ignored(wire: Binding) -> None:
+    """Fields and extensions of a later version do no harm (5.7)."""
+    params = {**raw(later="version"), "more": {"of": "it"}}
+    found = wire.call("SendMessage", params, **{"A2A-Extensions": "https://e.com/1,urn:x"})
+    assert isinstance(found, dict)
+
+    assert "TASK_STATE_COMPLETED" == found["task"]["status"]["state"]
+
+
+@pytest.mark.parametrize(("length", "kept"), [(None, 3), (0, 0), (1, 1), (2, 2), (50, 3)])
+def test_an_answer_has_no_longer_a_history_than_was_asked_for(
+    wire: Binding, length: int | None, kept: int
+) -> None:
+    """The newest messages, in the order in which they were said (3.2.4)."""
+    asked = send(wire, "ask")
+    configuration = None if length is None else {"historyLength": length}
+    done = send(wire, "this", taskId=asked["id"], configuration=configuration)
+    said = ["ask", "Which?", "this"]
+
+    found = [one["parts"][0]["text"] for one in done.get("history", [])]
+    assert said[len(said) - kept :] == found
+    assert (kept > 0) == ("history" in done)
+
+
+def test_a_caller_need_not_wait_for_the_end(wire: Binding, gate: None) -> None:
+    """With returnImmediately the task is answered while it goes on (3.2.2)."""
+    task = send(wire, "wait", configuration={"returnImmediately": True})
+    assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+
+    with wire.stream("SubscribeToTask", {"id": task["id"]}) as events:
+        GATE.open()
+        list(events)
+    done = wire.call("GetTask", {"id": task["id"]})
+    assert isinstance(done, dict)
+
+    assert "TASK_STATE_COMPLETED" == done["status"]["state"]

@@ -1,0 +1,185 @@
+"""Push notifications, over both bindings (3.1.7 to 3.1.10, 3.5.3 and 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
+from tests.agentdouble.apps.a2a.protocol.ordinary import message
+from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver
+from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
+from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.calling import http
+
+NOT_FOUND = Refused("TASK_NOT_FOUND")
+
+
+def config(wire: Binding, operation: str, **params: Any) -> Answer:
+    """Ask for an operation on configurations."""
+    return wire.call(operation.replace("Config", "TaskPushNotificationConfig"), params)
+
+
+def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
+    """Whole, and told alone and in the list; deleting twice does no harm (3.1.7 to 3.1.10)."""
+    id_ = send(wire, "hello")["id"]
+    asked = {
+        "id": "c1",
+        "taskId": id_,
+        "url": "http://127.0.0.1:1/hook",
+        "token": "t",
+        "authentication": {"scheme": "Bearer", "credentials": "k"},
+    }
+    named = {"taskId": id_, "id": "c1"}
+
+    assert asked == config(wire, "CreateConfig", **asked)
+    assert asked == config(wire, "GetConfig", **named)
+    assert {"configs": [asked]} == config(wire, "ListConfigs", taskId=id_)
+    assert [{}] * 2 == [config(wire, "DeleteConfig", **named) for _ in range(2)]
+    assert NOT_FOUND == config(wire, "GetConfig", **named)
+    assert {} == config(wire, "ListConfigs", taskId=id_)
+
+
+def test_a_configuration_without_an_id_gets_one(wire: Binding) -> None:
+    """By which it can be found."""
+    id_ = send(wire, "hello")["id"]
+    made = config(wire, "CreateConfig", taskId=id_, url="http://127.0.0.1:1")
+    assert isinstance(made, dict)
+
+    assert made["id"]
+    assert made == config(wire, "GetConfig", taskId=id_, id=made["id"])
+
+
+def test_a_task_has_several_configurations(wire: Binding) -> None:
+    """One that is made again replaces the earlier one."""
+    id_ = send(wire, "hello")["id"]
+    for name, url in [
+        ("a", "http://127.0.0.1:1"),
+        ("b", "http://[::1]:1"),
+        ("a", "http://localhost"),
+    ]:
+        config(wire, "CreateConfig", taskId=id_, id=name, url=url)
+    found = config(wire, "ListConfigs", taskId=id_)
+    assert isinstance(found, dict)
+
+    assert [("a", "http://localhost"), ("b", "http://[::1]:1")] == sorted(
+        (one["id"], one["url"]) for one in found["configs"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "more"),
+    [
+        ("CreateConfig", {"url": "http://127.0.0.1:1"}),
+        ("GetConfig", {"id": "c"}),
+        ("ListConfigs", {}),
+        ("DeleteConfig", {"id": "c"}),
+    ],
+)
+def test_an_unknown_task_has_no_configurations(
+    wire: Binding, operation: str, more: dict[str, str]
+) -> None:
+    """It is not found, whatever is asked."""
+    assert NOT_FOUND == config(wire, operation, taskId=UNKNOWN, **more)
+
+
+@pytest.mark.parametrize("url", ["", "file:///etc/passwd", "no url", "http://", "http://h:x/"])
+def test_a_receiver_is_an_http_url(wire: Binding, url: str) -> None:
+    """Anything else is refused."""
+    id_ = send(wire, "hello")["id"]
+
+    assert Refused("INVALID_PARAMS") == config(wire, "CreateConfig", taskId=id_, url=url)
+
+
+def test_a_receiver_is_told_of_everything(wire: Binding, receiver: Receiver) -> None:
+    """With its token and credentials, in the order in which things happen (4.3.3)."""
+    asked = {
+        "url": receiver.url,
+        "token": "told",
+        "authentication": {"scheme": "Bearer", "credentials": "k"},
+    }
+    send(wire, "work", configuration={"taskPushNotificationConfig": asked})
+    headers, first = receiver.got.get(timeout=WAIT_S)
+
+    assert ("told", "Bearer k", "application/json") == (
+        headers["X-A2A-Notification-Token"],
+        headers["Authorization"],
+        headers["Content-Type"],
+    )
+    assert ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"] == heard(
+        [first, *receiver.until("completed")]
+    )
+
+
+def test_a_receiver_hears_what_happens_after_it_is_named(wire: Binding, receiver: Receiver) -> None:
+    """And nothing of what was before."""
+    asked = send(wire, "ask")
+    config(wire, "CreateConfig", taskId=asked["id"], url=receiver.url)
+    send(wire, "this", taskId=asked["id"])
+
+    assert "input_required" not in heard(receiver.until("completed"))[1:]
+
+
+def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receiver) -> None:
+    """Nor does one that is not there; the next one hears everything."""
+    receiver.status = 500
+    task = send(wire, "ask")
+    config(wire, "CreateConfig", taskId=task["id"], url="http://127.0.0.1:1/nobody")
+    config(wire, "CreateConfig", taskId=task["id"], url=receiver.url)
+    done = send(wire, "this", taskId=task["id"])
+
+    assert "TASK_STATE_COMPLETED" == done["status"]["state"]
+    assert "completed" == heard(receiver.until("completed"))[-1]
+
+
+def test_a_receiver_elsewhere_is_taken_and_not_called(
+    wire: Binding, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only this machine is, and the log says so: what is told must not leave it."""
+    elsewhere = {"url": "http://receiver.invalid/hook", "id": "far"}
+    task = send(wire, "ask", configuration={"taskPushNotificationConfig": elsewhere})
+    config(wire, "CreateConfig", taskId=task["id"], id="near", url=receiver.url)
+    send(wire, "this", taskId=task["id"])
+    receiver.until("completed")
+    kept = config(wire, "GetConfig", taskId=task["id"], id="far")
+    assert isinstance(kept, dict)
+
+    assert "http://receiver.invalid/hook" == kept["url"]
+    assert "No push notification will go to 'receiver.invalid'" in caplog.text
+    assert "Error sending push-notification" not in caplog.text
+
+
+def test_a_stream_and_a_receiver_hear_the_same(wire: Binding, receiver: Receiver) -> None:
+    """Neither takes anything from the other."""
+    asked = {"taskPushNotificationConfig": {"url": receiver.url}}
+    with wire.stream("SendStreamingMessage", message("work", configuration=asked)) as events:
+        streamed = list(events)
+
+    assert streamed == receiver.until("completed")
+
+
+def test_a_receiver_of_0_3_is_told_the_whole_task(
+    ordinary_double: Emulator, receiver: Receiver
+) -> None:
+    """In that version's words, each time that something happens; one of 1.0 hears what it is."""
+    said = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "work"}]}
+    config = {
+        "url": receiver.url,
+        "token": "told",
+        "authentication": {"schemes": ["Bearer"], "credentials": "k"},
+    }
+    params = {"message": said, "configuration": {"pushNotificationConfig": config}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
+    answer = http.post(ordinary_double.url, json=body).json()["result"]
+    told = [receiver.got.get(timeout=WAIT_S) for _ in range(5)]
+
+    assert answer == told[-1][1]
+    assert ("task", "completed") == (answer["kind"], answer["status"]["state"])
+    assert ["submitted", "working", "working", "working", "completed"] == [
+        task["status"]["state"] for _, task in told
+    ]
+    assert {("told", "Bearer k")} == {
+        (headers["X-A2A-Notification-Token"], headers["Authorization"]) for headers, _ in told
+    }

@@ -1,0 +1,156 @@
+"""Task stores of users that misbehave: each answer is an error, and comes (A2A-04)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from a2a.server.tasks import TaskStore
+from a2a.types import ListTasksResponse, Task
+
+from agentdouble import A2AApp
+from tests.agentdouble.apps.a2a.wire import Wire, message, talk
+
+SECRET = "the disk is full of secrets"
+FAILED = -32603
+
+
+class Kept(TaskStore):
+    """The store of the specification, with its tasks in a dictionary; it fails when it is told."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Task] = {}
+        self.failure: Callable[[str], Any] = lambda _name: None
+
+    def save_task(self, task: Task) -> None:
+        self.failure("save")
+        self.kept[task.id] = task
+
+    def get_task(self, task_id: str) -> Any:
+        return self.failure("get") or self.kept.get(task_id)
+
+    def delete_task(self, task_id: str) -> None:
+        self.kept.pop(task_id, None)
+
+
+def failing(failure: Callable[[str], Any], **settings: Any) -> A2AApp:
+    """Return an application whose store fails like this."""
+    app = A2AApp(runner="echo", **settings)
+
+    @app.task_store
+    class Failing(Kept):
+        def __init__(self) -> None:
+            super().__init__()
+            self.failure = failure
+
+    return app
+
+
+def when(name: str, does: Callable[[], Any]) -> Callable[[str], Any]:
+    return lambda called: does() if called == name else None
+
+
+def raise_(error: BaseException) -> Callable[[], Any]:
+    def does() -> None:
+        raise error
+
+    return does
+
+
+ASKED = {
+    "SendMessage": message(),
+    "SendMessage to a task": message(taskId="t"),
+    "SendStreamingMessage": message(),
+    "GetTask": {"id": "t"},
+    "CancelTask": {"id": "t"},
+    "SubscribeToTask": {"id": "t"},
+    "CreateTaskPushNotificationConfig": {"taskId": "t", "url": "http://127.0.0.1:1"},
+}
+
+
+async def error_of(wire: Wire, asked: str) -> dict[str, Any]:
+    """Return the error with which an operation is answered, in a stream or not."""
+    method = asked.split()[0]
+    if method == "SendStreamingMessage":
+        return dict((await wire.stream())[-1]["error"])
+    return dict((await wire.rpc(method, ASKED[asked]))["error"])
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize(
+    "error", [RuntimeError(SECRET), KeyError("t"), SystemExit(3), OSError(28, SECRET)], ids=repr
+)
+def test_a_store_that_cannot_read_is_an_error(asked: str, error: BaseException) -> None:
+    """Of every operation, without the text of the exception; the next call is answered too."""
+
+    async def conversation(wire: Wire) -> None:
+        for _ in range(2):
+            found = await error_of(wire, asked)
+            assert FAILED == found["code"]
+            assert SECRET not in str(found)
+
+    talk(failing(when("get", raise_(error))), conversation)
+
+
+@pytest.mark.parametrize("asked", ["SendMessage", "SendStreamingMessage"])
+@pytest.mark.parametrize("error", [RuntimeError(SECRET), SystemExit(3)], ids=repr)
+def test_a_store_that_cannot_write_is_an_error(asked: str, error: BaseException) -> None:
+    """What is not kept is not said to be."""
+
+    async def conversation(wire: Wire) -> None:
+        found = await error_of(wire, asked)
+        assert FAILED == found["code"]
+        assert SECRET not in str(found)
+
+    talk(failing(when("save", raise_(error))), conversation)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("rubbish", ["text", 7, [1], {"id": "t"}, Task, Task(id="u")], ids=repr)
+def test_what_is_no_task_is_an_error(asked: str, rubbish: object) -> None:
+    """Of every operation that reads one."""
+
+    async def conversation(wire: Wire) -> None:
+        assert FAILED == (await error_of(wire, asked))["code"]
+
+    talk(failing(when("get", lambda: rubbish)), conversation)
+
+
+async def _for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("asked", ["SendMessage", "SendStreamingMessage", "GetTask", "CancelTask"])
+def test_a_store_that_hangs_is_given_up(asked: str) -> None:
+    """Nobody waits longer than store_limit_s."""
+
+    async def conversation(wire: Wire) -> None:
+        assert FAILED == (await error_of(wire, asked))["code"]
+
+    talk(failing(when("get", _for_ever), store_limit_s=0.05), conversation)
+
+
+def test_a_list_of_the_sdk_s_own_store_that_is_none_is_an_error() -> None:
+    """A store may bring its own list, which may be rubbish too."""
+    app = A2AApp(runner="echo")
+
+    @app.task_store
+    class Own(TaskStore):
+        async def save(self, task: Task, context: Any) -> None:
+            pass
+
+        async def get(self, task_id: str, context: Any) -> Task | None:
+            return None
+
+        async def delete(self, task_id: str, context: Any) -> None:
+            pass
+
+        async def list(self, params: Any, context: Any) -> ListTasksResponse:
+            return "no list"  # type: ignore[return-value]
+
+    async def conversation(wire: Wire) -> None:
+        assert FAILED == (await wire.rpc("ListTasks", {}))["error"]["code"]
+
+    talk(app, conversation)

@@ -1,0 +1,288 @@
+"""SendStreamingMessage and SubscribeToTask, over both bindings (3.1.2, 3.1.6 and 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from agentdouble import A2AApp, Emulator
+from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, Binding, JsonRpc, Refused, Rest
+from tests.agentdouble.apps.a2a.protocol.ordinary import GATE, message, ordinary
+from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
+from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.calling import http
+
+
+def streamed(wire: Binding, text: str, **more: Any) -> list[dict[str, Any]]:
+    """Return every event of a message's stream, which ends by itself."""
+    with wire.stream("SendStreamingMessage", message(text, **more)) as events:
+        return list(events)
+
+
+def started(wire: Binding) -> dict[str, Any]:
+    """Return a task whose turn waits at the gate."""
+    return send(wire, "wait", configuration={"returnImmediately": True})
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("hello", ["submitted", "completed"]),
+        ("work", ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"]),
+        ("fail", ["submitted", "failed"]),
+        ("reject", ["submitted", "rejected"]),
+        ("ask", ["submitted", "input_required"]),
+        ("authorize", ["submitted", "auth_required"]),
+        ("talk", ["message"]),
+    ],
+)
+def test_a_stream_has_a_task_first_and_its_end_last(
+    wire: Binding, text: str, kinds: list[str]
+) -> None:
+    """In the order in which things happened; a message is alone (3.1.2, 3.5.2)."""
+    assert kinds == heard(streamed(wire, text))
+
+
+def test_each_event_names_its_task_and_context(wire: Binding) -> None:
+    """And carries what its kind has (4.2)."""
+    task, working, first, second, done = streamed(wire, "work")
+    ids = {"taskId": task["task"]["id"], "contextId": task["task"]["contextId"]}
+    name = {"artifactId": "a", "name": "text"}
+
+    assert {**ids, "artifact": {**name, "parts": [{"text": "one "}]}} == first["artifactUpdate"]
+    assert {
+        **ids,
+        "artifact": {"artifactId": "a", "parts": [{"text": "two"}]},
+        "append": True,
+        "lastChunk": True,
+    } == second["artifactUpdate"]
+    for event, text in [(working, "reading"), (done, "done")]:
+        assert {**ids, "status": event["statusUpdate"]["status"]} == event["statusUpdate"]
+        assert [{"text": text}] == event["statusUpdate"]["status"]["message"]["parts"]
+
+
+def test_what_was_streamed_is_what_is_kept(wire: Binding) -> None:
+    """The task has the pieces of the artifact as one, and the last state."""
+    events = streamed(wire, "work")
+    task = wire.call("GetTask", {"id": events[0]["task"]["id"]})
+    assert isinstance(task, dict)
+
+    assert [{"text": "one "}, {"text": "two"}] == task["artifacts"][0]["parts"]
+    assert events[-1]["statusUpdate"]["status"] == task["status"]
+
+
+def test_a_follow_up_is_streamed_too(wire: Binding) -> None:
+    """From the task as it is to its end."""
+    asked = send(wire, "ask")
+    events = streamed(wire, "this", taskId=asked["id"])
+
+    assert "completed" == heard(events)[-1]
+    assert {asked["id"]} == {_task_of(event) for event in events}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/message:stream", message("work")),
+        (
+            "",
+            {
+                "jsonrpc": "2.0",
+                "id": 7,
+                "method": "SendStreamingMessage",
+                "params": message("work"),
+            },
+        ),
+    ],
+    ids=["rest", "jsonrpc"],
+)
+def test_streams_are_server_sent_events(
+    ordinary_double: Emulator, path: str, body: Mapping[str, Any]
+) -> None:
+    """Which nobody on the way keeps (9.4.2, 11.7)."""
+    answer = http.post(ordinary_double.url + path, json=body, headers=VERSION)
+
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert "no-store" == answer.headers["cache-control"]
+    assert 5 == len([line for line in answer.text.splitlines() if line.startswith("data: ")])
+
+
+def test_events_arrive_while_the_turn_goes_on(wire: Binding, gate: None) -> None:
+    """The first two before the agent has done the rest (A2A-03)."""
+    with wire.stream("SendStreamingMessage", message("wait")) as events:
+        first = [next(events), next(events)]
+        GATE.open()
+        rest = list(events)
+
+    assert ["submitted", "working"] == heard(first)
+    assert ["artifactUpdate", "completed"] == heard(rest)
+
+
+def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> None:
+    """The turn goes on without its caller, who gets the task as it is and then the rest."""
+    with wire.stream("SendStreamingMessage", message("wait")) as events:
+        id_ = next(events)["task"]["id"]  # and the caller is gone
+    with wire.stream("SubscribeToTask", {"id": id_}) as events:
+        first = next(events)
+        GATE.open()
+        rest = list(events)
+
+    assert id_ == first["task"]["id"]
+    assert ["artifactUpdate", "completed"] == heard(rest)[-2:]
+
+
+def test_a_task_that_waits_for_input_can_be_subscribed_to(wire: Binding) -> None:
+    """Its stream stays open, and ends with the task."""
+    asked = send(wire, "ask")
+    with wire.stream("SubscribeToTask", {"id": asked["id"]}) as events:
+        first = next(events)
+        send(wire, "this", taskId=asked["id"])
+        rest = list(events)
+
+    assert "TASK_STATE_INPUT_REQUIRED" == first["task"]["status"]["state"]
+    assert "completed" == heard(rest)[-1]
+
+
+def test_all_streams_of_a_task_have_the_same_events(wire: Binding, gate: None) -> None:
+    """In the same order (3.5.2)."""
+    id_ = started(wire)["id"]
+    with (
+        wire.stream("SubscribeToTask", {"id": id_}) as one,
+        wire.stream("SubscribeToTask", {"id": id_}) as two,
+    ):
+        begun = next(one), next(two)
+        GATE.open()
+        rest = list(one), list(two)
+
+    assert ({"task"}, {"task"}) == (set(begun[0]), set(begun[1]))
+    assert rest[0][-2:] == rest[1][-2:]
+    assert ["artifactUpdate", "completed"] == heard(rest[0])[-2:]
+
+
+def test_a_stream_that_is_closed_takes_no_other_along(wire: Binding, gate: None) -> None:
+    """The others go on to the end (3.5.2)."""
+    id_ = started(wire)["id"]
+    with wire.stream("SubscribeToTask", {"id": id_}) as stays:
+        next(stays)
+        with wire.stream("SubscribeToTask", {"id": id_}) as leaves:
+            next(leaves)
+        GATE.open()
+
+        assert ["artifactUpdate", "completed"] == heard(list(stays))[-2:]
+
+
+@pytest.mark.parametrize("text", ["hello", "fail", "reject"])
+def test_an_ended_task_cannot_be_subscribed_to(wire: Binding, text: str) -> None:
+    """Nothing more will happen (3.1.6)."""
+    with wire.stream("SubscribeToTask", {"id": send(wire, text)["id"]}) as events:
+        assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
+
+
+def test_an_unknown_task_cannot_be_subscribed_to(wire: Binding) -> None:
+    """It is not found (3.1.6)."""
+    with wire.stream("SubscribeToTask", {"id": UNKNOWN}) as events:
+        assert [Refused("TASK_NOT_FOUND")] == list(events)
+
+
+def test_a_stream_that_cannot_begin_is_an_error(wire: Binding) -> None:
+    """Of the binding, and not an event."""
+    with wire.stream("SendStreamingMessage", {"message": {"messageId": "m"}}) as events:
+        assert [Refused("INVALID_PARAMS")] == list(events)
+
+
+@pytest.fixture(scope="module")
+def modest() -> Iterator[Emulator]:
+    """A double with an application whose card promises nothing, and one that asks for much."""
+    with Emulator(_with("modest"), _with("strict", **EXTENDED)) as double:
+        yield double
+
+
+REQUIRED = "https://example.com/needed"
+EXTENDED: dict[str, Any] = {
+    "extendedAgentCard": True,
+    "extensions": [{"uri": REQUIRED, "required": True}, {"uri": "urn:optional"}],
+}
+
+
+def _with(name: str, **capabilities: Any) -> A2AApp:
+    card = {
+        "name": name,
+        "description": "d",
+        "version": "1",
+        "supportedInterfaces": [
+            {"url": "http://localhost", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        ],
+        "capabilities": capabilities,
+        "defaultInputModes": ["text"],
+        "defaultOutputModes": ["text"],
+        "skills": [{"id": "s", "name": "s", "description": "s", "tags": ["t"]}],
+    }
+    return ordinary(name, card=card)
+
+
+@pytest.mark.parametrize("kind", [JsonRpc, Rest])
+def test_what_a_card_does_not_promise_is_refused(modest: Emulator, kind: type) -> None:
+    """By name, for each capability (3.3.4)."""
+    wire = kind(modest.url)
+    task = send(wire, "ask")
+    config = {"taskId": task["id"], "url": "http://127.0.0.1:1"}
+    for operation, params in [
+        ("SendStreamingMessage", message("hello")),
+        ("SubscribeToTask", {"id": task["id"]}),
+    ]:
+        with wire.stream(operation, params) as events:
+            assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
+    for operation, params in [
+        ("CreateTaskPushNotificationConfig", config),
+        ("GetTaskPushNotificationConfig", {"taskId": task["id"], "id": "c"}),
+        ("ListTaskPushNotificationConfigs", {"taskId": task["id"]}),
+        ("DeleteTaskPushNotificationConfig", {"taskId": task["id"], "id": "c"}),
+        ("SendMessage", message("hello", configuration={"taskPushNotificationConfig": config})),
+    ]:
+        assert Refused("PUSH_NOTIFICATION_NOT_SUPPORTED") == wire.call(operation, params)
+    assert Refused("UNSUPPORTED_OPERATION") == wire.call("GetExtendedAgentCard", {})
+
+
+@pytest.mark.parametrize("kind", [JsonRpc, Rest])
+def test_an_extended_card_that_is_promised_and_not_there_is_named(
+    modest: Emulator, kind: type
+) -> None:
+    """As not configured (3.1.11)."""
+    wire = kind(modest.url + "/runtimes/strict")
+
+    assert Refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED") == wire.call("GetExtendedAgentCard", {})
+
+
+@pytest.mark.parametrize("kind", [JsonRpc, Rest])
+def test_a_required_extension_must_be_supported(modest: Emulator, kind: type) -> None:
+    """The caller says so in a header; what is optional need not be (3.3.4)."""
+    wire = kind(modest.url + "/runtimes/strict")
+    params = message("hello")
+
+    assert Refused("EXTENSION_SUPPORT_REQUIRED") == wire.call("SendMessage", params)
+    assert Refused("EXTENSION_SUPPORT_REQUIRED") == wire.call(
+        "SendMessage", params, **{"A2A-Extensions": "urn:optional"}
+    )
+    assert ["task"] == list(
+        wire.call("SendMessage", params, **{"A2A-Extensions": f"urn:x, {REQUIRED}"})
+    )
+
+
+@pytest.mark.parametrize("kind", [JsonRpc, Rest])
+def test_a_card_that_names_kinds_takes_their_media_types(modest: Emulator, kind: type) -> None:
+    """ "text" is every text."""
+    wire = kind(modest.url)
+    parts = [{"raw": "dGNr", "mediaType": "text/markdown"}]
+    image = [{"raw": "dGNr", "mediaType": "image/png"}]
+
+    assert "TASK_STATE_COMPLETED" == send(wire, "", parts=parts)["status"]["state"]
+    assert Refused("CONTENT_TYPE_NOT_SUPPORTED") == wire.call(
+        "SendMessage", message("", parts=image)
+    )
+
+
+def _task_of(event: dict[str, Any]) -> str:
+    (found,) = event.values()
+    return str(found.get("taskId") or found["id"])

@@ -1,0 +1,120 @@
+"""Agent cards: made from an agent and a URL, checked when they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+
+from agentdouble import A2AApp, agent_card
+from agentdouble.agents.agent import Agent
+from agentdouble.errors import CardError
+from tests.agentdouble.apps.a2a.wire import Wire, talk
+
+URL = "http://127.0.0.1:8000"
+CARD = "/.well-known/agent-card.json"
+
+
+def helper(message: Any, session: Any) -> None:
+    """Helps."""
+
+
+class Named:
+    name = "ann"
+    description = "Knows everything."
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "description"),
+    [
+        (Named(), "ann", "Knows everything."),
+        (Agent("bob", helper, "Runs."), "bob", "Runs."),  # type: ignore[arg-type]
+        (helper, "helper", "Helps."),
+        ("eve", "eve", "The agent eve."),
+        (A2AApp("app", runner=Named()), "app", "Knows everything."),
+        (object(), "agent", "The agent agent."),
+    ],
+    ids=["object", "agent", "function", "name", "app", "nameless"],
+)
+def test_a_card_is_made_from_an_agent_and_a_url(agent: Any, name: str, description: str) -> None:
+    """A2A-01: whatever an agent is, its card has what a card must have."""
+    card = MessageToDict(agent_card(agent, URL + "/"))
+
+    assert {
+        "name": name,
+        "description": description,
+        "version": "1.0.0",
+        "supportedInterfaces": [
+            {"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": URL, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
+        "capabilities": {"streaming": True, "pushNotifications": True},
+        "defaultInputModes": ["text/plain", "application/json"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [{"id": name, "name": name, "description": description, "tags": ["agent"]}],
+    } == card
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://x/", "http://", "/path"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    """With what a URL begins with."""
+    with pytest.raises(CardError, match="begins with http"):
+        agent_card("x", url)
+
+
+@pytest.mark.parametrize("versions", [(), ("2.0",), ("1.0", "0.2")])
+def test_a_version_that_is_not_spoken_is_refused(versions: tuple[str, ...]) -> None:
+    """With those that are."""
+    with pytest.raises(CardError, match=r"The protocol versions are 1\.0, 0\.3"):
+        agent_card("x", URL, protocol_versions=versions)
+
+
+def test_a_card_may_declare_both_versions() -> None:
+    """Then one card has the fields of both."""
+    app = A2AApp(runner="echo", card=agent_card("x", URL, protocol_versions=("1.0", "0.3")))
+
+    async def conversation(wire: Wire) -> None:
+        card = (await wire.http.get(CARD)).json()
+        assert (4, URL, "0.3") == (
+            len(card["supportedInterfaces"]),
+            card["url"],
+            card["protocolVersion"],
+        )
+
+    talk(app, conversation)
+
+
+def test_a_card_that_is_given_is_served_as_it_is() -> None:
+    """As an AgentCard or as its JSON, with a tag by which it need not be sent again."""
+    made = agent_card(Named(), "https://elsewhere.example/agent")
+
+    async def conversation(wire: Wire) -> Any:
+        answer = await wire.http.get(CARD)
+        again = await wire.http.get(CARD, headers={"If-None-Match": answer.headers["etag"]})
+        assert (200, 304) == (answer.status_code, again.status_code)
+        assert "last-modified" in answer.headers
+        return answer.json()
+
+    expected = MessageToDict(made)
+    assert expected == talk(A2AApp(card=made), conversation)
+    assert expected == talk(A2AApp(card=expected), conversation)
+
+
+@pytest.mark.parametrize(
+    ("card", "why"),
+    [
+        ({}, "lacks name, description"),
+        ({"name": "x"}, "lacks description"),
+        ({"name": 7}, "This is no agent card"),
+        ("text", "is an AgentCard or its JSON, not str"),
+        ({**MessageToDict(agent_card("x", URL)), "skills": [{"id": "s"}]}, r"skills\[?0?\]?"),
+    ],
+    ids=["empty", "name", "type", "text", "skill"],
+)
+def test_a_card_that_lacks_something_is_refused(card: Any, why: str) -> None:
+    """When the application is made, and when it is run."""
+    with pytest.raises(CardError, match=why):
+        A2AApp(card=card)
+    with pytest.raises(CardError, match=why):
+        A2AApp(runner="echo").run(card, port=0)

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import InMemoryTaskStore, TaskStore, TaskUpdater
+from a2a.types import Task
+
+from agentdouble import A2AApp
+from agentdouble.errors import DecorationError
+from tests.agentdouble.apps.a2a.wire import Wire, talk
+
+
+class Says(AgentExecutor):
+    """Says what it was made with."""
+
+    def __init__(self, runner: object, prefix: str = "") -> None:
+        self.runner = runner
+        self.prefix = prefix
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+        await updater.complete(updater.new_agent_message([_text(f"{self.prefix}{self.runner}")]))
+
+
+def _text(text: str) -> Any:
+    from a2a.helpers import new_text_part
+
+    return new_text_part(text)
+
+
+def answer(app: A2AApp) -> str:
+    """Return what an application answers to a message."""
+
+    async def conversation(wire: Wire) -> str:
+        task = (await wire.send())["task"]
+        message = task["status"].get("message")
+        parts = message["parts"] if message else task["artifacts"][0]["parts"]
+        return str(parts[0]["text"])
+
+    return talk(app, conversation)
+
+
+def test_an_executor_class_is_made_with_its_runner_and_arguments() -> None:
+    """They are given to __init__, and the class stays as it is."""
+    app = A2AApp()
+
+    decorated = app.agent_executor(runner="runner", prefix="my ")(Says)
+
+    assert decorated is Says
+    assert "my runner" == answer(app)
+
+
+def test_a_class_without_init_has_its_arguments_as_attributes() -> None:
+    """An author need not write one."""
+    app = A2AApp()
+
+    @app.agent_executor(runner="r", tone="loud")
+    class Plain(AgentExecutor):
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+            text = f"{self.runner} {self.tone}"  # type: ignore[attr-defined]
+            await updater.complete(updater.new_agent_message([_text(text)]))
+
+    assert "r loud" == answer(app)
+
+
+def test_the_runner_answers_where_execute_is_not_overridden() -> None:
+    """A class may leave everything to it (section 4.6)."""
+    app = A2AApp()
+
+    @app.agent_executor(runner="echo")
+    class Default(AgentExecutor):
+        pass
+
+    assert "hello" == answer(app)
+
+
+def test_execute_may_leave_the_work_to_the_runner() -> None:
+    """super().execute() is the runner's."""
+    app = A2AApp()
+    seen: list[str] = []
+
+    @app.agent_executor(runner="echo")
+    class Watching(AgentExecutor):
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            seen.append(context.get_user_input())
+            await super().execute(context, event_queue)  # type: ignore[safe-super]
+
+    assert "hello" == answer(app)
+    assert ["hello"] == seen
+
+
+class NotAnExecutor:
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        pass
+
+
+class SyncExecutor(AgentExecutor):
+    def execute(self, context: RequestContext, event_queue: EventQueue) -> None:  # type: ignore[override]
+        pass
+
+
+class Needy(AgentExecutor):
+    def __init__(self) -> None:
+        pass
+
+
+def _function() -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (NotAnExecutor, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
+        (_function, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
+        (InMemoryTaskStore, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
+        (SyncExecutor, "SyncExecutor.execute is not async"),
+        (Needy, "Needy does not take the arguments of @app.agent_executor"),
+    ],
+    ids=["class", "function", "store", "sync", "init"],
+)
+def test_what_is_no_executor_is_refused_at_decoration(given: Any, why: str) -> None:
+    """DEC-05, with what is wrong and what to write."""
+    with pytest.raises(DecorationError, match=why) as caught:
+        A2AApp().agent_executor(runner="echo")(given)
+
+    assert "agent_executor" == caught.value.decorator
+
+
+def test_a_missing_runner_is_refused_at_decoration() -> None:
+    """DEC-05, in each form it can be missing."""
+    for arguments in ({}, {"runner": None}, {"other": 1}):
+        with pytest.raises(DecorationError, match="needs a runner"):
+            A2AApp().agent_executor(**arguments)
+    with pytest.raises(DecorationError, match=r"needs a runner.*over Says"):
+        A2AApp().agent_executor(Says)
+
+
+def test_a_second_class_is_refused() -> None:
+    """An application has one executor and one task store."""
+    app = A2AApp()
+    app.agent_executor(runner="a")(Says)
+    app.task_store()(Kept)
+
+    with pytest.raises(DecorationError, match="has registered a class already; Says is a second"):
+        app.agent_executor(runner="b")(Says)
+    with pytest.raises(DecorationError, match="has registered a class already; Kept is a second"):
+        app.task_store()(Kept)
+
+
+class Kept(TaskStore):
+    """The store of the specification, sync."""
+
+    def __init__(self, kept: dict[str, Task] | None = None) -> None:
+        self.kept = {} if kept is None else kept
+
+    def save_task(self, task: Task) -> None:
+        self.kept[task.id] = task
+
+    def get_task(self, task_id: str) -> Task | None:
+        return self.kept.get(task_id)
+
+    def delete_task(self, task_id: str) -> None:
+        self.kept.pop(task_id, None)
+
+
+class AsyncKept(Kept):
+    """The store of the specification, async."""
+
+    async def save_task(self, task: Task) -> None:  # type: ignore[override]
+        super().save_task(task)
+
+    async def get_task(self, task_id: str) -> Task | None:  # type: ignore[override]
+        return super().get_task(task_id)
+
+    async def delete_task(self, task_id: str) -> None:  # type: ignore[override]
+        super().delete_task(task_id)
+
+
+@pytest.mark.parametrize("cls", [Kept, AsyncKept])
+def test_tasks_are_kept_by_the_store_of_the_specification(cls: type[Kept]) -> None:
+    """A2A-04: save_task and get_task, sync or async; what is listed is what was saved."""
+    kept: dict[str, Task] = {}
+    app = A2AApp(runner="echo")
+    assert cls is app.task_store(kept=kept)(cls)
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert [task["id"]] == list(kept)
+        assert task["status"] == (await wire.task(task["id"]))["status"]
+        listed = (await wire.rpc("ListTasks", {}))["result"]["tasks"]
+        assert [task["id"]] == [one["id"] for one in listed]
+        del kept[task["id"]]
+        assert -32001 == (await wire.task(task["id"]))["error"]["code"]
+
+    talk(app, conversation)
+
+
+def test_a_store_of_the_sdk_is_used_as_it_is() -> None:
+    """One that has the SDK's own methods."""
+    app = A2AApp(runner="echo")
+
+    @app.task_store
+    class Own(InMemoryTaskStore):
+        pass
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert task["status"] == (await wire.task(task["id"]))["status"]
+
+    talk(app, conversation)
+
+
+class Half(TaskStore):
+    def save_task(self, task: Task) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (NotAnExecutor, "takes a class derived from a2a.server.tasks.TaskStore"),
+        (Says, "takes a class derived from a2a.server.tasks.TaskStore"),
+        (Half, "it lacks get_task, delete_task"),
+    ],
+    ids=["class", "executor", "half"],
+)
+def test_what_is_no_task_store_is_refused_at_decoration(given: Any, why: str) -> None:
+    """DEC-06, with what is missing."""
+    with pytest.raises(DecorationError, match=why) as caught:
+        A2AApp().task_store()(given)
+
+    assert "task_store" == caught.value.decorator
+
+
+class Raising(Kept):
+    """A store that fails from its n-th call on."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.left = calls
+
+    def save_task(self, task: Task) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("the disk is full of secrets")
+        super().save_task(task)
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2])
+def test_a_store_that_raises_is_an_error_without_its_text(calls: int) -> None:
+    """At whichever event it fails, nobody waits and nothing leaks."""
+    app = A2AApp(runner="echo")
+    app.task_store(calls=calls)(Raising)
+
+    async def conversation(wire: Wire) -> None:
+        error = (await wire.send())["error"]
+        assert (-32603, "The task store failed. The application's log says why.") == (
+            error["code"],
+            error["message"],
+        )
+        assert "secrets" not in str(error)
+
+    talk(app, conversation)
+
+
+@pytest.mark.parametrize("rubbish", ["text", 7, {"id": "x"}, Task(id="another")], ids=repr)
+def test_a_store_that_returns_rubbish_is_an_error(rubbish: Any) -> None:
+    """get_task returns the task or nothing."""
+    app = A2AApp(runner="echo")
+
+    @app.task_store
+    class Rubbish(Kept):
+        def get_task(self, task_id: str) -> Any:
+            return rubbish
+
+    async def conversation(wire: Wire) -> None:
+        error = (await wire.rpc("GetTask", {"id": "t-1"}))["error"]
+        assert -32603 == error["code"]
+        assert error["message"].startswith("The task store returned no task 't-1' but a ")
+
+    talk(app, conversation)

@@ -1,0 +1,432 @@
+"""An executor that misbehaves does not break the platform; each of these once hung or leaked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Artifact, Task, TaskState, TaskStatus, TaskStatusUpdateEvent
+from a2a.utils.errors import ContentTypeNotSupportedError, TaskNotCancelableError
+
+from agentdouble import A2AApp
+from tests.agentdouble.apps.a2a.wire import Wire, heard, said, talk
+
+Turn = Callable[[RequestContext, EventQueue, TaskUpdater], Awaitable[None]]
+
+COMPLETED = "TASK_STATE_COMPLETED"
+FAILED = "TASK_STATE_FAILED"
+CANCELED = "TASK_STATE_CANCELED"
+SECRET = "the password is swordfish"
+
+
+def playing(turn: Turn, **settings: Any) -> A2AApp:
+    """Return an application whose executor does this in each turn, and has no cancel."""
+    app = A2AApp("playing", **settings)
+
+    @app.agent_executor(runner="echo")
+    class Playing(AgentExecutor):
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+            await turn(context, event_queue, updater)
+
+    return app
+
+
+async def silent(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    pass
+
+
+async def status_first(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.start_work()
+    await updater.complete()
+
+
+async def artifact_first(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.add_artifact([new_text_part("a")], artifact_id="one", append=True)
+    await updater.add_artifact([new_text_part("b")], artifact_id="one", append=True)
+
+
+async def after_the_end(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.complete()
+    late = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+    await queue.enqueue_event(
+        TaskStatusUpdateEvent(task_id=context.task_id, context_id=context.context_id, status=late)
+    )
+    await queue.enqueue_event(new_text_message("late"))
+
+
+async def raises(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    raise RuntimeError(SECRET)
+
+
+async def raises_later(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.start_work()
+    raise RuntimeError(SECRET)
+
+
+async def exits(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    raise SystemExit(3)
+
+
+async def cancels_itself(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    raise asyncio.CancelledError
+
+
+async def without_an_end(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.start_work()
+
+
+async def no_event(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await queue.enqueue_event("just text")  # type: ignore[arg-type]
+
+
+async def message_in_task(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.start_work()
+    await queue.enqueue_event(new_text_message("thinking"))
+
+
+async def two_messages(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await queue.enqueue_event(new_text_message("one"))
+    await queue.enqueue_event(new_text_message("two"))
+
+
+async def one_message(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await queue.enqueue_event(new_text_message("alone"))
+
+
+async def message_then_raises(
+    context: RequestContext, queue: EventQueue, updater: TaskUpdater
+) -> None:
+    await queue.enqueue_event(new_text_message("before"))
+    raise RuntimeError(SECRET)
+
+
+async def task_again(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    assert context.message is not None
+    await queue.enqueue_event(new_task_from_user_message(context.message))
+    done = Task(id="another", context_id="another")
+    done.status.state = TaskState.TASK_STATE_COMPLETED
+    done.artifacts.append(Artifact(artifact_id="x", parts=[new_text_part("result")]))
+    await queue.enqueue_event(done)
+
+
+async def bare_task(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await queue.enqueue_event(Task(id="wrong", context_id="wrong"))
+
+
+async def for_ever(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await updater.start_work()
+    await asyncio.Event().wait()
+
+
+async def silent_for_ever(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    await asyncio.Event().wait()
+
+
+ENDS: list[tuple[Turn, str, str]] = [
+    (status_first, COMPLETED, ""),
+    (artifact_first, COMPLETED, ""),
+    (after_the_end, COMPLETED, ""),
+    (without_an_end, COMPLETED, ""),
+    (message_in_task, COMPLETED, ""),
+    (two_messages, COMPLETED, ""),
+    (task_again, COMPLETED, ""),
+    (bare_task, COMPLETED, ""),
+    (raises, FAILED, "The agent failed. The application's log says why."),
+    (raises_later, FAILED, "The agent failed. The application's log says why."),
+    (exits, FAILED, "The agent failed. The application's log says why."),
+    (cancels_itself, FAILED, "The agent failed. The application's log says why."),
+    (no_event, FAILED, "The agent failed. The application's log says why."),
+    (message_then_raises, FAILED, "The agent failed. The application's log says why."),
+]
+NAMES = [turn.__name__ for turn, _, _ in ENDS]
+
+
+@pytest.mark.parametrize(("turn", "state", "text"), ENDS, ids=NAMES)
+def test_a_turn_comes_to_a_proper_end(turn: Turn, state: str, text: str) -> None:
+    """What is answered is what is kept, whatever the executor did."""
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert (state, text) == (task["status"]["state"], said(task))
+        assert (await wire.task(task["id"]))["status"] == task["status"]
+
+    talk(playing(turn), conversation)
+
+
+STREAMS: list[tuple[Turn, list[str]]] = [
+    (status_first, ["submitted", "working", "completed"]),
+    (artifact_first, ["submitted", "artifactUpdate", "artifactUpdate", "completed"]),
+    (after_the_end, ["submitted", "completed"]),
+    (without_an_end, ["submitted", "working", "completed"]),
+    (message_in_task, ["submitted", "working", "working", "completed"]),
+    (two_messages, ["submitted", "working", "working", "completed"]),
+    (one_message, ["message"]),
+    (task_again, ["submitted", "artifactUpdate", "completed"]),
+    (bare_task, ["working", "completed"]),
+    (raises, ["submitted", "failed"]),
+    (raises_later, ["submitted", "working", "failed"]),
+    (message_then_raises, ["submitted", "working", "failed"]),
+    (silent, ["error"]),
+]
+
+
+@pytest.mark.parametrize(("turn", "kinds"), STREAMS, ids=[one.__name__ for one, _ in STREAMS])
+def test_a_stream_has_the_events_that_the_protocol_allows(turn: Turn, kinds: list[str]) -> None:
+    """A task first, an end last, nothing after it; a message only alone."""
+
+    async def conversation(wire: Wire) -> None:
+        assert kinds == heard(await wire.stream())
+
+    talk(playing(turn), conversation)
+
+
+def test_an_artifact_is_made_before_something_is_appended_to_it() -> None:
+    """The first chunk of an artifact begins it, whatever it says."""
+
+    async def conversation(wire: Wire) -> None:
+        (artifact,) = (await wire.send())["task"]["artifacts"]
+        assert {"artifactId": "one", "parts": [{"text": "a"}, {"text": "b"}]} == artifact
+
+    talk(playing(artifact_first), conversation)
+
+
+def test_an_executor_that_says_nothing_is_an_error() -> None:
+    """-32006, and a task that has failed; the SDK alone waits for ever."""
+
+    async def conversation(wire: Wire) -> None:
+        error = (await wire.send())["error"]
+        assert (-32006, "The agent ended its turn without saying anything.") == (
+            error["code"],
+            error["message"],
+        )
+        listed = (await wire.rpc("ListTasks", {}))["result"]["tasks"]
+        assert [FAILED] == [task["status"]["state"] for task in listed]
+
+    talk(playing(silent), conversation)
+
+
+def test_a_lone_message_is_the_answer() -> None:
+    """No task is made for it."""
+
+    async def conversation(wire: Wire) -> None:
+        answer = (await wire.send())["message"]
+        assert ("ROLE_AGENT", [{"text": "alone"}]) == (answer["role"], answer["parts"])
+        assert 0 == (await wire.rpc("ListTasks", {}))["result"]["totalSize"]
+
+    talk(playing(one_message), conversation)
+
+
+def test_the_text_of_an_exception_is_told_where_that_is_wanted() -> None:
+    """Nowhere by default, in the task's status with show_errors."""
+
+    async def conversation(wire: Wire) -> str:
+        return said((await wire.send())["task"])
+
+    assert SECRET not in talk(playing(raises), conversation)
+    assert f"RuntimeError: {SECRET}" == talk(playing(raises, show_errors=True), conversation)
+
+
+def test_an_error_of_the_protocol_that_an_executor_raises_is_answered() -> None:
+    """Its code and its text are meant for the caller."""
+
+    async def refuses(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        raise ContentTypeNotSupportedError("only text")
+
+    async def conversation(wire: Wire) -> None:
+        error = (await wire.send())["error"]
+        assert (-32005, "only text") == (error["code"], error["message"])
+
+    talk(playing(refuses), conversation)
+
+
+@pytest.mark.parametrize("turn", [for_ever, silent_for_ever], ids=lambda one: one.__name__)
+def test_a_turn_without_end_fails_at_its_limit(turn: Turn) -> None:
+    """Nobody waits longer than turn_limit_s."""
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], said(task))
+
+    talk(playing(turn, turn_limit_s=0.2), conversation)
+
+
+def test_an_executor_that_blocks_holds_nobody_else_up() -> None:
+    """Executors run beside the server, and one that holds its loop has it for itself."""
+    release = threading.Event()
+
+    async def blocks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        if context.get_user_input() == "block":
+            release.wait(30)
+        await updater.complete()
+
+    async def conversation(wire: Wire) -> None:
+        held = asyncio.ensure_future(wire.send("block"))
+        try:
+            assert COMPLETED == (await wire.send("go on"))["task"]["status"]["state"]
+            assert not held.done()
+        finally:
+            release.set()
+        assert COMPLETED == (await held)["task"]["status"]["state"]
+
+    talk(playing(blocks), conversation)
+
+
+async def _begun(wire: Wire) -> dict[str, Any]:
+    """Return a task whose turn goes on."""
+    params = {**_message(), "configuration": {"returnImmediately": True}}
+    task: dict[str, Any] = (await wire.rpc("SendMessage", params))["result"]["task"]
+    return task
+
+
+def _message() -> dict[str, Any]:
+    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}]}}
+
+
+def test_a_running_task_is_canceled_without_a_cancel_of_the_users() -> None:
+    """The turn is cancelled and the task is CANCELED."""
+    ended = threading.Event()
+
+    async def runs(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        await updater.start_work()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def conversation(wire: Wire) -> None:
+        task = await _begun(wire)
+        canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
+        assert CANCELED == canceled["status"]["state"]
+        assert CANCELED == (await wire.task(task["id"]))["status"]["state"]
+        assert await asyncio.to_thread(ended.wait, 10)
+        again = await wire.rpc("CancelTask", {"id": task["id"]})
+        assert -32002 == again["error"]["code"]
+
+    talk(playing(runs), conversation)
+
+
+Cancel = Callable[[Any, RequestContext, EventQueue], Awaitable[None]]
+
+
+def canceling(cancel: Cancel, **settings: Any) -> A2AApp:
+    app = A2AApp("canceling", **settings)
+
+    @app.agent_executor(runner="echo")
+    class Canceling(AgentExecutor):
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+            await for_ever(context, event_queue, updater)
+
+        async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+            await cancel(self, context, event_queue)
+
+    return app
+
+
+def test_a_cancel_that_hangs_is_not_waited_for() -> None:
+    """After cancel_limit_s the task is CANCELED all the same."""
+
+    async def hangs(self: Any, context: RequestContext, queue: EventQueue) -> None:
+        await asyncio.Event().wait()
+
+    async def conversation(wire: Wire) -> None:
+        task = await _begun(wire)
+        begun = time.monotonic()
+        canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
+        assert CANCELED == canceled["status"]["state"]
+        assert time.monotonic() - begun < 10
+
+    talk(canceling(hangs, cancel_limit_s=0.1), conversation)
+
+
+@pytest.mark.parametrize("error", [RuntimeError(SECRET), NotImplementedError()], ids=repr)
+def test_a_cancel_that_raises_cancels(error: Exception) -> None:
+    """Its text goes to the log alone."""
+
+    async def fails(self: Any, context: RequestContext, queue: EventQueue) -> None:
+        raise error
+
+    async def conversation(wire: Wire) -> None:
+        task = await _begun(wire)
+        answer = await wire.rpc("CancelTask", {"id": task["id"]})
+        assert CANCELED == answer["result"]["status"]["state"]
+        assert SECRET not in str(answer)
+
+    talk(canceling(fails), conversation)
+
+
+def test_a_cancel_has_its_say() -> None:
+    """What it sends is a part of the task."""
+
+    async def says(self: Any, context: RequestContext, queue: EventQueue) -> None:
+        updater = TaskUpdater(queue, context.task_id or "", context.context_id or "")
+        await updater.add_artifact([new_text_part("half of it")], artifact_id="a")
+        await updater.cancel(new_text_message("as you wish"))
+
+    async def conversation(wire: Wire) -> None:
+        task = await _begun(wire)
+        canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
+        assert (CANCELED, "as you wish") == (canceled["status"]["state"], said(canceled))
+        assert [{"artifactId": "a", "parts": [{"text": "half of it"}]}] == canceled["artifacts"]
+
+    talk(canceling(says), conversation)
+
+
+def test_a_task_whose_executor_refuses_to_cancel_runs_on() -> None:
+    """-32002, and the state is what it was; the SDK alone fails the task."""
+
+    async def refuses(self: Any, context: RequestContext, queue: EventQueue) -> None:
+        raise TaskNotCancelableError("too late")
+
+    async def conversation(wire: Wire) -> None:
+        task = await _begun(wire)
+        error = (await wire.rpc("CancelTask", {"id": task["id"]}))["error"]
+        assert (-32002, "too late") == (error["code"], error["message"])
+        assert (await wire.task(task["id"]))["status"]["state"] in (
+            "TASK_STATE_SUBMITTED",
+            "TASK_STATE_WORKING",
+        )
+
+    talk(canceling(refuses), conversation)
+
+
+def test_a_follow_up_needs_no_context_id() -> None:
+    """A message that names its task belongs to the task's context."""
+
+    async def asks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+        if context.current_task is None:
+            await updater.requires_input(new_text_message("Which?"))
+        else:
+            await updater.complete(new_text_message(f"Then {context.get_user_input()}."))
+
+    async def conversation(wire: Wire) -> None:
+        asked = (await wire.send())["task"]
+        assert ("TASK_STATE_INPUT_REQUIRED", "Which?") == (asked["status"]["state"], said(asked))
+        done = (await wire.send("this", taskId=asked["id"], messageId="m-2"))["task"]
+        assert (asked["id"], asked["contextId"]) == (done["id"], done["contextId"])
+        assert (COMPLETED, "Then this.") == (done["status"]["state"], said(done))
+
+    talk(playing(asks), conversation)
+
+
+def test_an_application_without_an_executor_says_so() -> None:
+    """It has a card, and -32004 for a message."""
+
+    async def conversation(wire: Wire) -> None:
+        assert 200 == (await wire.http.get("/.well-known/agent-card.json")).status_code
+        error = (await wire.send())["error"]
+        assert (
+            -32004,
+            "The application has no executor. Register a class with @app.agent_executor.",
+        ) == (error["code"], error["message"])
+
+    talk(A2AApp(), conversation)

@@ -1,0 +1,177 @@
+"""A2A applications in a double, over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import A2AApp, Emulator
+from tests.agentdouble.apps.a2a.test_guarding import for_ever, playing
+from tests.agentdouble.apps.a2a.wire import V1, message, request, said
+from tests.agentdouble.calling import http
+
+CARD = "/.well-known/agent-card.json"
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    """A double with an application of each place."""
+    with Emulator(A2AApp("first", runner="echo"), A2AApp("second", runner="streamer")) as double:
+        yield double
+
+
+def send(url: str, text: str = "hello", **headers: str) -> Any:
+    """Return the task that a message resulted in."""
+    answer = http.post(
+        url, json=request("SendMessage", message(text)), headers={**V1, **headers}, timeout=30
+    )
+    assert 200 == answer.status_code, answer.text
+    return answer.json()["result"]["task"]
+
+
+def text_of(task: dict[str, Any]) -> str:
+    parts = [part for artifact in task["artifacts"] for part in artifact["parts"]]
+    return "".join(part["text"] for part in parts)
+
+
+def test_the_shipped_coder_answers_where_no_application_is_given(shared: Emulator) -> None:
+    """A message's code runs in the sandbox, and the same context is the same session."""
+    first = send(shared.url, "x = 6 * 7")
+    body = request("SendMessage", message("print(x)", contextId=first["contextId"]))
+    second = http.post(shared.url, json=body, headers=V1).json()["result"]["task"]
+
+    assert "TASK_STATE_COMPLETED" == second["status"]["state"]
+    assert "42" == text_of(second)
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_the_first_application_is_what_is_posted_to_the_root(double: Emulator, path: str) -> None:
+    """POST / without an Action is A2A's."""
+    assert "hello" == text_of(send(double.url + path))
+
+
+@pytest.mark.parametrize("path", ["/runtimes/second", "/runtimes/second/"])
+def test_further_applications_are_below_their_names(double: Emulator, path: str) -> None:
+    """With and without a slash at the end, and without a redirection."""
+    assert "hello" == text_of(send(double.url + path))
+
+
+@pytest.mark.parametrize("place", ["", "/runtimes/second"])
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_both_bindings_and_both_versions_are_at_one_address(
+    double: Emulator, place: str, slash: str
+) -> None:
+    """JSON-RPC and REST, 1.0 and 0.3."""
+    url = double.url + place
+    task = send(url)
+    old = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+    rpc_old = http.post(url + slash, json=request("message/send", {"message": old})).json()
+    rest = http.post(url + "/message:send" + slash, json=message(), headers=V1).json()
+    old_rest = {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hello"}]}
+    rest_old = http.post(url + "/v1/message:send" + slash, json={"message": old_rest}).json()
+    read = http.get(url + f"/tasks/{task['id']}" + slash, headers=V1).json()
+
+    assert "completed" == rpc_old["result"]["status"]["state"]
+    assert ["TASK_STATE_COMPLETED"] * 3 == [
+        found["status"]["state"] for found in (rest["task"], rest_old["task"], read)
+    ]
+
+
+@pytest.mark.parametrize(("place", "name"), [("", "first"), ("/runtimes/second", "second")])
+def test_a_card_names_the_address_at_which_it_is_asked_for(
+    double: Emulator, place: str, name: str
+) -> None:
+    """A2A-01, for each application."""
+    card = http.get(double.url + place + CARD).json()
+
+    assert name == card["name"]
+    assert [
+        {"url": double.url + place, "protocolBinding": binding, "protocolVersion": "1.0"}
+        for binding in ("JSONRPC", "HTTP+JSON")
+    ] == card["supportedInterfaces"]
+
+
+def test_an_action_is_the_control_planes(double: Emulator) -> None:
+    """The root is shared with it, and the query tells."""
+    answer = http.post(double.url + "/?Action=ListTools&Version=2025-10-30", json={})
+
+    assert "ResponseMetadata" in answer.json()
+
+
+def test_a_session_s_data_plane_keeps_its_paths(double: Emulator) -> None:
+    """Below /v1 only A2A's own paths are A2A's."""
+    answer = http.post(double.url + "/v1/shell/exec", json={"command": "true"})
+
+    assert (404, False) == (answer.status_code, answer.json()["success"])
+
+
+def test_every_surface_asks_for_the_key() -> None:
+    """A2A too, on all of its paths, those below /v1 included."""
+    with Emulator(A2AApp("one", runner="echo"), api_key="k") as double:
+        for method, path in [
+            ("POST", "/"),
+            ("GET", CARD),
+            ("POST", "/message:send"),
+            ("POST", "/v1/message:send"),
+            ("GET", "/v1/tasks/x"),
+            ("GET", "/tasks"),
+        ]:
+            answer = http.request(method, double.url + path)
+            code = -32600 if path == "/" else 401
+            assert (401, code) == (answer.status_code, answer.json()["error"]["code"]), path
+        assert "hello" == text_of(send(double.url, Authorization="Bearer k"))
+
+
+def test_what_an_answer_relied_on_is_named(double: Emulator) -> None:
+    """The ledger's entries are in the header."""
+    answer = http.post(double.url, json=request("SendMessage", message()), headers=V1)
+
+    assert {"U-A2A-TASK", "U-A2A-EVENTS"} <= set(
+        answer.headers["x-agentdouble-unknowns"].split(", ")
+    )
+
+
+def test_a_reset_forgets_every_task() -> None:
+    """Like everything else that the double has made."""
+    with Emulator(A2AApp("one", runner="echo")) as double:
+        task = send(double.url)
+        double.reset()
+        answer = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
+
+        assert 404 == answer.status_code
+        assert "hello" == text_of(send(double.url))
+
+
+def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> None:
+    """What was answered once is answered after a restart, and listed."""
+    state = f"sqlite:///{tmp_path}/state.db"
+    with Emulator(A2AApp("one", runner="echo"), state=state) as double:
+        task = send(double.url)
+    with Emulator(A2AApp("one", runner="echo"), state=state) as double:
+        found = http.get(double.url + f"/tasks/{task['id']}", headers=V1).json()
+        listed = http.get(double.url + "/tasks", headers=V1).json()
+        double.reset()
+    with Emulator(A2AApp("one", runner="echo"), state=state) as double:
+        gone = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
+
+    assert task == found
+    assert [task["id"]] == [one["id"] for one in listed["tasks"]]
+    assert 404 == gone.status_code
+
+
+def test_a_task_that_a_restart_broke_off_has_failed(tmp_path: Any) -> None:
+    """Nobody works at it any more, and a caller who waited would wait for ever."""
+    state = f"sqlite:///{tmp_path}/state.db"
+    params = {**message(), "configuration": {"returnImmediately": True}}
+    with Emulator(playing(for_ever), state=state) as double:
+        sent = http.post(double.url, json=request("SendMessage", params), headers=V1).json()
+    id_ = sent["result"]["task"]["id"]
+    with Emulator(playing(for_ever), state=state) as double:
+        found = http.get(double.url + f"/tasks/{id_}", headers=V1).json()
+
+    assert ("TASK_STATE_FAILED", "The platform was restarted while the agent worked.") == (
+        found["status"]["state"],
+        said(found),
+    )

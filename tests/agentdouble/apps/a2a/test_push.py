@@ -1,0 +1,182 @@
+"""Push notifications: what a receiver on this machine gets, and who else is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentdouble import A2AApp
+from agentdouble.apps.a2a.push import Receivers
+from tests.agentdouble.apps.a2a.wire import BOUND_S, Wire, served, talk
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@dataclass
+class Receiver:
+    """A receiver of push notifications on a port of its own."""
+
+    url: str = ""
+    bodies: list[Any] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, kinds: int) -> None:
+        """Wait until so many notifications are there."""
+        while len(self.bodies) < kinds:
+            self.arrived.clear()
+            await self.arrived.wait()
+
+
+@asynccontextmanager
+async def receiving(*, hangs: bool = False) -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    over = asyncio.Event()
+    answering: set[asyncio.Task[Any] | None] = set()
+
+    async def on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answering.add(asyncio.current_task())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = next(
+            int(line.split(":")[1])
+            for line in head.splitlines()
+            if line.lower().startswith("content-length")
+        )
+        receiver.heads.append(head)
+        receiver.bodies.append(json.loads(await reader.readexactly(length)))
+        receiver.arrived.set()
+        if hangs:
+            await over.wait()
+        writer.write(OK)
+        writer.close()
+
+    server = await asyncio.start_server(on, "127.0.0.1", 0)
+    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/here"
+    try:
+        yield receiver
+    finally:
+        over.set()
+        await asyncio.gather(*(one for one in answering if one is not None))
+        server.close()
+
+
+def asking(url: str, **more: Any) -> dict[str, Any]:
+    """Return the parameters of a message whose task is to be told of."""
+    return {
+        "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]},
+        "configuration": {"taskPushNotificationConfig": {"url": url, **more}},
+    }
+
+
+def bounded(conversation: Callable[[Wire], Awaitable[None]], app: A2AApp) -> None:
+    async def run() -> None:
+        async with served(app) as wire:
+            await asyncio.wait_for(conversation(wire), BOUND_S)
+
+    asyncio.run(run())
+
+
+def test_a_receiver_hears_every_event_in_order() -> None:
+    """Task, states and artifacts, with the token and the credentials that were given."""
+
+    async def conversation(wire: Wire) -> None:
+        async with receiving() as receiver:
+            authentication = {"scheme": "Bearer", "credentials": "c"}
+            params = asking(receiver.url, token="t", authentication=authentication)
+            task = (await wire.rpc("SendMessage", params))["result"]["task"]
+            await receiver.until(4)
+
+            assert ["task", "statusUpdate", "artifactUpdate", "statusUpdate"] == [
+                kind for body in receiver.bodies for kind in body
+            ]
+            assert task["id"] == receiver.bodies[0]["task"]["id"]
+            head = receiver.heads[0].lower()
+            assert "x-a2a-notification-token: t\r\n" in head
+            assert "authorization: bearer c\r\n" in head
+
+    bounded(conversation, A2AApp(runner="echo"))
+
+
+def test_a_receiver_that_hangs_holds_no_task_up() -> None:
+    """The answer does not wait for what nobody takes."""
+
+    async def conversation(wire: Wire) -> None:
+        async with receiving(hangs=True) as receiver:
+            task = (await wire.rpc("SendMessage", asking(receiver.url)))["result"]["task"]
+            assert "TASK_STATE_COMPLETED" == task["status"]["state"]
+
+    bounded(conversation, A2AApp(runner="echo"))
+
+
+def test_a_receiver_is_registered_read_listed_and_removed() -> None:
+    """For a task that there is already."""
+
+    async def conversation(wire: Wire) -> None:
+        task = (await wire.send())["task"]
+        config = {"taskId": task["id"], "id": "c-1", "url": "http://localhost:9/x"}
+        made = (await wire.rpc("CreateTaskPushNotificationConfig", config))["result"]
+        named = {"taskId": task["id"], "id": "c-1"}
+        read = (await wire.rpc("GetTaskPushNotificationConfig", named))["result"]
+        one = {"taskId": task["id"]}
+        listed = (await wire.rpc("ListTaskPushNotificationConfigs", one))["result"]["configs"]
+        removed = await wire.rpc("DeleteTaskPushNotificationConfig", named)
+        gone = await wire.rpc("GetTaskPushNotificationConfig", named)
+
+        assert config == made == read
+        assert [config] == listed
+        assert "error" not in removed
+        assert -32001 == gone["error"]["code"]
+
+    talk(A2AApp(runner="echo"), conversation)
+
+
+ELSEWHERE = [
+    "http://example.com/",
+    "http://169.254.169.254/latest/meta-data",
+    "http://10.0.0.1/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://127.0.0.1.example.com/",
+    "http://127.0.0.1@example.com/",
+    "http://localhost.example.com/",
+    "https://2130706433.example/",
+]
+NO_URLS = ["", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "nonsense", "http://[::1"]
+
+
+@pytest.mark.parametrize("url", ELSEWHERE)
+def test_a_receiver_elsewhere_is_never_called(url: str) -> None:
+    """It may be named, as on any server, unless its host is allowed it hears nothing."""
+    host = urlsplit(url).hostname or ""
+
+    assert [False, False, True, True] == [
+        asyncio.run(Receivers(allowed).called(url))
+        for allowed in ((), ("another.example",), (host,), ("*",))
+    ]
+
+
+@pytest.mark.parametrize("url", NO_URLS)
+def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
+    """-32602, whatever is wrong with it."""
+
+    async def conversation(wire: Wire) -> None:
+        assert -32602 == (await wire.rpc("SendMessage", asking(url)))["error"]["code"]
+
+    talk(A2AApp(runner="echo"), conversation)
+
+
+@pytest.mark.parametrize("hosts", [("example.invalid",), ("*",)], ids=str)
+def test_receivers_elsewhere_can_be_allowed(hosts: tuple[str, ...]) -> None:
+    """One that cannot be reached costs the task nothing."""
+
+    async def conversation(wire: Wire) -> None:
+        answer = await wire.rpc("SendMessage", asking("http://example.invalid/"))
+        assert "TASK_STATE_COMPLETED" == answer["result"]["task"]["status"]["state"]
+
+    talk(A2AApp(runner="echo", push_hosts=hosts), conversation)

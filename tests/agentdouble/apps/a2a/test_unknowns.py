@@ -1,0 +1,73 @@
+"""Each alternative of the unknowns about A2A, on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from agentdouble import A2AApp, Emulator
+from tests.agentdouble.apps.a2a.wire import V1, message, request
+from tests.agentdouble.calling import http
+
+CARD = "/.well-known/agent-card.json"
+OLD = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+RECEIVER = {"url": "http://127.0.0.1:9/"}
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Emulator]:
+    """A double with the other answer to each."""
+    unknowns = {"U-A2A-TASK": "0.3", "U-WEBHOOKS": "none"}
+    with Emulator(A2AApp("one", runner="echo"), unknowns=unknowns) as double:
+        yield double
+
+
+def test_version_0_3_alone(other: Emulator) -> None:
+    """U-A2A-TASK: its card, its methods and paths, and nothing of 1.0."""
+    card = http.get(other.url + CARD).json()
+    done = http.post(other.url, json=request("message/send", {"message": OLD})).json()
+    refused = http.post(other.url, json=request("SendMessage", message()), headers=V1).json()
+    rest = {**OLD, "role": "ROLE_USER", "content": [{"text": "hello"}]}
+    del rest["parts"]
+    old = http.post(other.url + "/v1/message:send", json={"message": rest})
+
+    assert ("0.3.0", other.url, "JSONRPC") == (
+        card["protocolVersion"],
+        card["url"],
+        card["preferredTransport"],
+    )
+    assert "supportedInterfaces" not in card
+    assert "completed" == done["result"]["status"]["state"]
+    assert -32601 == refused["error"]["code"]
+    assert [200, 404] == [
+        old.status_code,
+        http.post(other.url + "/message:send", json=message(), headers=V1).status_code,
+    ]
+
+
+def test_no_webhooks(other: Emulator) -> None:
+    """U-WEBHOOKS: no card promises push notifications, and each way to ask is refused."""
+    assert not http.get(other.url + CARD).json()["capabilities"]["pushNotifications"]
+    sent = http.post(other.url, json=request("message/send", {"message": OLD})).json()
+    asked = {"taskId": sent["result"]["id"], "pushNotificationConfig": RECEIVER}
+    registered = http.post(other.url, json=request("tasks/pushNotificationConfig/set", asked))
+    along = {"message": OLD, "configuration": {"pushNotificationConfig": RECEIVER}}
+    with_message = http.post(other.url, json=request("message/send", along))
+
+    assert [-32003, -32003] == [
+        answer.json()["error"]["code"] for answer in (registered, with_message)
+    ]
+    assert "U-WEBHOOKS" in with_message.headers["x-agentdouble-unknowns"]
+
+
+def test_a_caller_of_0_3_gets_the_card_of_0_3(shared: Emulator) -> None:
+    """By the version that it names, or by the path of the time before."""
+    plain = http.get(shared.url + CARD).json()
+    named = http.get(shared.url + CARD, headers={"A2A-Version": "0.3"}).json()
+    before = http.get(shared.url + "/.well-known/agent.json").json()
+
+    assert "supportedInterfaces" in plain
+    assert "url" not in plain
+    assert ("0.3.0", shared.url) == (named["protocolVersion"], named["url"])
+    assert named == before

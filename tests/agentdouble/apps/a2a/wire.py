@@ -1,0 +1,102 @@
+"""A2A by hand: JSON-RPC and REST over httpx, as any client could send it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import httpx
+
+from agentdouble import A2AApp
+
+T = TypeVar("T")
+
+BOUND_S = 20.0
+V1 = {"A2A-Version": "1.0"}
+
+
+def message(text: str = "hello", **more: Any) -> dict[str, Any]:
+    """Return the parameters of SendMessage."""
+    said = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}
+    return {"message": said}
+
+
+def request(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
+
+
+class Wire:
+    """Calls one application."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.http = client
+
+    async def rpc(self, method: str, params: Mapping[str, Any], **headers: str) -> dict[str, Any]:
+        """Return the whole JSON-RPC answer."""
+        answer = await self.http.post("/", json=request(method, params), headers={**V1, **headers})
+        assert 200 == answer.status_code, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def send(self, text: str = "hello", **more: Any) -> dict[str, Any]:
+        """Send a message; return what it resulted in: ``task``, ``message`` or ``error``."""
+        answer = await self.rpc("SendMessage", message(text, **more))
+        found: dict[str, Any] = answer.get("result") or {"error": answer["error"]}
+        return found
+
+    async def stream(self, text: str = "hello", **more: Any) -> list[dict[str, Any]]:
+        """Send a message; return every event of the stream, an error's JSON included."""
+        body = request("SendStreamingMessage", message(text, **more))
+        answer = await self.http.post("/", json=body, headers=V1)
+        if answer.headers["content-type"].startswith("application/json"):
+            return [answer.json()]
+        lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+        found = [json.loads(line.removeprefix("data: ")) for line in lines]
+        return [one.get("result", one) for one in found]
+
+    async def task(self, id_: str) -> dict[str, Any]:
+        """Return a task as it is kept."""
+        answer = await self.rpc("GetTask", {"id": id_})
+        found: dict[str, Any] = answer.get("result") or answer
+        return found
+
+
+@asynccontextmanager
+async def served(app: A2AApp) -> AsyncIterator[Wire]:
+    """Serve an application in process, its executors on loops of their own."""
+    async with app.lifespan():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield Wire(client)
+
+
+def talk(app: A2AApp, conversation: Callable[[Wire], Awaitable[T]], bound_s: float = BOUND_S) -> T:
+    """Have a conversation with an application; it may not hang."""
+
+    async def bounded() -> T:
+        async with served(app) as wire:
+            return await asyncio.wait_for(conversation(wire), bound_s)
+
+    return asyncio.run(bounded())
+
+
+def said(task: Mapping[str, Any]) -> str:
+    """Return the text of the message in a task's status."""
+    parts = task["status"].get("message", {}).get("parts", [])
+    return "".join(part.get("text", "") for part in parts)
+
+
+def heard(events: list[dict[str, Any]]) -> list[str]:
+    """Return what kind of events a stream had, states of tasks by their short names."""
+    return [_kind(event) for event in events]
+
+
+def _kind(event: Mapping[str, Any]) -> str:
+    (kind,) = event if "error" not in event else ("error",)
+    if kind in ("task", "statusUpdate"):
+        return str(event[kind]["status"]["state"]).removeprefix("TASK_STATE_").lower()
+    return str(kind)

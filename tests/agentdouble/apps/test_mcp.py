@@ -1,0 +1,602 @@
+"""MCPApp: tools as clients see them, by raw HTTP and by the official client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import freezegun
+import httpx
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client, MCPError
+
+from agentdouble import Emulator, MCPApp, SimpleApp, run_code, serving
+from agentdouble.errors import AddressInUseError, ApplicationLoadError
+from doublecheck import McpClient, Platform, RefusedError, Target
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.apps.mcp_sample import Gate, sample
+from tests.agentdouble.calling import background, http
+
+ROOT = Path(__file__).parents[3]
+ERAS = ("legacy", "auto", "2026-07-28")
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    """A double with the sample at ``/mcp`` and another application below ``/runtimes``."""
+    further = MCPApp("further")
+
+    @further.tool
+    def who() -> str:
+        return "further"
+
+    with Emulator(sample(), further) as double:
+        yield double
+
+
+@pytest.fixture(scope="module")
+def mcp(double: Emulator) -> Iterator[McpClient]:
+    """A client of the sample."""
+    with Platform(Target.of(double)) as platform, platform.mcp() as client:
+        yield client
+
+
+def test_sync_and_async_functions_are_called(mcp: McpClient) -> None:
+    """Defaults count, and what is no object arrives as ``result`` and as text."""
+    results = [mcp.call("add", a=2), mcp.call("add_later", a=2, b=3)]
+
+    assert [({"result": 3}, "3", False), ({"result": 5}, "5", False)] == [
+        (one.structured, one.text, one.is_error) for one in results
+    ]
+
+
+STRUCTURED: list[tuple[str, dict[str, Any], Any, str | None]] = [
+    ("bare", {"value": {"a": [1, None, "ü"]}}, {"value": {"a": [1, None, "ü"]}}, None),
+    ("unannotated", {}, {"value": [1, None]}, None),
+    (
+        "tree",
+        {"item": {"name": "root", "parts": [{"name": "leaf"}]}, "point": {"x": "1", "y": 2}},
+        {"item": "root", "parts": ["leaf"], "y": 2},
+        None,
+    ),
+    ("grow", {"name": "n"}, {"name": "n", "parts": [{"name": "leaf", "parts": []}]}, None),
+    ("names", {}, {"result": ["a", "b"]}, "a\nb"),
+    ("nothing", {}, {"result": None}, ""),
+    ("not_a_number", {}, {"value": None}, None),
+    ("positional", {"a": 1, "copy": 2}, {"result": [1, 2]}, "1\n2"),
+    ("agent", {"prompt": "hello"}, {"result": "HELLO"}, "HELLO"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "structured", "text"), STRUCTURED)
+def test_what_is_returned_arrives_as_structured_content(
+    mcp: McpClient, tool: str, arguments: dict[str, Any], structured: Any, text: str | None
+) -> None:
+    """An object as it is, and the same as text for clients that know no other."""
+    result = mcp.call(tool, **arguments)
+
+    assert (False, structured) == (result.is_error, result.structured)
+    assert (json.loads(result.text) if text is None else result.text) == (
+        structured if text is None else text
+    )
+
+
+def test_blocks_of_the_protocol_are_sent_as_they_are(mcp: McpClient) -> None:
+    """A tool may return content, or a whole result, of the SDK."""
+    picture, refusing = mcp.call("picture"), mcp.call("refusing")
+
+    assert (
+        {"type": "text", "text": "a"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+    ) == picture.content
+    assert (True, "not today") == (refusing.is_error, refusing.text)
+
+
+FAILURES = [
+    ("fail", {"kind": "text"}, "no such city"),
+    ("fail", {"kind": "key"}, "KeyError: 'city'"),
+    ("fail", {"kind": "silent"}, "ValueError"),
+    ("fail", {"kind": "exit"}, "SystemExit: 3"),
+    ("fail_later", {}, "SystemExit: 4"),
+    (
+        "liar",
+        {},
+        "What liar returned is not what its annotation says: Input should be a valid integer.",
+    ),
+    (
+        "unsendable",
+        {},
+        "What unsendable returned cannot be sent as JSON: Unable to serialize unknown type: <class '_thread.lock'>.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "text"), FAILURES)
+def test_what_a_tool_raises_is_a_tool_error(
+    mcp: McpClient, tool: str, arguments: dict[str, Any], text: str
+) -> None:
+    """Its text reaches the caller and nothing else does; the next call is answered."""
+    result = mcp.call(tool, **arguments)
+
+    assert (True, None, ({"type": "text", "text": text},)) == (
+        result.is_error,
+        result.structured,
+        result.content,
+    )
+    assert {"result": 3} == mcp.call("add", a=2).structured
+
+
+def test_a_failure_is_logged_with_the_traceback_of_the_application(
+    mcp: McpClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It begins in the tool: what the double does before is of no interest."""
+    mcp.call("fail", kind="text")
+
+    (record,) = caplog.records
+    assert "The tool fail of sample raised." == record.getMessage()
+    assert record.exc_info is not None
+    traceback = record.exc_info[2]
+    assert traceback is not None
+    assert Path(traceback.tb_frame.f_code.co_filename).name == "mcp_sample.py"
+
+
+def test_a_tool_may_answer_in_the_protocols_own_words(mcp: McpClient) -> None:
+    """What it raises as an error of JSON-RPC arrives as one."""
+    with pytest.raises(RefusedError, match="go away") as caught:
+        mcp.call("fail", kind="protocol")
+
+    assert "-32042" == caught.value.code
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("add", {"a": "x"}, "a: Input should be a valid integer, unable to parse string as an integer"),
+    ("add", {}, "a: Field required"),
+    (
+        "add",
+        {"a": None, "b": []},
+        "a: Input should be a valid integer; b: Input should be a valid integer",
+    ),
+    ("agent", {"prompt": 3}, "prompt: Input should be a valid string"),
+    (
+        "tree",
+        {"item": {"name": "n", "parts": [{"name": 1}]}, "point": {"x": {}}},
+        "item.parts[0].name: Input should be a valid string; point.x: Input should be a valid integer",
+    ),
+    (
+        "tree",
+        {"item": "{broken", "point": 3},
+        "item: Input should be a valid dictionary or instance of Item; point: Input should be a dictionary or an instance of Point",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "problems"), WRONG)
+def test_arguments_of_the_wrong_type_are_named(
+    mcp: McpClient, tool: str, arguments: dict[str, Any], problems: str
+) -> None:
+    """A tool error says which field is wrong and how; the function is not called."""
+    result = mcp.call(tool, **arguments)
+
+    assert (True, f"{tool} cannot take these arguments. {problems}.") == (
+        result.is_error,
+        result.text,
+    )
+
+
+def test_an_object_that_was_sent_as_a_string_is_taken(mcp: McpClient) -> None:
+    """Models do that; a string for a string stays what it is."""
+    tree = mcp.call("tree", item='{"name": "n"}', point='{"x": 1}')
+
+    assert {"item": "n", "parts": [], "y": 0} == tree.structured
+    assert '{"A": 1}' == mcp.call("agent", prompt='{"a": 1}').text
+
+
+def test_arguments_that_nobody_asked_for_are_ignored(mcp: McpClient, double: Emulator) -> None:
+    """As the SDK does; the journal says that the answer relies on that."""
+    assert {"result": 3} == mcp.call("add", a=2, c=5).structured
+    assert ["U-MCP-ARGUMENTS"] == double.journal.entries()[-1].unknowns
+
+
+def test_arguments_that_nobody_asked_for_can_be_refused() -> None:
+    """The other alternative names them, and the schema forbids them."""
+    unknowns = {"U-MCP-ARGUMENTS": "refused"}
+    with Emulator(sample(), unknowns=unknowns) as double, Platform(Target.of(double)) as platform:
+        mcp = platform.mcp()
+        (add,) = (tool for tool in mcp.tools() if tool.name == "add")
+        refused = mcp.call("add", a=2, c=5)
+
+    assert False is add.input_schema["additionalProperties"]
+    assert (True, "add cannot take these arguments. It takes a, b, and was given c.") == (
+        refused.is_error,
+        refused.text,
+    )
+
+
+def test_an_unknown_tool_is_refused(mcp: McpClient) -> None:
+    """The error of JSON-RPC names the tools that there are."""
+    with pytest.raises(
+        RefusedError, match=r"Unknown tool: ad\. sample has these: add, add_later"
+    ) as e:
+        mcp.call("ad", a=1)
+
+    assert "-32602" == e.value.code
+
+
+@pytest.mark.parametrize("tool", ["block", "block_its_loop"])
+def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
+    """A sync one waits in a thread, an async one on a loop beside the server's."""
+    gate = Gate()
+    with Emulator(sample(gate)) as double, Platform(Target.of(double)) as platform:
+        blocked = background(lambda: platform.mcp().call(tool))
+        assert gate.come.wait(10)
+        meanwhile = (platform.ping(), platform.mcp().call("add", a=2).structured)
+        gate.open.set()
+
+        assert ("pong!", {"result": 3}) == meanwhile
+        assert "opened" == blocked.result(10).text
+
+
+def test_a_tool_that_blocks_does_not_keep_the_double_from_stopping() -> None:
+    """Its caller gets no answer, or one that says so."""
+    gate, tool = Gate(), "block"
+    with Emulator(sample(gate)) as double:
+        url = f"{double.url}/mcp"
+        body = mcp_wire.modern(tool, {})
+        blocked = background(
+            lambda: http.post(url, json=body, headers=mcp_wire.modern_headers(None, tool))
+        )
+        assert gate.come.wait(10)
+    gate.open.set()
+
+    with contextlib.suppress(httpx.TransportError):
+        assert "result" not in blocked.result(10).text
+
+
+def test_a_call_that_is_cancelled_ends() -> None:
+    """By the notification of the version with sessions."""
+    gate = Gate()
+    with Emulator(sample(gate)) as double:
+        url = f"{double.url}/mcp"
+        session = mcp_wire.open_session(url, None)
+        asked = mcp_wire.message("tools/call", {"name": "hang"}, 7)
+        waiting = background(lambda: mcp_wire.post(url, asked, None, session))
+        assert gate.come.wait(10)
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        mcp_wire.post(url, note, None, session)
+
+        assert gate.left.wait(10)
+        assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(10)))
+
+
+def test_a_call_whose_caller_has_gone_ends() -> None:
+    """In the version without sessions a closed connection is what cancels."""
+    gate = Gate()
+    with Emulator(sample(gate)) as double:
+        connection = HTTPConnection(urlsplit(double.url).netloc)
+        body = json.dumps(mcp_wire.modern("hang", {}))
+        connection.request("POST", "/mcp", body, mcp_wire.modern_headers(None, "hang"))
+        assert gate.come.wait(10)
+        connection.close()
+
+        assert gate.left.wait(10)
+
+
+def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its stream ends as the double does; uvicorn need not lose its patience and cancel it."""
+    with Emulator(sample()) as double:
+        url = f"{double.url}/mcp"
+        session = mcp_wire.open_session(url, None)
+        with mcp_wire.streamed(url, None, session) as (answer, events):
+            double.stop()
+
+            assert (200, []) == (answer.status_code, list(events))
+    assert [] == [record.getMessage() for record in caplog.records]
+
+
+def test_an_application_can_be_a_service(double: Emulator) -> None:
+    """Behind a key of its own, and its tools may block there too."""
+    app = MCPApp("behind")
+
+    @app.tool
+    async def code(source: str) -> str:
+        return run_code(source)
+
+    double.mcp.create("behind", app)
+    (record,) = double.mcp.record("behind")["mcpServers"].values()
+    with Platform(Target.of(double)) as platform:
+        mcp = platform.mcp(record["httpUrl"], headers=record["headers"])
+
+        assert "42" in mcp.call("code", source="print(6 * 7)").text
+
+
+@pytest.mark.parametrize("tool", ["code", "code_blocking_its_loop"])
+def test_run_code_in_a_tool_finds_the_double_that_hosts_it(double: Emulator, tool: str) -> None:
+    """It blocks, and yet the double answers it; the headers of the call name the session."""
+    with Platform(Target.of(double)) as platform:
+        mcp = platform.mcp(headers={"user_id": "ann", "session_id": "s1"})
+        result = mcp.call(tool, source="print(6 * 7)")
+        sessions = platform.sessions()
+
+    assert "42" in result.text
+    assert "sample_ann_s1" in {one.user_session_id for one in sessions}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_the_official_client_lists_and_calls(double: Emulator, mode: str) -> None:
+    """In both eras of the protocol."""
+
+    async def ask() -> tuple[Any, ...]:
+        async with Client(f"{double.url}/mcp", mode=mode) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            added = await client.call_tool("add", {"a": 2})
+            failed = await client.call_tool("fail", {"kind": "text"})
+            with pytest.raises(MCPError, match="Unknown tool"):
+                await client.call_tool("nobody", {})
+            return tools["add"].description, added.structured_content, failed.is_error
+
+    assert ("Add two numbers.", {"result": 3}, True) == asyncio.run(ask())
+
+
+def test_the_official_client_works_in_process() -> None:
+    """``app.server`` is the SDK's own server, without any HTTP."""
+
+    async def ask() -> Any:
+        async with Client(sample().server) as client:
+            sync = await client.call_tool("add", {"a": 2})
+            later = await client.call_tool("add_later", {"a": 3})
+            return client.instructions, sync.structured_content, later.structured_content
+
+    assert ("Call add.", {"result": 3}, {"result": 4}) == asyncio.run(ask())
+
+
+def test_an_application_is_an_asgi_application() -> None:
+    """Inside its lifespan it answers at ``/mcp``, whatever hosts it."""
+
+    async def ask() -> Any:
+        app = sample()
+        transport = httpx2.ASGITransport(app)
+        async with app.lifespan(), httpx2.AsyncClient(transport=transport) as client:
+            headers = mcp_wire.modern_headers(None, "add")
+            url, body = "http://testserver", mcp_wire.modern("add", {"a": 2})
+            answer = await client.post(f"{url}/mcp", json=body, headers=headers)
+            elsewhere = await client.post(f"{url}/mcp/", json=body, headers=headers)
+            return answer, elsewhere
+
+    answer, elsewhere = asyncio.run(ask())
+
+    assert {"result": 3} == mcp_wire.result(answer)["structuredContent"]
+    message = "sample is an MCP application and answers at /mcp."
+    assert (404, {"error": {"message": message, "type": "NotFound"}}) == (
+        elsewhere.status_code,
+        elsewhere.json(),
+    )
+
+
+def test_without_a_lifespan_the_error_says_so() -> None:
+    """A server that does not speak the lifespan protocol cannot host it."""
+
+    async def ask() -> None:
+        transport = httpx2.ASGITransport(sample())
+        async with httpx2.AsyncClient(transport=transport) as client:
+            await client.post("http://testserver/mcp", json=mcp_wire.INITIALIZE)
+
+    with pytest.raises(RuntimeError, match="speak the lifespan protocol"):
+        asyncio.run(ask())
+
+
+def test_another_server_hosts_it_too() -> None:
+    """uvicorn as it is, and the official client."""
+    listener = serving.open_socket("127.0.0.1", 0)
+    url = serving.address_of(listener)
+    server = uvicorn.Server(uvicorn.Config(sample(), log_config=None, ws="none"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+
+    async def ask() -> Any:
+        async with Client(f"{url}/mcp") as client:
+            return (await client.call_tool("add", {"a": 2})).structured_content
+
+    try:
+        assert {"result": 3} == asyncio.run(asyncio.wait_for(ask(), 30))
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+def test_it_runs_alone(tmp_path: Path) -> None:
+    """``run()`` says where it answers, answers there, and ends by a signal."""
+    script = tmp_path / "alone.py"
+    script.write_text(
+        "from tests.agentdouble.apps.mcp_sample import sample\nsample().run('127.0.0.1', 0)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            name, _, url = process.stdout.readline().strip().partition(" answers at ")
+            answer = mcp_wire.call_modern(url, None, "add", a=2)
+            foreign = http.post(url, json={}, headers={"Origin": "http://evil.example"})
+        finally:
+            process.send_signal(signal.SIGTERM)
+        ended = process.wait(30)
+
+    assert ("sample", {"result": 3}, 403, 0) == (
+        name,
+        answer["structuredContent"],
+        foreign.status_code,
+        ended,
+    )
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    """Alone it tells so before it starts."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(AddressInUseError, match=str(port)):
+            MCPApp("late").run("127.0.0.1", port)
+
+
+def test_one_application_can_be_hosted_twice_and_again() -> None:
+    """In two doubles at once, and once more when both have stopped."""
+    app = sample()
+    with Emulator(app) as one, Emulator(app) as other:
+        for double in (one, other):
+            with Platform(Target.of(double)) as platform:
+                assert {"result": 3} == platform.mcp().call("add_later", a=2).structured
+    with Emulator(app) as again, Platform(Target.of(again)) as platform:
+        assert {"result": 3} == platform.mcp().call("add_later", a=2).structured
+
+
+def test_a_tool_can_be_added_while_it_is_served() -> None:
+    """The next list has it."""
+    app = MCPApp("growing")
+    with Emulator(app) as double, Platform(Target.of(double)) as platform:
+        before = platform.mcp().tools()
+        app.tool(name="late")(lambda: "here")
+
+        assert ((), "here") == (before, platform.mcp().call("late").text)
+
+
+def test_further_applications_answer_at_their_name(double: Emulator) -> None:
+    """The first of each kind has its place at the root."""
+    with Platform(Target.of(double)) as platform:
+        assert "further" == platform.mcp("/runtimes/further/mcp").call("who").text
+        assert "42" == platform.invoke("print(6 * 7)")
+    assert {
+        "/invoke": "coder",
+        "/mcp": "sample",
+        "/runtimes/further/mcp": "further",
+    } == double.addresses
+
+
+def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emulator) -> None:
+    """It really runs the code."""
+    with Platform(Target.of(shared)) as platform:
+        headers = {"user_id": "mcp", "session_id": "coder"}
+        mcp = platform.mcp(headers=headers)
+        mcp.call("coder", prompt="x = 20")
+
+        assert (["coder"], "41") == (
+            [tool.name for tool in mcp.tools()],
+            mcp.call("coder", prompt="print(2 * x + 1)").text,
+        )
+
+
+def test_applications_of_two_kinds_need_names_of_their_own() -> None:
+    """Both would answer below the same path."""
+    with pytest.raises(ApplicationLoadError, match="these are called one, one"):
+        Emulator(SimpleApp("one"), MCPApp("one"))
+
+
+def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
+    """What the double refuses everywhere it refuses here in the protocol's shape."""
+    url, body = f"{double.url}/mcp", mcp_wire.INITIALIZE
+    answers = [
+        http.post(url, json=body, headers={**mcp_wire.headers(None), **foreign})
+        for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"})
+    ]
+
+    assert [403, 403] == [answer.status_code for answer in answers]
+    assert [-32600, -32600] == [answer.json()["error"]["code"] for answer in answers]
+
+
+def test_the_doubles_api_key_guards_it() -> None:
+    """The same key as everywhere; without it 401."""
+    with Emulator(sample(), api_key="the-key") as double, Platform(Target.of(double)) as platform:
+        answer = mcp_wire.post(f"{double.url}/mcp", mcp_wire.INITIALIZE, None)
+        added = platform.mcp().call("add", a=2)
+
+    assert (401, "Bearer") == (answer.status_code, answer.headers["www-authenticate"])
+    assert {"result": 3} == added.structured
+
+
+def test_a_body_over_four_mebibytes_is_refused(double: Emulator) -> None:
+    """413, and the server lives on (U-LIMITS)."""
+    session = mcp_wire.open_session(f"{double.url}/mcp", None)
+    body = mcp_wire.message("tools/call", {"name": "agent", "arguments": {"prompt": "x" * 2**22}})
+
+    answer = mcp_wire.post(f"{double.url}/mcp", body, None, session)
+
+    assert 413 == answer.status_code
+    assert mcp_wire.call(f"{double.url}/mcp", None, session, "add", a=1)
+
+
+def test_a_frozen_clock_does_not_stop_it(double: Emulator) -> None:
+    """The server's loop has a clock of its own."""
+    with freezegun.freeze_time("2030-01-01"):
+        session = mcp_wire.open_session(f"{double.url}/mcp", None)
+        result = mcp_wire.call(f"{double.url}/mcp", None, session, "add_later", a=2)
+
+    assert {"result": 3} == result["structuredContent"]
+
+
+def test_an_async_test_may_freeze_time() -> None:
+    """The test's own loop goes on with ``real_asyncio=True``."""
+
+    async def ask() -> Any:
+        async with Client(sample().server) as client:
+            return (await client.call_tool("add_later", {"a": 2})).structured_content
+
+    with freezegun.freeze_time("2030-01-01", real_asyncio=True):
+        assert {"result": 3} == asyncio.run(ask())
+
+
+def test_nothing_changes_the_logging_of_the_process() -> None:
+    """The SDK's own application class would configure the root logger."""
+    root = logging.getLogger()
+    before = (list(root.handlers), root.level)
+
+    assert sample().server
+
+    assert before == (list(root.handlers), root.level)
+
+
+def test_decorating_does_not_import_the_sdk() -> None:
+    """It is imported when the server is first asked."""
+    script = """
+        import sys
+        from agentdouble import MCPApp
+
+        app = MCPApp()
+
+        @app.tool
+        def add(a: int) -> int:
+            return a
+
+        @app.agent_as_a_tool
+        async def agent(prompt: str) -> str:
+            return prompt
+
+        print("mcp" in sys.modules, "mcp_types" in sys.modules)
+    """
+
+    assert "False False\n" == python(script)
+
+
+def python(script: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from agentdouble.cli.control import ControlPlane
+from agentdouble.environment import Connection
+from tests.agentdouble.cli.conftest import CommandLine, Serving, _command
+
+PATIENCE_S = 30
+
+
+@dataclass
+class Living:
+    """A session of a served double."""
+
+    plane: ControlPlane
+    id: str
+
+    def run(self, code: str) -> str:
+        payload = json.dumps({"code": code})
+        asked = {"ToolId": self.plane.tool_id, "SessionId": self.id}
+        answer = self.plane.call(
+            "InvokeTool", **asked, OperationType="RunCode", OperationPayload=payload
+        )
+        outputs = json.loads(answer["Result"])["data"]["outputs"]
+        return "".join(output["text"] or "" for output in outputs)
+
+
+@pytest.fixture
+def session(command_line: CommandLine, serve: Callable[..., Serving]) -> Living:
+    """The session ``u`` of the running double, with x = 41 in it."""
+    url = serve().url
+    variables = json.loads(command_line.run("env", "--json").stdout)
+    keys = (variables["PLATFORM_ACCESS_KEY"], variables["PLATFORM_SECRET_KEY"])
+    plane = ControlPlane(Connection(url, variables["PLATFORM_TOOL_ID"], *keys, "cn-beijing"))
+    made = plane.call("CreateSession", ToolId=plane.tool_id, UserSessionId="u")
+    living = Living(plane, made["SessionId"])
+    living.run("x = 41")
+    return living
+
+
+def piped(command_line: CommandLine, code: str, *words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        _command(("attach", *words)),
+        input=code,
+        cwd=command_line.folder,
+        env=command_line.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_what_is_piped_in_is_one_cell(command_line: CommandLine, session: Living) -> None:
+    """By either id, in the session's own context; each stream goes where it belongs."""
+    code = "import sys\n\ndef f(n):\n    return n + x\n\nprint(f(1), file=sys.stderr)\nf(2)\n"
+
+    assert (0, "Out[2]: 43\n", "42\n") == piped(command_line, code, "u")
+    assert (0, "42\n", "") == piped(command_line, "print(f(1))", session.id)
+    assert (0, "", "") == piped(command_line, "\n", session.id)
+
+
+def test_code_that_fails_is_exit_code_one(command_line: CommandLine, session: Living) -> None:
+    """The traceback is on stderr, without colours where nobody sees them."""
+    returncode, stdout, stderr = piped(command_line, "1 / 0", "u")
+
+    assert (1, "") == (returncode, stdout)
+    assert stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert "\x1b" not in stderr
+
+
+def test_what_is_no_text_is_named(command_line: CommandLine, session: Living) -> None:
+    """A picture is shown by what stands for it."""
+    code = (
+        "from IPython.display import display, Image\ndisplay(Image(data=b'\\x89PNG', format='png'))"
+    )
+
+    returncode, stdout, _ = piped(command_line, code, "u")
+
+    assert (0, "<IPython.core.display.Image object> (image/png)\n") == (returncode, stdout)
+
+
+def test_a_timeout_is_said(command_line: CommandLine, session: Living) -> None:
+    """The session lives on."""
+    returncode, _, stderr = piped(command_line, "while True: pass", "u", "--timeout", "1")
+
+    assert 1 == returncode
+    assert "KeyboardInterrupt" in stderr
+    assert "41\n" == session.run("print(x)")
+
+
+def test_a_session_that_has_ended_says_why(command_line: CommandLine, session: Living) -> None:
+    """Nothing is made by attaching, and destroying says what it did."""
+    destroyed = command_line.run("session", "destroy", "u")
+
+    assert f"{session.id} is destroyed.\n" == destroyed.stdout
+    returncode, stdout, stderr = piped(command_line, "1", session.id)
+    assert (2, "") == (returncode, stdout)
+    assert f"The instance of session {session.id!r} has ended: deleted by caller, at " in stderr
+    assert "[]" == command_line.run("session", "list", "--json").stdout.strip()
+
+
+def test_sessions_are_listed_and_shown(command_line: CommandLine, session: Living) -> None:
+    """With their log; what programs read has the same."""
+    (listed,) = json.loads(command_line.run("session", "list", "--json").stdout)
+    shown = json.loads(command_line.run("session", "show", "u", "--json").stdout)
+    table = command_line.run("session", "list").stdout
+    page = command_line.run("session", "show", session.id).stdout
+
+    assert (session.id, "u", "t-sandbox") == tuple(
+        listed[key] for key in ("SessionId", "UserSessionId", "ToolId")
+    )
+    assert listed == {key: value for key, value in shown.items() if key != "Logs"}
+    assert "was asked to run python3: x = 41" in shown["Logs"]
+    assert session.id in table
+    assert "ran execution 1: ok" in page
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, command_line: CommandLine, *words: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            _command(words),
+            cwd=command_line.folder,
+            env={**command_line.environment, "TERM": "dumb", "INPUTRC": "/dev/null"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        self._seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, pattern: str) -> str:
+        """Return what the program shows up to that pattern."""
+        while (found := re.search(pattern, self._seen)) is None:
+            if not select.select([self._ours], [], [], PATIENCE_S)[0]:
+                pytest.fail(f"{pattern!r} does not come: {self._seen!r}")
+            self._seen += os.read(self._ours, 4096).decode()
+        shown, self._seen = self._seen[: found.end()], self._seen[found.end() :]
+        return shown
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(command_line: CommandLine) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_terminal(*words: str) -> Terminal:
+        opened.append(Terminal(command_line, *words))
+        return opened[-1]
+
+    yield open_terminal
+    for one in opened:
+        one.close()
+
+
+def test_a_console_goes_cell_by_cell(terminal: Callable[..., Terminal], session: Living) -> None:
+    """Prompts count on from the session's own executions; a block ends with an empty line."""
+    console = terminal("attach", "u")
+
+    console.until(r"In \[2\]: ")
+    console.type("x + 1\n")
+    assert "Out[2]: 42" in console.until(r"In \[3\]: ")
+    console.type("for n in range(2):\n")
+    console.until(r"   \.\.\.: ")
+    console.type("    print('n', n)\n\n")
+    assert "n 0\r\nn 1" in console.until(r"In \[4\]: ")
+    console.type("1 / 0\n")
+    assert "ZeroDivisionError" in console.until(r"In \[5\]: ")
+    console.type("y = 7\n")
+    console.until(r"In \[6\]: ")
+    console.type("\x04")
+
+    assert 0 == console.process.wait(PATIENCE_S)
+    assert "7\n" == session.run("print(y)")
+
+
+def test_ctrl_c_interrupts_the_code_and_not_the_session(
+    terminal: Callable[..., Terminal], session: Living
+) -> None:
+    """The code hears of it, the console goes on, and the context is kept."""
+    session.run("import os; os.mkfifo('begun')")
+    console = terminal("attach", "u")
+    home = next(
+        one["home"]
+        for one in httpx.get(f"{session.plane.url}/_emulator/sessions").json()["sessions"]
+    )
+
+    console.until(r"In \[3\]: ")
+    console.type("import time\n")
+    console.until(r"In \[4\]: ")
+    console.type("open('begun', 'w').close(); time.sleep(600)\n")
+    with open(os.path.join(home, "begun")):  # noqa: PTH118, PTH123
+        pass
+    console.process.send_signal(signal.SIGINT)
+
+    console.until("KeyboardInterrupt")
+    console.until(r"In \[5\]: ")
+    console.type("print(x)\n")
+    assert "41" in console.until(r"In \[6\]: ")
+
+
+def test_a_console_ends_with_its_session(
+    terminal: Callable[..., Terminal], session: Living
+) -> None:
+    """The next cell is told when and why."""
+    console = terminal("attach", session.id)
+    console.until(r"In \[2\]: ")
+    session.plane.call("DeleteSession", SessionId=session.id)
+
+    console.type("1\n")
+
+    console.until("has ended: deleted by caller, at ")
+    assert 2 == console.process.wait(PATIENCE_S)

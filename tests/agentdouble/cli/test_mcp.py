@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator, running
+from agentdouble.errors import AgentDoubleError
+from agentdouble.mcp_services import McpBackend, OpenApiBackend
+from agentdouble.mcp_services.openapi import ApiKey, Bearer
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.cli.conftest import CommandLine, old_typer
+from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Backend]:
+    with Backend().serving() as serving:
+        yield serving
+
+
+@pytest.fixture
+def found(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """A running double that the commands find."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with running.announced(double.connection):
+        yield double
+
+
+def run(*words: str) -> str:
+    """Run a command that succeeds and return what it printed."""
+    printed, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors), old_typer():
+        from agentdouble.cli.app import app
+
+        app(["mcp", *words], standalone_mode=False)
+    assert "" == errors.getvalue()
+    return printed.getvalue()
+
+
+def refused(*words: str) -> str:
+    """Run a command that is refused and return why."""
+    with pytest.raises(AgentDoubleError) as caught:
+        run(*words)
+    return str(caught.value)
+
+
+def tools(record: str) -> list[str]:
+    """Return the tools that a client finds by an access record, pasted as it is."""
+    ((_, access),) = json.loads(record)["mcpServers"].items()
+    key = access["headers"]["Authorization"].removeprefix("Bearer ")
+    session = mcp_wire.open_session(access["httpUrl"], key)
+    answer = mcp_wire.post(access["httpUrl"], mcp_wire.message("tools/list"), key, session)
+    return [tool["name"] for tool in mcp_wire.result(answer)["tools"]]
+
+
+def test_a_service_is_made_shown_listed_and_deleted(found: Emulator, backend: Backend) -> None:
+    """Each step with what the one before printed; the record opens the service."""
+    record = run("create", "weather", f"{backend.url}/mcp")
+
+    made = found.mcp.get("weather")
+    assert found.mcp.record("weather") == json.loads(record)
+    assert list(TOOLS) == tools(record)
+    assert record == run("show", "weather") == run("show", made.id)
+    table = run("list")
+    assert [True, True] == [one in table for one in ("weather", made.id)]
+    listed = json.loads(run("list", "--json"))
+    assert ([made.id], []) == (
+        [one["MCPServiceId"] for one in listed["MCPServices"]],
+        listed["MCPToolsets"],
+    )
+    shown = json.loads(run("show", "weather", "--json"))
+    assert ("/mcp/weather", "Custom") == (shown["Path"], shown["BackendType"])
+    assert f"{made.id} is deleted.\n" == run("delete", "weather")
+    assert () == found.mcp.list()
+    assert "There is no MCP service and no toolset 'weather'. See: agentdouble mcp list" == refused(
+        "show", "weather"
+    )
+
+
+def test_json_has_the_id_too(found: Emulator, backend: Backend) -> None:
+    """For programs: what was made, and what opens it."""
+    made = json.loads(run("create", "one", f"{backend.url}/mcp", "--json"))
+
+    assert {"MCPServiceId": found.mcp.get("one").id, **found.mcp.record("one")} == made
+    assert {"MCPServiceId": made["MCPServiceId"]} == json.loads(run("delete", "one", "--json"))
+
+
+def test_keys_come_from_the_environment_or_a_file(
+    found: Emulator, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The backend's, as a bearer or in a header, and the service's own."""
+    monkeypatch.setenv("TOKEN", CREDENTIALS.removeprefix("Bearer "))
+    (tmp_path / "key.txt").write_text("from-a-file\n")
+    url = f"{backend.url}/needy"
+
+    record = run("create", "one", url, "--bearer", "env:TOKEN", "--key", "file:key.txt")
+    run("create", "two", url, "--api-key", "file:key.txt")
+    run("create", "three", url, "--api-key", "X-Mine=env:TOKEN")
+
+    assert list(TOOLS) == tools(record)
+    assert ("from-a-file",) == found.mcp.get("one").key_values
+    assert [{"X-API-Key": "from-a-file"}, {"X-Mine": CREDENTIALS.removeprefix("Bearer ")}] == [
+        dict(_headers(found, name)) for name in ("two", "three")
+    ]
+
+
+def _headers(double: Emulator, name: str) -> Any:
+    behind = double.mcp.get(name).backend
+    assert isinstance(behind, McpBackend)
+    return behind.headers
+
+
+def test_a_definition_becomes_a_service(
+    found: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a file, called what it may; the API is where that says, or --base-url."""
+    monkeypatch.setenv("TOKEN", "t")
+    for name in ("pets.json", "pets"):
+        (tmp_path / name).write_text(json.dumps(API))
+
+    record = run("create", "one", "pets.json", "--api-key", "env:TOKEN")
+    run("create", "two", "pets", "--openapi", "--bearer", "env:TOKEN")
+    run("create", "three", "pets", "--base-url", "http://[::1]:81/v1", "--api-key", "X-K=env:TOKEN")
+
+    assert ["pets"] == tools(record)
+    assert [
+        (None, ApiKey("t")),
+        (None, Bearer("t")),
+        ("http://[::1]:81/v1", ApiKey("t", name="X-K")),
+    ] == [_api(found, name) for name in ("one", "two", "three")]
+
+
+def _api(double: Emulator, name: str) -> tuple[Any, Any]:
+    behind = double.mcp.get(name).backend
+    assert isinstance(behind, OpenApiBackend)
+    return behind.base_url, behind.auth
+
+
+def test_a_definition_may_be_at_a_url(found: Emulator, backend: Backend) -> None:
+    """What answers there must be one; what does not is said."""
+    assert f"{backend.url}/none.json cannot be fetched: it answers 404." == refused(
+        "create", "one", f"{backend.url}/none.json"
+    )
+    assert "it is no object" in refused("create", "one", f"{backend.url}/page", "--openapi")
+    assert "http://127.0.0.1:9/a.json cannot be fetched: " in refused(
+        "create", "one", "http://127.0.0.1:9/a.json"
+    )
+
+
+def test_services_become_a_toolset(found: Emulator, backend: Backend) -> None:
+    """With a record of its own; it is shown and deleted as a service is."""
+    for name in ("a", "b"):
+        run("create", name, f"{backend.url}/mcp")
+
+    record = run("create", "both", "--of", "a", "--of", "b")
+
+    assert [f"{name}__{tool}" for name in "ab" for tool in TOOLS] == tools(record)
+    assert record == run("show", "both")
+    assert "Toolset" in run("list")
+    assert "'both' is a toolset; --of takes services." == refused("create", "c", "--of", "both")
+    toolset = found.mcp_toolsets.get("both").id
+    assert f"{toolset} is deleted.\n" == run("delete", toolset)
+    assert 2 == len(found.mcp.list())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Say what stands behind: a BACKEND, or --of SERVICE. See --help."),
+        (("http://h/", "--of", "a"), "Say what stands behind: a BACKEND, or --of SERVICE."),
+        (("nothing",), "'nothing' is no backend: it is the URL of an MCP server"),
+        (("ftp://h/mcp",), "'ftp://h/mcp' is no backend: it is the URL of an MCP server"),
+        (("http://h:x/",), "BACKEND is an address such as http://HOST:PORT/mcp"),
+        (("http://a:b@h/",), "BACKEND is an address such as http://HOST:PORT/mcp, without user"),
+        (("none.json",), "none.json cannot be read: No such file or directory."),
+        (("a.json", "--base-url", "h"), "--base-url is an address"),
+        (("--of", "none"), "There is no MCP service and no toolset 'none'."),
+        (("--of", "a", "--bearer", "env:A"), "With --of there is no backend"),
+        (("http://h/", "--bearer", "s3cret"), "--bearer takes env:NAME or file:PATH, not the key"),
+        (("http://h/", "--api-key", "s3cret"), "--api-key takes env:NAME or file:PATH"),
+        (("http://h/", "--api-key", "X=s3cret"), "--api-key takes env:NAME or file:PATH"),
+        (("http://h/", "--key", "s3cret"), "--key takes env:NAME or file:PATH"),
+        (("http://h/", "--bearer", "env:NO_SUCH"), "--bearer: the environment has no NO_SUCH."),
+        (("http://h/", "--bearer", "file:no"), "--bearer: no cannot be read: No such file"),
+        (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Say --bearer or --api-key"),
+        (("none.py:app",), "There is no file none.py."),
+        (("agentdouble.apps.shipped:coder_app",), "is of type function"),
+        (("x.py:app", "--bearer", "env:A"), "takes no --bearer and no --api-key"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    found: Emulator, words: tuple[str, ...], message: str
+) -> None:
+    """Nothing is made, and no secret is shown."""
+    said = refused("create", "one", *words)
+
+    assert message in said
+    assert "s3cret" not in said
+    assert () == found.mcp.list()
+
+
+def test_refusals_of_the_platform_are_shown(found: Emulator, backend: Backend) -> None:
+    """Its code and its message."""
+    run("create", "one", f"{backend.url}/mcp")
+
+    assert "InvalidResource.AlreadyExists: There is an MCP service 'one' already." in refused(
+        "create", "one", f"{backend.url}/mcp"
+    )
+    assert "'a/b' is no name of an MCP service" in refused("create", "a/b", f"{backend.url}/mcp")
+
+
+def test_a_simple_application_is_no_backend(found: Emulator, tmp_path: Path) -> None:
+    """The error says what is one."""
+    (tmp_path / "simple_one.py").write_text(
+        "from agentdouble import SimpleApp\n\napp = SimpleApp('simple')\n"
+    )
+
+    assert (
+        "simple_one.py:app is a SimpleApp; what stands behind an MCP service is an MCPApp."
+        == refused("create", "one", "simple_one.py:app")
+    )
+
+
+APPLICATION = '''
+import json
+
+from agentdouble import MCPApp, run_code
+
+app = MCPApp("mine")
+
+
+@app.tool
+def compute(code: str) -> str:
+    """Run code in the sandbox."""
+    return json.loads(run_code(code, "python3"))["data"]["outputs"][0]["text"]
+'''
+
+
+def test_an_application_answers_until_it_is_stopped(
+    command_line: CommandLine, found: Emulator
+) -> None:
+    """Its tools find the double, nobody else gets at its port, and its service goes with it."""
+    (command_line.folder / "mine.py").write_text(APPLICATION)
+
+    process = command_line.start("mcp", "create", "mine", "mine.py:app", "--json")
+    try:
+        assert process.stdout is not None
+        made = process.stdout.readline()
+        access = json.loads(made)["mcpServers"]["mine"]
+        key = access["headers"]["Authorization"].removeprefix("Bearer ")
+        session = mcp_wire.open_session(access["httpUrl"], key)
+        result = mcp_wire.call(access["httpUrl"], key, session, "compute", code="print(6 * 7)")
+        shown = json.loads(run("show", "mine", "--json"))
+        behind = shown["BackendConfiguration"]["CustomConfiguration"]
+        direct = httpx.post(f"http://127.0.0.1:{behind['Port']}/mcp", json=mcp_wire.INITIALIZE)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+
+    assert {"result": "42\n"} == result["structuredContent"]
+    assert 401 == direct.status_code
+    assert (0, "mine.py:app answers for it until Ctrl-C.\n") == (process.returncode, errors)
+    assert () == found.mcp.list()
+
+
+@pytest.mark.parametrize("words", [(), ("create",), ("list",), ("show",), ("delete",)])
+def test_help_teaches_by_example(words: tuple[str, ...]) -> None:
+    """Each command, and their group, shows how they are used."""
+    assert "agentdouble mcp create weather http://localhost:9000/mcp" in run(*words, "--help")

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.invoke_tool import Address, build
+from agentdouble.settings import Settings
+from agentdouble.signing import Credentials
+from tests.agentdouble.calling import body_of, error_of, http, send, signed
+
+VERSION = "2025-10-30"
+FULL = {"access_key": "AKLTfull", "secret_key": "full-secret"}
+LESS = {"access_key": "AKLTless", "secret_key": "less-secret", "full_access": False}
+TEMPORARY = {"access_key": "AKTP", "secret_key": "tmp-secret", "session_token": "tmp-token"}
+
+
+@pytest.fixture(scope="module")
+def keyed() -> Iterator[Emulator]:
+    """A double with three key pairs more than its own."""
+    with Emulator(keys=[FULL, LESS, TEMPORARY]) as double:
+        yield double
+
+
+def asked(
+    double: Emulator, credentials: Credentials, action: str = "InvokeTool", **body: Any
+) -> dict[str, Any]:
+    """Return how a request is refused that names a tool there is not, or is refused before."""
+    content = {**body_of(double, "1"), "ToolId": "t-nobody", **body}
+    address = Address(double.url, credentials)
+    when = dt.datetime.now(dt.timezone.utc)
+    return error_of(send(build(content, address, when, action=action)))
+
+
+def test_a_key_without_the_full_access_permission_is_refused(keyed: Emulator) -> None:
+    """CTL-07: a good signature is not enough, whatever the action."""
+    less = Credentials("AKLTless", "less-secret")
+
+    assert {
+        "status": 403,
+        "Code": "AccessDenied",
+        "CodeN": 100013,
+        "Message": "User is not authorized to perform: agentkit:InvokeTool on resource: *. "
+        "The key AKLTless lacks the full-access permission.",
+    } == asked(keyed, less)
+    assert ["AccessDenied"] * 2 == [
+        asked(keyed, less, action)["Code"] for action in ("GetTool", "NoSuchAction")
+    ]
+
+
+def test_who_lacks_the_permission_must_know_the_secret_to_hear_it(keyed: Emulator) -> None:
+    """A wrong signature is refused as such: it says nothing of the key."""
+    assert "SignatureDoesNotMatch" == asked(keyed, Credentials("AKLTless", "wrong"))["Code"]
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        Credentials("AKLTfull", "full-secret"),
+        Credentials("AKTP", "tmp-secret", "tmp-token"),
+        None,
+    ],
+    ids=["full access", "temporary", "the double's own"],
+)
+def test_every_key_with_the_permission_may_call(
+    keyed: Emulator, credentials: Credentials | None
+) -> None:
+    """A request that is let in is answered by the action."""
+    assert "InvalidResource.NotFound" == asked(keyed, credentials or keyed.credentials)["Code"]
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [(None, "is missing"), ("another", "is not that of these temporary credentials")],
+)
+def test_temporary_credentials_need_their_token(
+    keyed: Emulator, token: str | None, reason: str
+) -> None:
+    """The refusal says whether the token is missing or wrong."""
+    credentials = Credentials("AKTP", "tmp-secret", token)
+
+    message = f"The session token in the header X-Security-Token {reason}."
+    assert {"status": 401, "Code": "InvalidSecurityToken", "Message": message} == asked(
+        keyed, credentials
+    )
+
+
+def test_the_secret_of_one_key_is_not_that_of_another(keyed: Emulator) -> None:
+    """Key pairs are pairs."""
+    assert "SignatureDoesNotMatch" == asked(keyed, Credentials("AKLTfull", "less-secret"))["Code"]
+
+
+def test_no_secret_is_shown_or_journalled(keyed: Emulator) -> None:
+    """Neither the settings' text nor the journal holds a secret or a token."""
+    asked(keyed, Credentials("AKTP", "tmp-secret", "tmp-token"))
+    shown = repr(keyed.settings) + str(keyed.settings) + keyed.settings.model_dump_json()
+    written = json.dumps([entry.to_dict() for entry in keyed.journal.entries()])
+
+    secrets = ["full-secret", "less-secret", "tmp-secret", "tmp-token"]
+    assert [] == [secret for secret in secrets if secret in shown + written]
+
+
+def test_keys_are_read_from_the_settings_file(tmp_path: Any) -> None:
+    """agentdouble.toml has a table for each key pair."""
+    file = tmp_path / "agentdouble.toml"
+    file.write_text('[[keys]]\naccess_key = "AK"\nsecret_key = "SK"\nfull_access = false\n')
+
+    (key,) = Settings.load(file).keys
+
+    assert ("AK", "SK", None, False) == (
+        key.access_key,
+        key.secret_key.get_secret_value(),
+        key.session_token,
+        key.full_access,
+    )
+
+
+def raw(double: Emulator, head: bytes, body: bytes = b"{}") -> tuple[int, dict[str, Any]]:
+    """Send bytes and return the status and the JSON of the answer."""
+    port = int(double.url.rpartition(":")[2])
+    rest = b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", port)) as end:
+        end.sendall(head + rest + body)
+        answer = b"".join(iter(lambda: end.recv(65536), b""))
+    return int(answer.split(b" ", 2)[1]), json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+LINE = f"POST /?Action=InvokeTool&Version={VERSION} HTTP/1.1\r\n".encode()
+
+
+def lines(double: Emulator, **changes: bytes) -> list[bytes]:
+    headers = signed(double, {}).headers
+    kept = {n: v.encode() for n, v in headers.items()} | changes
+    return [b"%s: %s\r\n" % (name.encode(), value) for name, value in kept.items()]
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Date", "X-Content-Sha256", "Content-Type"])
+def test_a_header_that_stands_twice_is_refused(shared: Emulator, name: str) -> None:
+    """Two of a kind would let one be verified and the other be used."""
+    given = lines(shared)
+    again = next(line for line in given if line.startswith(name.encode()))
+
+    status, answer = raw(shared, LINE + b"".join([*given, again]))
+
+    error = answer["ResponseMetadata"]["Error"]
+    assert (401, "SignatureDoesNotMatch") == (status, error["Code"])
+    assert error["Message"].startswith(f"The header {name.lower()} stands in the request more")
+
+
+def test_a_request_without_a_host_is_refused(shared: Emulator) -> None:
+    """HTTP wants one, and so does the signature."""
+    status, answer = raw(shared, LINE + b"".join(lines(shared)[2:]))
+
+    assert (403, "ForbiddenHost") == (status, answer["ResponseMetadata"]["Error"]["Code"])
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (b"", "MissingAuthenticationToken"),
+        (b"\xff\xfe", "MissingSignature"),
+        (
+            "HMAC-SHA256 Credential=schlüssel/20200101/r/s/request, SignedHeaders=host;x-date, "
+            "Signature=00".encode(),
+            "InvalidTimestamp",
+        ),
+        (b"HMAC-SHA256 " + b"A" * 50_000, "MissingSignature"),
+        (b"HMAC-SHA256 Credential=" + b"/" * 50_000, "MissingSignature"),
+    ],
+    ids=["empty", "no text", "a key that is not ASCII", "huge", "huge and of slashes"],
+)
+def test_garbage_in_the_authorization_has_an_answer(
+    shared: Emulator, value: bytes, code: str
+) -> None:
+    """Whatever stands there, the answer is an error envelope."""
+    status, answer = raw(shared, LINE + b"".join(lines(shared, Authorization=value)))
+
+    error = answer["ResponseMetadata"]["Error"]
+    assert (code, status) == (error["Code"], 400 if code == "InvalidTimestamp" else 401)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code", "message"),
+    [
+        ("Action=InvokeTool", 400, "MissingParameter", "The request is missing Version parameter."),
+        (
+            f"Action=InvokeTool&Action=GetTool&Version={VERSION}",
+            400,
+            "InvalidParameter",
+            "The parameter Action is invalid: the query has it 2 times.",
+        ),
+        (
+            f"Action=InvokeTool&Version={VERSION}&Version={VERSION}",
+            400,
+            "InvalidParameter",
+            "The parameter Version is invalid: the query has it 2 times.",
+        ),
+        (
+            f"Action=&Version={VERSION}",
+            404,
+            "InvalidActionOrVersion",
+            f"Could not find operation  for version {VERSION}.",
+        ),
+    ],
+)
+def test_a_query_that_names_no_single_action_is_refused(
+    query: str, status: int, code: str, message: str
+) -> None:
+    """One Action and one Version, or the answer says what is wrong."""
+    with Emulator(unknowns={"U-SIGNING": "none"}) as double:
+        error = error_of(http.post(f"{double.url}/?{query}", content=b"{}"))
+
+    assert (status, code, message) == (error["status"], error["Code"], error["Message"])
+
+
+def test_a_query_of_bytes_that_are_no_text_is_verified_as_it_came(shared: Emulator) -> None:
+    """A byte that is no UTF-8 is not mistaken for another one."""
+    head = LINE.replace(b" HTTP", b"&X=%ff HTTP") + b"".join(lines(shared))
+
+    status, answer = raw(shared, head)
+
+    assert (401, "SignatureDoesNotMatch") == (
+        status,
+        answer["ResponseMetadata"]["Error"]["Code"],
+    )

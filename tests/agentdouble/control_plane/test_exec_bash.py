@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator, run_code
+from tests.agentdouble.calling import call, error_of, exec_bash, text
+
+
+def body(double: Emulator, payload: Any, session: str = "s1") -> dict[str, Any]:
+    return {
+        "ToolId": double.tool_id,
+        "UserSessionId": session,
+        "OperationType": "ExecBash",
+        "OperationPayload": payload if isinstance(payload, str) else json.dumps(payload),
+    }
+
+
+def test_a_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
+    """SBX-09: it sees the files of the session's code, and answers in the public shape."""
+    text(double, "open('from-code', 'w').write('code')")
+
+    envelope = exec_bash(double, "cat from-code; ls /nowhere", "s1")
+
+    data = envelope["data"]
+    assert data.pop("command_id")
+    assert "No such file or directory" in data.pop("stderr")
+    assert data.pop("stderr_offset") > 0
+    assert {
+        "success": True,
+        "message": "Command completed with exit code 2",
+        "data": {
+            "session_id": "default",
+            "command": "cat from-code; ls /nowhere",
+            "status": "completed",
+            "exit_code": 2,
+            "stdout": "code",
+            "offset": 4,
+        },
+        "hint": None,
+    } == envelope
+
+
+def test_the_envelope_of_2_8_is_around_it(double: Emulator) -> None:
+    """CTL-01, CTL-02: Result.Result is a string, escaped as the platform's Go server does it."""
+    result = call(double, body(double, {"command": "echo '<&>'"})).json()["Result"]
+
+    assert ("t-sandbox", "s1") == (result["ToolId"], result["UserSessionId"])
+    assert "\\u003c\\u0026\\u003e" in result["Result"]
+    assert "<&>\n" == json.loads(result["Result"])["data"]["stdout"]
+
+
+@pytest.mark.parametrize(("answer", "seen"), [("kept", "/tmp 1\n"), ("fresh", "/home/gem \n")])
+def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, seen: str) -> None:
+    """U-EXECBASH-STATE."""
+    with Emulator(unknowns={"U-EXECBASH-STATE": answer}, pool_size=0) as double:
+        exec_bash(double, "cd /tmp; x=1")
+
+        assert seen == exec_bash(double, 'echo "$PWD $x"')["data"]["stdout"]
+
+
+def test_fresh_shells_do_not_pile_up() -> None:
+    """More commands than bash sessions may be open."""
+    with Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}, pool_size=0) as double:
+        codes = [exec_bash(double, "true")["data"]["exit_code"] for _ in range(40)]
+
+    assert [0] * 40 == codes
+
+
+def test_a_command_that_outlives_its_timeout_runs_on(double: Emulator) -> None:
+    """What comes next has a shell of its own and does not wait for it."""
+    slow = exec_bash(double, "sleep 600", timeout=1)["data"]
+    after = exec_bash(double, "echo on")["data"]
+
+    assert ("running", None, "default") == (slow["status"], slow["exit_code"], slow["session_id"])
+    assert ("on\n", "default-2") == (after["stdout"], after["session_id"])
+
+
+def test_what_it_is_given_is_heeded(double: Emulator) -> None:
+    """Directory, variables, the hard timeout and the length of the output."""
+    fields: dict[str, Any] = {"exec_dir": "/tmp", "env": {"A": "b"}, "max_output_length": 8}
+
+    there = exec_bash(double, 'echo "$PWD $A"; seq 100', **fields)["data"]
+    killed = exec_bash(double, "sleep 600", hard_timeout=1)["data"]
+
+    assert there["stdout"].startswith("/tmp\n[... ")
+    assert ("timed_out", 137) == (killed["status"], killed["exit_code"])
+
+
+def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
+    """The call has succeeded, the operation has not."""
+    assert {
+        "success": False,
+        "message": "exec_dir '/none' is no directory.",
+        "data": None,
+        "hint": None,
+    } == exec_bash(double, "pwd", exec_dir="/none")
+    refused = exec_bash(double, ":", env={"a b": ""})
+    assert "env: 'a b' is no name of a variable" == refused["message"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "code", "named"),
+    [
+        ({}, "MissingParameter", "OperationPayload.command"),
+        ({"command": " \n"}, "InvalidParameter", "OperationPayload.command"),
+        ({"command": 1}, "InvalidParameter", "OperationPayload.command"),
+        ({"command": "a\0b"}, "InvalidParameter", "a NUL character"),
+        ({"command": "\ud800"}, "InvalidParameter", "no valid Unicode"),
+        ({"command": "x" * (2 << 20)}, "InvalidParameter", "the limit is 1048576"),
+        ({"command": "x", "exec_dir": "\0"}, "InvalidParameter", "OperationPayload.exec_dir"),
+        ({"command": "x", "timeout": 0}, "InvalidParameter", "OperationPayload.timeout"),
+        ({"command": "x", "timeout": 301}, "InvalidParameter", "larger than 300 seconds"),
+        ({"command": "x", "hard_timeout": "1"}, "InvalidParameter", "hard_timeout"),
+        ({"command": "x", "env": {"A": 1}}, "InvalidParameter", "OperationPayload.env.A"),
+        ("[]", "InvalidParameter", "it holds no JSON object"),
+        ("{", "InvalidParameter", "it holds no JSON"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_payload_that_cannot_be_run_is_refused(
+    double: Emulator, payload: Any, code: str, named: str
+) -> None:
+    """By name, and no instance is made for it."""
+    error = error_of(call(double, body(double, payload)))
+
+    assert (400, code) == (error["status"], error["Code"])
+    assert named in error["Message"]
+    assert 0 == len(double._instances)
+
+
+@pytest.mark.parametrize("language", ["bash", "shell"])
+def test_run_code_runs_commands(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    """As the real clients do: the language bash or shell is the operation ExecBash."""
+    for name, value in double.environment().items():
+        monkeypatch.setenv(name, value)
+
+    result = json.loads(run_code("echo $((6 * 7))", language))
+
+    assert ("completed", "42\n") == (result["data"]["status"], result["data"]["stdout"])

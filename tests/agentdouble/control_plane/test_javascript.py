@@ -1,0 +1,292 @@
+"""JavaScript and TypeScript over the wire (SBX-08)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox import isolation
+from tests.agentdouble.calling import body_of, call, error_of, http, output, result, run, text
+
+MIB = 1024 * 1024
+HEAP_OF_200_MB = "var all = []; while (all.length < 25000) all.push(new Array(1000).fill(1))"
+
+
+def js(double: Emulator, code: str, session: str = "js", **fields: Any) -> dict[str, Any]:
+    """Run JavaScript and return ``data`` of section 2.7."""
+    data: dict[str, Any] = run(double, code, session, **{"language": "javascript", **fields})[
+        "data"
+    ]
+    return data
+
+
+def value(data: dict[str, Any]) -> str:
+    """Return the plain text of the value of a cell that succeeded and put out nothing else."""
+    assert "ok" == data["status"], data
+    (shown,) = data["outputs"]
+    text_: str = shown["data"]["text/plain"]
+    return text_
+
+
+def failure(data: dict[str, Any]) -> tuple[str, str]:
+    """Return name and value of the error of a cell that failed."""
+    assert "error" == data["status"], data
+    error = data["outputs"][-1]
+    return error["ename"], error["evalue"]
+
+
+@pytest.mark.parametrize("name", ["javascript", "js", "node", "JavaScript"])
+def test_javascript_has_these_names(shared: Emulator, name: str) -> None:
+    """One kernel answers to each, and the answer has the name that was asked for."""
+    js(shared, "globalThis.kept = 6", "names")
+
+    inner = run(shared, "console.log('hi'); kept * 7", "names", language=name)
+
+    assert (True, name) == (inner["success"], inner["data"]["kernel_name"])
+    assert [
+        output("stream", name="stdout", text="hi\n"),
+        output(
+            "execute_result",
+            data={"text/plain": "42"},
+            execution_count=inner["data"]["execution_count"],
+        ),
+    ] == inner["data"]["outputs"]
+
+
+def test_typescript_is_a_language_of_its_own(shared: Emulator) -> None:
+    """Types are taken off and not checked; JavaScript refuses them."""
+    code = "enum Colour { Red = 3 }\nconst answer: string = Colour.Red * 14; answer"
+
+    assert "42" == value(js(shared, code, language="typescript"))
+    assert "SyntaxError" == failure(js(shared, "let typed: number = 1"))[0]
+    assert "SyntaxError" == failure(js(shared, "let x: = 3", language="typescript"))[0]
+
+
+def test_the_languages_of_a_session_share_its_files(shared: Emulator) -> None:
+    """Each has a kernel of its own, in one workspace."""
+    text(shared, "open('from_python', 'w').write('snake')", "files")
+    js(shared, "Deno.writeTextFileSync('from_javascript', 'deno')", "files")
+
+    assert '"snake"' == value(js(shared, "Deno.readTextFileSync('from_python')", "files"))
+    assert "deno" == text(shared, "print(open('from_javascript').read(), end='')", "files")
+
+
+def test_sessions_do_not_see_each_other(shared: Emulator) -> None:
+    """SBX-04: one name has two values."""
+    js(shared, "globalThis.x = 1", "js-a")
+    js(shared, "globalThis.x = 2", "js-b")
+
+    assert ["1", "2"] == [value(js(shared, "x", s)) for s in ("js-a", "js-b")]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("'\ud800'", "it is no valid Unicode text at position 1"),
+        ("1\x00", "it has a NUL character"),
+        (" \n", "it is empty"),
+        ("1" * (MIB + 1), f"it has {MIB + 1} bytes; the limit is {MIB}"),
+    ],
+    ids=["surrogate", "NUL", "blank", "large"],
+)
+def test_bad_code_is_refused_as_in_python(shared: Emulator, code: str, reason: str) -> None:
+    """The message says of which field and why."""
+    error = error_of(call(shared, body_of(shared, code, "js", language="javascript")))
+
+    assert (400, "InvalidParameter") == (error["status"], error["Code"])
+    assert f"The parameter OperationPayload.code is invalid: {reason}." == error["Message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("let b = 2 +* 3", ("SyntaxError", "Unexpected token '*'")),
+        ("\ufeff\u200b#", ("SyntaxError", "Invalid or unexpected token")),
+        ("nothing.here", ("ReferenceError", "nothing is not defined")),
+        ("throw '\\ud800'", ("Uncaught", '"\ufffd"')),
+        ("(function f() { f() })()", ("RangeError", "Maximum call stack size exceeded")),
+        ("await Promise.reject(new TypeError('t'))", ("TypeError", "t")),
+    ],
+)
+def test_code_that_fails_says_how(shared: Emulator, code: str, error: tuple[str, str]) -> None:
+    """The error is the engine's own, and the session goes on."""
+    assert error == failure(js(shared, code))
+    assert "2" == value(js(shared, "1 + 1"))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import 'https://example.com/x.js'", "A remote specifier was requested"),
+        ("import chalk from 'npm:chalk'", "npm specifiers were requested"),
+        ("import './nowhere.js'", "Module not found"),
+        ("import 'no-such-package'", 'Import "no-such-package" not a dependency'),
+        ("await fetch('http://127.0.0.1:8000')", "Requires net access"),
+        ("Deno.readTextFileSync('/etc/passwd')", "Requires read access"),
+        ("new Deno.Command('id').outputSync()", "Requires run access"),
+    ],
+)
+def test_what_is_out_of_reach_is_refused_by_name(shared: Emulator, code: str, reason: str) -> None:
+    """Neither modules from elsewhere nor the network, the host's files and its commands."""
+    _, message = failure(js(shared, code))
+
+    assert message.startswith(reason)
+
+
+def test_what_comes_with_the_engine_can_be_imported(shared: Emulator) -> None:
+    """Modules of node, and the wait at the top of a cell."""
+    code = """
+    import { createHash } from "node:crypto";
+    const { setTimeout: wait } = await import("node:timers/promises");
+    await wait(1);
+    createHash("sha256").update("").digest("hex").slice(0, 8)
+    """
+
+    assert '"e3b0c442"' == value(js(shared, code))
+
+
+def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
+    """Twenty thousand lines, none lost and none out of order."""
+    data = js(shared, "for (let i = 0; i < 20000; i++) console.log(`line ${i}`)")
+
+    expected = "".join(f"line {i}\n" for i in range(20_000))
+    assert [output("stream", name="stdout", text=expected)] == data["outputs"]
+
+
+def test_a_flood_of_displays_arrives_whole(shared: Emulator) -> None:
+    """Five thousand, in order."""
+    data = js(shared, "for (let i = 0; i < 5000; i++) display({'text/html': `${i}`}, {raw: true})")
+
+    assert [str(i) for i in range(5000)] == [o["data"]["text/html"] for o in data["outputs"]]
+
+
+@pytest.mark.parametrize("function", ["log", "error"])
+def test_100_mb_of_output_are_cut(shared: Emulator, function: str) -> None:
+    """The limit is kept and told of, and the session goes on."""
+    data = js(shared, f"console.{function}('x'.repeat(1e8))", timeout_s=60)
+
+    texts = [o["text"] for o in data["outputs"]]
+    assert "x" * MIB == "".join(texts)[:MIB]
+    assert texts[-1].startswith("[output cut: the limit is 1048576 bytes")
+    assert "2" == value(js(shared, "1 + 1"))
+
+
+def test_a_display_of_100_mb_is_dropped_and_told_of(shared: Emulator) -> None:
+    """One beyond the limit leaves its mark."""
+    data = js(shared, "display({'text/html': 'x'.repeat(1e8)}, {raw: true})", timeout_s=60)
+
+    (mark,) = data["outputs"]
+    assert mark["text"].startswith("[output cut: the limit is 1048576 bytes")
+
+
+def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
+    """After its timeout; the instance lives on with its variables."""
+    first = result(shared, "globalThis.kept = 1", "loop", language="javascript")
+
+    stopped = run(shared, "for (;;);", "loop", language="javascript", timeout_s=1)
+    then = result(shared, "kept", "loop", language="javascript")
+
+    assert ("timeout", False) == (stopped["data"]["status"], stopped["success"])
+    assert stopped["message"].endswith("was interrupted; the context is kept.")
+    assert first["SessionId"] == then["SessionId"]
+
+
+@pytest.mark.parametrize(
+    ("code", "ename"),
+    [
+        ("Deno.exit(3)", "Exit"),
+        (HEAP_OF_200_MB, "OutOfMemory"),
+    ],
+)
+def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
+    """The answer says how it ended; the next call has a new instance, and works."""
+    with Emulator(javascript_memory_limit=64 * MIB) as double:
+        first = result(double, "globalThis.lost = 1", language="javascript")
+
+        assert ename == failure(js(double, code, "s1", timeout_s=30))[0]
+        then = result(double, "typeof lost", language="javascript")
+
+    assert first["SessionId"] != then["SessionId"]
+    assert '\\"undefined\\"' in then["Result"]
+
+
+def test_without_deno_only_javascript_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each cell says what to install, and Python runs as ever."""
+    (tmp_path / "without_deno.py").write_text("import sys; sys.modules['deno'] = None")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    with Emulator(preload=["without_deno"]) as double:
+        answers = [failure(js(double, "1")) for _ in range(2)]
+        printed = text(double, "print(1)", "js")
+
+    assert {"EngineNotStarted"} == {name for name, _ in answers}
+    assert all("pip install 'agentdouble[emulator]'" in message for _, message in answers)
+    assert "1\n" == printed
+
+
+@pytest.fixture(scope="module")
+def stock() -> Iterator[Emulator]:
+    """A double whose kernels the stock provisioner starts, as where there is no fork server."""
+    with Emulator(provisioner="local-provisioner", javascript_memory_limit=64 * MIB) as double:
+        yield double
+
+
+def test_the_stock_provisioner_starts_it_too(stock: Emulator) -> None:
+    """With the same state, interrupts, TypeScript and limit on memory."""
+    js(stock, "globalThis.kept = 1")
+
+    assert "timeout" == js(stock, "for (;;);", timeout_s=1)["status"]
+    assert "1" == value(js(stock, "kept"))
+    assert "2" == value(js(stock, "const two: number = 2; two", language="typescript"))
+    assert "OutOfMemory" == failure(js(stock, HEAP_OF_200_MB))[0]
+
+
+def engine_of(double: Emulator, session: str) -> psutil.Process:
+    """Return the engine of a session that has run nothing but JavaScript."""
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    (pid,) = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
+    (engine,) = psutil.Process(pid).children()
+    return engine
+
+
+def test_nothing_is_left_when_the_double_stops() -> None:
+    """Neither a kernel nor its engine, also where the stock provisioner has started them."""
+    for settings in ({}, {"provisioner": "local-provisioner"}):
+        with Emulator(**settings) as double:
+            js(double, "1")
+            engine = engine_of(double, "js")
+
+        assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+
+
+def listening_port(pid: int) -> int:
+    """Return the TCP port that a process listens on, as its own network has it."""
+    sockets = {str(descriptor.readlink()) for descriptor in Path(f"/proc/{pid}/fd").iterdir()}
+    table = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    for _, address, _, state, *_, inode in (line.split()[:10] for line in table):
+        if state == "0A" and f"socket:[{inode}]" in sockets:
+            return int(address.partition(":")[2], 16)
+    raise AssertionError("it listens nowhere")
+
+
+@pytest.mark.parametrize("setting", ["auto", "none"])
+def test_other_sessions_cannot_reach_the_engines_inspector(setting: str) -> None:
+    """It listens on a loopback device of the session's own; on the host's, anybody could steer it."""
+    if sys.platform != "linux" or not isolation.find_out().offers("network"):
+        pytest.skip("this machine offers no network of a session's own")
+    with Emulator(isolation=setting) as double:
+        js(double, "1", "watched")
+        engine = engine_of(double, "watched")
+        address = ("127.0.0.1", listening_port(engine.pid))
+        code = f"import socket; print(socket.socket().connect_ex({address}) == 0)"
+        reached = text(double, code, "curious")
+
+    assert f"{setting == 'none'}\n" == reached

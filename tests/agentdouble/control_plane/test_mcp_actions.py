@@ -1,0 +1,739 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.mcp_services import McpBackend, OpenApiBackend
+from agentdouble.mcp_services.openapi import ApiKey, Bearer
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import act, refusal
+from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
+
+INBOUND = "InboundAuthorizerConfiguration"
+OUTBOUND = "OutboundAuthorizerConfiguration"
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Backend]:
+    with Backend().serving() as serving:
+        yield serving
+
+
+def custom(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    where = {"Domain": parts.hostname, "Port": parts.port, "ProtocolType": "http"}
+    return {"CustomConfiguration": where}
+
+
+def body(backend: Backend, name: str = "one", path: str = "/mcp", **more: Any) -> dict[str, Any]:
+    """Return a request for a service in front of an MCP server."""
+    return {
+        "Name": name,
+        "Path": path,
+        "ProtocolType": "MCP",
+        "BackendType": "Custom",
+        "BackendConfiguration": custom(backend.url),
+        **more,
+    }
+
+
+def api(name: str = "api", **more: Any) -> dict[str, Any]:
+    """Return a request for a service in front of an HTTP API."""
+    return {
+        "Name": name,
+        "Path": "/",
+        "ProtocolType": "HTTP",
+        "BackendType": "Custom",
+        "ProtocolConfiguration": {"HttpApiConfiguration": {"Configuration": json.dumps(API)}},
+        **more,
+    }
+
+
+def by_key(*keys: dict[str, str], **more: str) -> dict[str, Any]:
+    authorizer = {"KeyAuth": {"ApiKeys": list(keys), **more}}
+    return {"AuthorizerType": "ApiKey", "Authorizer": authorizer}
+
+
+def create(double: Emulator, request: dict[str, Any]) -> str:
+    made: str = act(double, "CreateMCPService", **request)["MCPServiceId"]
+    return made
+
+
+def get(double: Emulator, service: str) -> dict[str, Any]:
+    found: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=service)["MCPService"]
+    return found
+
+
+def unread(double: Emulator) -> list[str]:
+    return double.journal.entries()[-1].unread
+
+
+def called(shown: dict[str, Any], tool: str, authorizer: str = INBOUND) -> dict[str, Any]:
+    """Call a tool by what the platform's client reads the address and the key from."""
+    url = shown["NetworkConfigurations"][0]["Endpoint"] + shown["Path"]
+    key = shown[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"][0]["Key"]
+    return mcp_wire.call(url, key, mcp_wire.open_session(url, key), tool, a=1)
+
+
+def test_a_service_is_made_and_works(double: Emulator, backend: Backend) -> None:
+    """SVC-01: at Endpoint and Path, with its key, which is the access record too."""
+    made = create(double, body(backend))
+
+    shown = get(double, made)
+
+    assert {
+        "MCPServiceId": made,
+        "Name": "one",
+        "Path": "/mcp/one",
+        "ProjectName": "default",
+        "ProtocolType": "MCP",
+        "Status": "Ready",
+        "Tags": [],
+        "CreatedAt": shown["CreatedAt"],
+        "UpdatedAt": shown["CreatedAt"],
+        "NetworkConfigurations": [{"NetworkType": "public", "Endpoint": double.url}],
+        "BackendType": "Custom",
+        "BackendConfiguration": custom(backend.url),
+        "ProtocolConfiguration": {},
+        INBOUND: {
+            "AuthorizerType": "ApiKey",
+            "Authorizer": {
+                "KeyAuth": {
+                    "ApiKeyLocation": "Header",
+                    "ApiKeys": [{"Key": double.mcp.get("one").key_values[0], "Name": "default"}],
+                    "Parameter": "Authorization",
+                }
+            },
+        },
+    } == shown
+    assert {"arguments": {"a": 1}} == called(shown, "echo")["structuredContent"]
+
+
+def test_an_answer_names_the_guess_that_it_rests_on(double: Emulator, backend: Backend) -> None:
+    """U-MCP-SERVICE-WIRE: what the fields mean is nowhere said."""
+    create(double, body(backend))
+
+    assert "U-MCP-SERVICE-WIRE" in double.journal.entries()[-1].unknowns
+
+
+def test_what_is_said_of_a_service_is_shown_as_it_was_given(
+    double: Emulator, backend: Backend
+) -> None:
+    """What the double cannot act on is kept, shown, and named in the journal as unread."""
+    vpc = {"VpcId": "vpc-1"}
+    backend_ = custom(backend.url)
+    backend_["CustomConfiguration"]["TlsSettings"] = {"TlsMode": "Simple"}
+    given: dict[str, Any] = {
+        "ProjectName": "mine",
+        "BackendType": "Domain",
+        "BackendConfiguration": backend_,
+        "Tags": [{"Key": "team", "Value": "red"}],
+        OUTBOUND: by_key({"Name": "out", "Key": "k"}),
+    }
+
+    made = create(
+        double,
+        body(
+            backend,
+            **given,
+            NetworkConfiguration={"EnablePrivateNetwork": True, "VpcConfiguration": vpc},
+            New={"Field": 1},
+        ),
+    )
+
+    assert {
+        *("BackendConfiguration.CustomConfiguration.TlsSettings", "BackendType"),
+        *("NetworkConfiguration", "New"),
+    } == set(unread(double))
+    shown = get(double, made)
+    assert given == {name: shown[name] for name in given}
+    assert [
+        {"NetworkType": kind, "Endpoint": double.url, "VpcConfiguration": vpc}
+        for kind in ("public", "private")
+    ] == shown["NetworkConfigurations"]
+
+
+def test_keys_are_those_that_were_asked_for(double: Emulator, backend: Backend) -> None:
+    """Given ones as they are, others are made, and an update leaves what it does not name."""
+    asked = by_key({"Name": "mine", "Key": "of-my-own"}, {"Name": "made"})
+    made = create(double, body(backend, **{INBOUND: asked}))
+    mine, other = double.mcp.get("one").keys
+
+    update = {INBOUND: by_key({"Name": "made"}, {"Name": "new", "Key": "newer"})}
+    act(double, "UpdateMCPService", MCPServiceId=made, **update)
+
+    kept, new = double.mcp.get("one").keys
+    assert ("mine", "of-my-own", "made") == (mine.name, mine.value, other.name)
+    assert (other, ("new", "newer")) == (kept, (new.name, new.value))
+    url = f"{double.url}/mcp/one"
+    assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "of-my-own").status_code
+
+
+def test_the_journal_has_no_keys(double: Emulator, backend: Backend) -> None:
+    """Neither those of clients nor the backend's, in requests and answers, however they look."""
+    keys = ["in-1]", 'in-2"', "in-3\\"]
+    asked = by_key(*({"Name": f"n{index}", "Key": key} for index, key in enumerate(keys)))
+    made = create(double, body(backend, **{INBOUND: asked, OUTBOUND: _out("out-4")}))
+    get(double, made)
+
+    entries = double.journal.entries()[-2:]
+
+    kept = "".join(entry.request_body + entry.response_body + entry.curl() for entry in entries)
+    assert '"Key": "***"' in kept
+    assert [] == [one for one in ("in-1", "in-2", "in-3", "out-4") if one in kept]
+    assert double.mcp.get("one").key_values == tuple(keys)
+
+
+def test_the_backend_is_shown_a_key(double: Emulator, backend: Backend) -> None:
+    """Outbound authorization: as a bearer, or in a header of another name."""
+    secret = CREDENTIALS.removeprefix("Bearer ")
+    made = create(
+        double,
+        body(backend, path="/needy", **{OUTBOUND: by_key({"Name": "out", "Key": secret})}),
+    )
+    create(
+        double,
+        body(
+            backend, "named", **{OUTBOUND: by_key({"Name": "o", "Key": "k"}, Parameter="X-Api-Key")}
+        ),
+    )
+
+    assert called(get(double, made), "echo")
+    assert {"X-Api-Key": "k"} == dict(_mcp(double, "named").headers)
+
+
+def _mcp(double: Emulator, name: str) -> McpBackend:
+    found = double.mcp.get(name).backend
+    assert isinstance(found, McpBackend)
+    return found
+
+
+def _api(double: Emulator, name: str) -> OpenApiBackend:
+    found = double.mcp.get(name).backend
+    assert isinstance(found, OpenApiBackend)
+    return found
+
+
+def test_a_definition_becomes_tools(double: Emulator) -> None:
+    """SVC-02: at the address that it says, or the one that the request says."""
+    made = create(double, api())
+    create(double, api("there", BackendConfiguration=custom("http://h:81"), Path="/v1/"))
+    shown = get(double, made)
+
+    assert ("HTTP", {}) == (shown["ProtocolType"], shown["BackendConfiguration"])
+    assert API == json.loads(shown["ProtocolConfiguration"]["ProtocolConvertConfiguration"])
+    assert [None, "http://h:81/v1"] == [_api(double, one).base_url for one in ("api", "there")]
+    url, key = f"{double.url}/mcp/api", double.mcp.get("api").key_values[0]
+    listed = mcp_wire.post(
+        url, mcp_wire.message("tools/list"), key, mcp_wire.open_session(url, key)
+    )
+    assert ["pets"] == [tool["name"] for tool in mcp_wire.result(listed)["tools"]]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ApiKey("s")),
+        ({"Parameter": "Authorization"}, Bearer("s")),
+        ({"Parameter": "X-Key"}, ApiKey("s", name="X-Key")),
+        ({"Parameter": "q", "ApiKeyLocation": "Query"}, ApiKey("s", name="q", where="query")),
+    ],
+)
+def test_an_http_api_is_shown_a_key(
+    double: Emulator, more: dict[str, str], expected: object
+) -> None:
+    """Where the definition has it, or where the request says."""
+    create(double, api(**{OUTBOUND: by_key({"Name": "o", "Key": "s"}, **more)}))
+
+    assert expected == _api(double, "api").auth
+
+
+def test_a_definition_may_be_yaml(double: Emulator) -> None:
+    """As the files are in which they are kept."""
+    text = "swagger: '2.0'\ninfo: {title: t, version: '1'}\nhost: h\nschemes: [http]\npaths: {}\n"
+    protocol = {"HttpApiConfiguration": {"Configuration": text, "Type": "Swagger"}}
+
+    create(double, api(ProtocolConfiguration=protocol))
+
+    assert "h" == _api(double, "api").document["host"]
+    assert "ProtocolConfiguration.HttpApiConfiguration.Type" in unread(double)
+
+
+def test_an_update_changes_what_it_names(double: Emulator, backend: Backend) -> None:
+    """Another place or another key for the backend; the other stays, and the clients' keys do."""
+    out = {OUTBOUND: by_key({"Name": "o", "Key": "first"})}
+    made = create(double, body(backend, path="/nothing", **out))
+    before = get(double, made)
+    elsewhere = custom("http://127.0.0.1:81")
+
+    assert {"MCPServiceId": made} == act(
+        double, "UpdateMCPService", MCPServiceId=made, BackendConfiguration=elsewhere
+    )
+    moved = _mcp(double, "one")
+    act(double, "UpdateMCPService", MCPServiceId=made, **{OUTBOUND: _out("second")})
+
+    assert ("http://127.0.0.1:81/nothing", {"Authorization": "Bearer first"}) == (
+        moved.url,
+        dict(moved.headers),
+    )
+    assert ("http://127.0.0.1:81/nothing", {"Authorization": "Bearer second"}) == (
+        _mcp(double, "one").url,
+        dict(_mcp(double, "one").headers),
+    )
+    after = get(double, made)
+    assert {
+        **before,
+        "BackendConfiguration": elsewhere,
+        OUTBOUND: _out("second"),
+        "UpdatedAt": after["UpdatedAt"],
+    } == after
+
+
+def _out(key: str) -> dict[str, Any]:
+    return by_key({"Name": "o", "Key": key})
+
+
+def test_a_definition_outlives_an_update(double: Emulator) -> None:
+    """It is called elsewhere from then on, with the same key."""
+    made = create(double, api(**{OUTBOUND: by_key({"Name": "o", "Key": "s"})}))
+
+    elsewhere = custom("http://h:81")
+    act(double, "UpdateMCPService", MCPServiceId=made, BackendConfiguration=elsewhere)
+
+    backend = _api(double, "api")
+    assert ("http://h:81", ApiKey("s"), API) == (backend.base_url, backend.auth, backend.document)
+
+
+def test_a_service_of_the_program_s_own_is_shown(double: Emulator, backend: Backend) -> None:
+    """One that was made in Python has the same fields, and can be changed."""
+    made = double.mcp.create("python", f"{backend.url}/other")
+
+    shown = get(double, made.id)
+    assert (custom(backend.url), "MCP") == (shown["BackendConfiguration"], shown["ProtocolType"])
+
+    act(double, "UpdateMCPService", MCPServiceId=made.id, **{OUTBOUND: _out("k")})
+    assert (f"{backend.url}/other", {"Authorization": "Bearer k"}) == (
+        _mcp(double, "python").url,
+        dict(_mcp(double, "python").headers),
+    )
+
+
+def test_a_server_of_this_process_has_no_other_backend(double: Emulator) -> None:
+    """It is what the program has put there."""
+    from mcp.server import MCPServer
+
+    made = double.mcp.create("inner", MCPServer("inner", log_level="WARNING"))
+
+    assert {} == get(double, made.id)["BackendConfiguration"]
+    status, code, message = refusal(
+        double, "UpdateMCPService", MCPServiceId=made.id, BackendConfiguration=custom("http://h:1")
+    )
+    assert (400, "InvalidParameter") == (status, code)
+    assert "a server of the double's own process stands behind this service" in message
+
+
+def test_services_are_listed_and_deleted(double: Emulator, backend: Backend) -> None:
+    """In pages, by filter, project and tag."""
+    tag = {"Key": "team", "Value": "red"}
+    ids = [create(double, body(backend, name)) for name in ("a-1", "a-2")]
+    ids.append(create(double, body(backend, "b", ProjectName="p", Tags=[tag])))
+
+    def found(**query: Any) -> list[str]:
+        listed = act(double, "ListMCPServices", **query)["MCPServices"]
+        return [service["Name"] for service in listed]
+
+    first = act(double, "ListMCPServices", MaxResults=2)
+    rest = act(double, "ListMCPServices", MaxResults=2, NextToken=first["NextToken"])
+    assert ["a-1", "a-2", "b"] == [
+        service["Name"] for page in (first, rest) for service in page["MCPServices"]
+    ]
+    assert "" == rest["NextToken"]
+    assert [ids[2]] == [service["MCPServiceId"] for service in rest["MCPServices"]]
+    assert ["a-1", "a-2"] == found(Filters=[{"NameContains": "Name", "Values": ["a-"]}])
+    assert ["a-2"] == found(Filters=[{"Name": "Id", "Values": [ids[1]]}])
+    assert ["b"] == found(ProjectName="p")
+    assert ["b"] == found(TagFilters=[{"Key": "team", "Values": ["red"]}])
+    assert ["b"] == found(PageNumber=3, PageSize=1)
+
+    assert {"MCPServiceId": ids[0]} == act(double, "DeleteMCPService", MCPServiceId=ids[0])
+
+    assert ["a-2", "b"] == found()
+    unknown = (
+        404,
+        "InvalidResource.NotFound",
+        f"There is no MCP service {ids[0]!r}; this double has 'a-2', 'b'.",
+    )
+    for action in ("GetMCPService", "UpdateMCPService", "DeleteMCPService"):
+        assert unknown == refusal(double, action, MCPServiceId=ids[0])
+
+
+def test_a_client_token_makes_one_service(double: Emulator, backend: Backend) -> None:
+    """Also where the keys were left to the platform; another request must not have its token."""
+    request = body(backend, ClientToken="c-1", **{INBOUND: by_key({"Name": "made"})})
+
+    assert create(double, request) == create(double, request)
+    status, code, message = refusal(double, "CreateMCPService", **{**request, "Name": "two"})
+
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith("The parameter ClientToken is invalid: another request")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        ({"Name": "a/b"}, "InvalidParameter", "'a/b' is no name of an MCP service"),
+        ({"Path": "mcp"}, "InvalidParameter", "'mcp' does not begin with '/'"),
+        ({"ProtocolType": "GRPC"}, "InvalidParameter", "'GRPC' is none of MCP, HTTP"),
+        ({"BackendConfiguration": None}, "InvalidParameter", None),
+        (
+            {"BackendConfiguration": {}},
+            "MissingParameter",
+            "missing BackendConfiguration.CustomConfiguration.Domain",
+        ),
+        (
+            {"BackendConfiguration": {"CustomConfiguration": {"Domain": "a@b/c"}}},
+            "InvalidParameter",
+            "'a@b/c' is no name of a host",
+        ),
+        (
+            {"BackendConfiguration": {"CustomConfiguration": {"Domain": "a", "Port": 0}}},
+            "InvalidParameter",
+            "BackendConfiguration.CustomConfiguration.Port",
+        ),
+        (
+            {
+                "BackendConfiguration": {
+                    "CustomConfiguration": {"Domain": "a", "ProtocolType": "ftp"}
+                }
+            },
+            "InvalidParameter",
+            "'ftp' is none of http, https",
+        ),
+        (
+            {"BackendConfiguration": {"CustomMcpConfiguration": {}}},
+            "NotImplemented",
+            "A server that the platform runs (BackendConfiguration.CustomMcpConfiguration)",
+        ),
+        (
+            {"BackendConfiguration": {"EcsConfiguration": {}}},
+            "NotImplemented",
+            "A backend on machines of the cloud",
+        ),
+        (
+            {"BackendConfiguration": {"FunctionConfiguration": {}}},
+            "NotImplemented",
+            "A backend that is a function of the cloud",
+        ),
+        (
+            {"BackendConfiguration": {"VkeConfiguration": {}}},
+            "NotImplemented",
+            "A backend in a cluster of the cloud",
+        ),
+        (
+            {INBOUND: {"AuthorizerType": "CustomJwt"}},
+            "NotImplemented",
+            f"The AuthorizerType 'CustomJwt' of {INBOUND}",
+        ),
+        (
+            {
+                INBOUND: {
+                    "AuthorizerType": "ApiKey",
+                    "Authorizer": {"CustomJwtAuthorizer": {"DiscoveryUrl": "https://x"}},
+                }
+            },
+            "NotImplemented",
+            "Authorization by a JWT",
+        ),
+        (
+            {INBOUND: {"AuthorizerType": "None"}},
+            "InvalidParameter",
+            "'None' is none of ApiKey, KeyAuth",
+        ),
+        (
+            {INBOUND: by_key({"Name": "a"}, ApiKeyLocation="Query")},
+            "NotImplemented",
+            "A key in 'Query'",
+        ),
+        (
+            {INBOUND: by_key({"Name": "a"}, Parameter="X-Key")},
+            "NotImplemented",
+            "A key in the header 'X-Key'",
+        ),
+        (
+            {INBOUND: by_key({"Name": "a", "Key": "two words"})},
+            "InvalidParameter",
+            "cannot be sent",
+        ),
+        (
+            {INBOUND: by_key({"Name": "a"}, {"Name": "a"})},
+            "InvalidParameter",
+            "two keys with the name 'a'",
+        ),
+        (
+            {
+                OUTBOUND: {
+                    "AuthorizerType": "ApiKey",
+                    "Authorizer": {"IdentityAuthorizer": {}},
+                }
+            },
+            "NotImplemented",
+            "Authorization by IdentityAuthorizer",
+        ),
+        ({OUTBOUND: by_key({"Name": "a"})}, "MissingParameter", "ApiKeys.0.Key"),
+        ({OUTBOUND: {"AuthorizerType": "ApiKey"}}, "MissingParameter", "KeyAuth.ApiKeys"),
+        (
+            {OUTBOUND: by_key({"Name": "a", "Key": "k"}, {"Name": "b", "Key": "k"})},
+            "InvalidParameter",
+            "a backend is shown one key",
+        ),
+        (
+            {OUTBOUND: by_key({"Name": "a", "Key": "k"}, ApiKeyLocation="Query")},
+            "NotImplemented",
+            "A key in 'Query' for an MCP backend",
+        ),
+        (
+            {OUTBOUND: by_key({"Name": "a", "Key": "k\r\nX: 1"})},
+            "InvalidParameter",
+            "The header 'Authorization' for a backend cannot be sent",
+        ),
+        (
+            {"ProtocolType": "HTTP"},
+            "MissingParameter",
+            "missing ProtocolConfiguration.HttpApiConfiguration.Configuration",
+        ),
+        (
+            {
+                "ProtocolType": "HTTP",
+                "ProtocolConfiguration": {"HttpApiConfiguration": {"Configuration": "/etc/passwd"}},
+            },
+            "InvalidParameter",
+            "it is no object",
+        ),
+        (
+            {
+                "ProtocolType": "HTTP",
+                "ProtocolConfiguration": {
+                    "HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}
+                },
+            },
+            "InvalidParameter",
+            "swagger '1' is not supported",
+        ),
+    ],
+)
+def test_what_cannot_be_a_service_is_refused(
+    double: Emulator, backend: Backend, change: dict[str, Any], code: str, said: str | None
+) -> None:
+    """By the name of the field, and nothing is made."""
+    if said is None:
+        code, said = "MissingParameter", "BackendConfiguration.CustomConfiguration.Domain"
+
+    _, answered, message = refusal(double, "CreateMCPService", **{**body(backend), **change})
+
+    assert (code, True) == (answered, said in message), message
+    assert [] == act(double, "ListMCPServices")["MCPServices"]
+
+
+@pytest.mark.parametrize("field", ["Name", "Path", "ProtocolType", "BackendType"])
+def test_a_service_needs_its_fields(double: Emulator, backend: Backend, field: str) -> None:
+    """As the platform's client types them."""
+    request = {name: value for name, value in body(backend).items() if name != field}
+
+    assert (400, "MissingParameter", f"The request is missing {field} parameter.") == refusal(
+        double, "CreateMCPService", **request
+    )
+
+
+def test_two_services_of_one_name_are_refused(double: Emulator, backend: Backend) -> None:
+    """The second is told what to do."""
+    create(double, body(backend))
+
+    assert (
+        409,
+        "InvalidResource.AlreadyExists",
+        "There is an MCP service 'one' already. Delete it, or take another name.",
+    ) == refusal(double, "CreateMCPService", **body(backend))
+
+
+def toolset(double: Emulator, name: str, services: str, **more: Any) -> str:
+    request = {"Name": name, "Path": "/", "MCPServiceIds": services, **more}
+    made: str = act(double, "CreateMCPToolset", **request)["MCPToolsetId"]
+    return made
+
+
+def show(double: Emulator, id_: str) -> dict[str, Any]:
+    found: dict[str, Any] = act(double, "GetMCPToolset", MCPToolsetId=id_)["MCPToolset"]
+    return found
+
+
+def test_a_toolset_is_made_and_works(double: Emulator, backend: Backend) -> None:
+    """It shows its services, and answers at Endpoint and Path with its key."""
+    one, two = (create(double, body(backend, name)) for name in ("one", "two"))
+    authorizer = {"AuthorizerConfiguration": by_key({"Name": "mine", "Key": "k"})}
+
+    made = toolset(double, "set", f"{one}, {two}", Tags=[{"Key": "a"}], **authorizer)
+
+    shown = show(double, made)
+    listed = act(double, "ListMCPServices")["MCPServices"]
+    assert {
+        "AssociatedRuntimes": [],
+        "MCPToolsetId": made,
+        "Name": "set",
+        "Path": "/mcp/set",
+        "ProjectName": "default",
+        "Status": "Ready",
+        "Tags": [{"Key": "a"}],
+        "CreatedAt": shown["CreatedAt"],
+        "UpdatedAt": shown["CreatedAt"],
+        "NetworkConfigurations": [{"NetworkType": "public", "Endpoint": double.url}],
+        "AuthorizerConfiguration": {
+            "AuthorizerType": "ApiKey",
+            "Authorizer": {
+                "KeyAuth": {
+                    "ApiKeyLocation": "Header",
+                    "ApiKeys": [{"Key": "k", "Name": "mine"}],
+                    "Parameter": "Authorization",
+                }
+            },
+        },
+        "MCPServices": listed,
+    } == shown
+    result = called(shown, "two__echo", "AuthorizerConfiguration")
+    assert {"arguments": {"a": 1}} == result["structuredContent"]
+
+
+def test_a_toolset_exposes_what_the_ledger_says(backend: Backend) -> None:
+    """U-MCP-TOOLSET-TOOLS: all tools, or two to find and call them by."""
+    with Emulator(unknowns={"U-MCP-TOOLSET-TOOLS": "search-and-use"}) as double:
+        one = create(double, body(backend))
+        toolset(double, "set", one)
+        assert {"U-MCP-TOOLSET-TOOLS"} <= set(double.journal.entries()[-1].unknowns)
+        url, key = f"{double.url}/mcp/set", double.mcp_toolsets.get("set").key_values[0]
+        session = mcp_wire.open_session(url, key)
+        listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), key, session))
+
+    assert ["search", "use"] == [tool["name"] for tool in listed["tools"]]
+
+
+def test_the_tools_of_a_toolset_are_shown(double: Emulator, backend: Backend) -> None:
+    """As JSON in a string: by its own names, or service by service by theirs."""
+    one = create(double, body(backend))
+    dead = double.mcp.create("dead", "http://127.0.0.1:9/mcp").id
+    made, other = toolset(double, "set", json.dumps([one, dead])), toolset(double, "other", one)
+
+    shown = act(double, "GetMCPTools", MCPToolsetId=made)
+    services = act(double, "ListMCPTools", MCPToolsetIds=f"{made},{other}")["MCPServiceTools"]
+
+    error = (
+        "The MCP service 'dead' does not do its part: "
+        "The backend of the MCP service 'dead' cannot be reached."
+    )
+    assert [f"one__{tool}" for tool in TOOLS] == [one["name"] for one in json.loads(shown["Tools"])]
+    assert [error] == shown["Errors"]
+    assert [
+        {"MCPServiceId": one, "Tools": services[0]["Tools"]},
+        {"MCPServiceId": dead, "Tools": "[]", "Error": error},
+    ] == services
+    assert list(TOOLS) == [tool["name"] for tool in json.loads(services[0]["Tools"])]
+
+
+def test_toolsets_are_listed_changed_and_deleted(double: Emulator, backend: Backend) -> None:
+    """Their services stay."""
+    one, two = (create(double, body(backend, name)) for name in ("one", "two"))
+    first = toolset(double, "first", one)
+    toolset(double, "second", two, ProjectName="p")
+
+    update = {"AuthorizerConfiguration": by_key({"Name": "new", "Key": "newer"})}
+    assert {"MCPToolsetId": first} == act(
+        double, "UpdateMCPToolset", MCPToolsetId=first, MCPServiceIds=two, **update
+    )
+
+    changed = show(double, first)
+    assert [two] == [service["MCPServiceId"] for service in changed["MCPServices"]]
+    assert called(changed, "two__echo", "AuthorizerConfiguration")
+    by_name = [{"Name": "Name", "Values": ["first"]}]
+    (listed,) = act(double, "ListMCPToolsets", Filters=by_name)["MCPToolsets"]
+    assert {**listed, "AssociatedRuntimes": []} == changed
+    (other,) = act(double, "ListMCPToolsets", ProjectName="p")["MCPToolsets"]
+    assert "second" == other["Name"]
+
+    assert {"MCPToolsetId": first} == act(double, "DeleteMCPToolset", MCPToolsetId=first)
+
+    assert 2 == len(act(double, "ListMCPServices")["MCPServices"])
+    unknown = (
+        404,
+        "InvalidResource.NotFound",
+        f"There is no MCP toolset {first!r}; this double has 'second'.",
+    )
+    for action in ("GetMCPToolset", "UpdateMCPToolset", "DeleteMCPToolset", "GetMCPTools"):
+        assert unknown == refusal(double, action, MCPToolsetId=first)
+    assert unknown == refusal(double, "ListMCPTools", MCPToolsetIds=first)
+
+
+def test_a_client_token_makes_one_toolset(double: Emulator, backend: Backend) -> None:
+    """As it does of services."""
+    one = create(double, body(backend))
+    request = {"ClientToken": "c", "AuthorizerConfiguration": by_key({"Name": "made"})}
+
+    made = toolset(double, "set", one, **request)
+
+    assert made == toolset(double, "set", one, **request)
+    status, code, _ = refusal(
+        double, "CreateMCPToolset", Name="other", Path="/", MCPServiceIds=one, **request
+    )
+    assert (400, "InvalidParameter") == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("services", "code", "said"),
+    [
+        ("", "InvalidParameter", "it names nothing"),
+        ("[]", "InvalidParameter", "it names nothing"),
+        ("[1]", "InvalidParameter", "it is neither ids with commas between nor a JSON array"),
+        ("[", "InvalidParameter", "it is neither ids with commas between nor a JSON array"),
+        ("mcp-none", "InvalidResource.NotFound", "There is no MCP service 'mcp-none'"),
+    ],
+)
+def test_a_toolset_of_nothing_is_refused(
+    double: Emulator, services: str, code: str, said: str
+) -> None:
+    """Each wrong list says what is wrong with it."""
+    _, answered, message = refusal(
+        double, "CreateMCPToolset", Name="set", Path="/", MCPServiceIds=services
+    )
+
+    assert (code, True) == (answered, said in message), message
+
+
+def test_the_tools_of_a_service_cannot_be_rewritten(double: Emulator) -> None:
+    """UpdateMCPTools is the platform's, and not built."""
+    status, code, message = refusal(double, "UpdateMCPTools", MCPServiceId="m", Tools="[]")
+
+    assert (501, "NotImplemented", True) == (status, code, "UpdateMCPTools" in message)
+
+
+def test_services_and_toolsets_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
+    """With --state they are shown as before, definitions included."""
+    state = f"sqlite:///{tmp_path / 'double.db'}"
+
+    def shown(double: Emulator) -> list[dict[str, Any]]:
+        found = [get(double, double.mcp.get(name).id) for name in ("one", "api")]
+        found.append(show(double, double.mcp_toolsets.get("set").id))
+        for one in found:
+            one.pop("NetworkConfigurations")
+            for service in one.get("MCPServices", ()):
+                service.pop("NetworkConfigurations")
+        return found
+
+    with Emulator(state=state) as double:
+        one = create(double, body(backend, Tags=[{"Key": "a"}], **{OUTBOUND: _out("k")}))
+        toolset(double, "set", f"{one},{create(double, api())}")
+        before = shown(double)
+    with Emulator(state=state) as double:
+        assert before == shown(double)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from agentdouble import Emulator
+from agentdouble.control_plane import reading
+from agentdouble.errors import ActionError
+from agentdouble.journal import UNREAD_LENGTH, UNREAD_LIMIT
+from tests.agentdouble.calling import body_of, call, http
+
+
+class Inner(BaseModel):
+    Key: str
+
+
+class Outer(BaseModel):
+    Name: str
+    Tags: tuple[Inner, ...] = ()
+    Labels: dict[str, Inner] = Field(default_factory=dict)
+    Inner_: Inner | None = Field(None, alias="Inner")
+    Anything: Any = None
+
+
+def unread(
+    monkeypatch: pytest.MonkeyPatch, document: dict[str, Any], prefix: str = ""
+) -> list[str]:
+    noted: list[str] = []
+    monkeypatch.setattr(reading.journal, "note_unread", noted.extend)
+    reading.read(Outer, document, prefix)
+    return noted
+
+
+def test_fields_that_no_model_takes_are_found_at_every_depth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Paths lead through models, lists and mappings, and aliases count as names."""
+    document = {
+        "Name": "n",
+        "Extra": {"Deep": 1},
+        "Tags": [{"Key": "a"}, {"Key": "b", "Value": "v"}],
+        "Labels": {"one": {"Key": "k", "More": 1}},
+        "Inner": {"Key": "k", "Other": None},
+        "Inner_": 1,
+        "Anything": {"free": [1]},
+    }
+
+    assert [
+        "In.Extra",
+        "In.Tags.1.Value",
+        "In.Labels.one.More",
+        "In.Inner.Other",
+        "In.Inner_",
+    ] == unread(monkeypatch, document, "In.")
+
+
+def test_a_document_that_is_read_whole_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the model takes is not noted."""
+    assert [] == unread(monkeypatch, {"Name": "n", "Tags": [{"Key": "a"}], "Anything": [{}]})
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "message"),
+    [
+        ({}, "MissingParameter", "The request is missing P.Name parameter."),
+        (
+            {"Name": "n", "Tags": [{}]},
+            "MissingParameter",
+            "The request is missing P.Tags.0.Key parameter.",
+        ),
+        (
+            {"Name": 1},
+            "InvalidParameter",
+            "The parameter P.Name is invalid: Input should be a valid string.",
+        ),
+    ],
+)
+def test_the_first_wrong_field_is_named(document: dict[str, Any], code: str, message: str) -> None:
+    """A refusal names the field with its path and the prefix."""
+    with pytest.raises(ActionError) as caught:
+        reading.read(Outer, document, "P.")
+
+    assert (code, 400, message) == (caught.value.code, caught.value.status, str(caught.value))
+
+
+def test_the_journal_names_what_an_action_did_not_read(double: Emulator) -> None:
+    """A field that nothing acts on is not passed over in silence; its value is not shown there."""
+    body = body_of(double, "1")
+    payload = {**json.loads(body["OperationPayload"]), "colour": "red"}
+    changed = {**body, "Tags": ["t"], "OperationPayload": json.dumps(payload)}
+
+    assert 200 == call(double, changed).status_code
+
+    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    assert ["Tags", "OperationPayload.colour"] == entry["unread"]
+
+
+def test_a_request_that_is_read_whole_has_nothing_unread(double: Emulator) -> None:
+    """An ordinary call leaves the list empty."""
+    call(double, body_of(double, "1", ttl_s=60, timeout_s=5))
+
+    (entry,) = double.journal.entries()
+    assert [] == entry.unread
+
+
+def test_the_journal_keeps_a_hundred_unread_fields(double: Emulator) -> None:
+    """A body made of foreign fields does not fill the memory, whatever their names are."""
+    names = ["\ud800" * 2, "x" * 10_000, *(f"f{number}" for number in range(5_000))]
+
+    call(double, {**body_of(double, "1"), **dict.fromkeys(names)})
+
+    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    assert ["??", "x" * UNREAD_LENGTH, "f0"] == entry["unread"][:3]
+    assert UNREAD_LIMIT == len(entry["unread"])

@@ -1,0 +1,484 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.control_plane.fields import stamp
+from tests.agentdouble.calling import Begun, act, body_of, http, refusal, result, run
+
+TOOL = "t-sandbox"
+MINUTE = dt.timedelta(minutes=1)
+
+
+def create(double: Emulator, name: str | None = "u", **fields: Any) -> dict[str, Any]:
+    given = {} if name is None else {"UserSessionId": name}
+    return act(double, "CreateSession", ToolId=TOOL, **given, **fields)
+
+
+def get(double: Emulator, session_id: str) -> dict[str, Any]:
+    return act(double, "GetSession", ToolId=TOOL, SessionId=session_id)
+
+
+def names(double: Emulator, **query: Any) -> list[str]:
+    listed = act(double, "ListSessions", ToolId=TOOL, **query)["SessionInfos"]
+    return [session["UserSessionId"] for session in listed]
+
+
+def run_in(double: Emulator, session_id: str, code: str) -> dict[str, Any]:
+    """Run code in the session of that SessionId and return the JSON of section 2.7."""
+    body = {**body_of(double, code), "SessionId": session_id}
+    del body["UserSessionId"]
+    inner: dict[str, Any] = json.loads(act(double, "InvokeTool", **body)["Result"])
+    return inner
+
+
+def test_a_session_that_is_made_runs_code(double: Emulator) -> None:
+    """InvokeTool reaches it by either of its ids."""
+    made = create(double)
+
+    one = result(double, "x = 1", "u")
+    two = run_in(double, made["SessionId"], "print(x)")
+
+    assert (made["SessionId"], "1\n") == (one["SessionId"], two["data"]["outputs"][0]["text"])
+
+
+def test_a_session_shows_what_it_is(double: Emulator) -> None:
+    """The Endpoint names the host that the client used, the instance and its token."""
+    made = create(double, Ttl=10, TtlUnit="minute")
+
+    shown = get(double, made["SessionId"])
+
+    created = dt.datetime.fromisoformat(shown["CreatedAt"].replace("Z", "+00:00"))
+    assert {
+        "SessionId": made["SessionId"],
+        "UserSessionId": "u",
+        "ToolType": "CodeEnv",
+        "Status": "Ready",
+        "CreatedAt": stamp(created),
+        "ExpireAt": stamp(created + 10 * MINUTE),
+        "Endpoint": made["Endpoint"],
+        "InternalEndpoint": "",
+    } == shown
+    url = urlsplit(made["Endpoint"])
+    assert double.url == f"{url.scheme}://{url.netloc}"
+    assert [made["SessionId"]] == parse_qs(url.query)["faasInstanceName"]
+    assert {"SessionId", "UserSessionId", "Endpoint", "InternalEndpoint"} == made.keys()
+
+
+def test_the_journal_does_not_tell_the_token_of_an_endpoint(double: Emulator) -> None:
+    """The answer has it; what is kept of the answer says that there was one."""
+    made = create(double, "kept")
+    (token,) = parse_qs(urlsplit(made["Endpoint"]).query)["Authorization"]
+
+    told = json.dumps([entry.to_dict() for entry in double.journal.entries()])
+
+    assert token not in told
+    assert f"?faasInstanceName={made['SessionId']}&Authorization=***" in told
+
+
+def test_a_user_session_id_is_made_up_where_none_is_given(double: Emulator) -> None:
+    """Each such session is a new one."""
+    one, other = create(double, None), create(double, None)
+
+    assert one["SessionId"] != other["SessionId"]
+    assert one["UserSessionId"] != other["UserSessionId"]
+    assert one["SessionId"] == result(double, "1", one["UserSessionId"])["SessionId"]
+
+
+def test_two_hundred_at_once_make_one_session(double: Emulator) -> None:
+    """CreateSession with one UserSessionId, and 50 calls of code with it: one instance, one kernel."""
+    with ThreadPoolExecutor(32) as pool:
+        made = list(pool.map(lambda _: create(double, "same")["SessionId"], range(200)))
+        ran = list(pool.map(lambda _: result(double, "1", "same"), range(50)))
+
+    assert {made[0]} == {*made, *(one["SessionId"] for one in ran)}
+    counts = [json.loads(one["Result"])["data"]["execution_count"] for one in ran]
+    assert list(range(1, 51)) == sorted(counts)
+    (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    assert 1 == len(session["pids"])
+
+
+def test_made_and_invoked_at_once_is_one_session(double: Emulator) -> None:
+    """Whoever comes first makes it."""
+    with ThreadPoolExecutor(20) as pool:
+        asked = [
+            pool.submit(lambda: create(double, "race")["SessionId"])
+            if number % 2
+            else pool.submit(lambda: result(double, "1", "race")["SessionId"])
+            for number in range(40)
+        ]
+        ids = {one.result() for one in asked}
+
+    assert 1 == len(ids)
+
+
+def test_a_session_has_the_environment_that_it_was_made_with(double: Emulator) -> None:
+    """Envs join those of the tool and win over them; later ones are named as unread."""
+    envs = [{"Key": "A", "Value": "tool"}, {"Key": "B", "Value": "tool"}]
+    tool = act(double, "CreateTool", Name="one", ToolType="CodeEnv", Envs=envs)["ToolId"]
+    asked = {"ToolId": tool, "UserSessionId": "u"}
+    act(double, "CreateSession", **asked, Envs=[{"Key": "B", "Value": "session"}])
+    act(double, "CreateSession", **asked, Envs=[{"Key": "B", "Value": "late"}])
+
+    noted = double.journal.entries()[-1].unread
+    code = "import os; print(os.environ['A'], os.environ['B'], 'PLATFORM_SECRET_KEY' in os.environ)"
+    ran = act(double, "InvokeTool", **{**body_of(double, code, "u"), "ToolId": tool})
+
+    assert ["Envs"] == noted
+    assert '"text": "tool session False\\n"' in ran["Result"]
+
+
+def test_the_validity_can_be_set(double: Emulator) -> None:
+    """SetSessionTtl counts from now on, in seconds unless it says minutes."""
+    session = create(double)["SessionId"]
+    asked = {"ToolId": TOOL, "SessionId": session}
+    double.clock.advance(10 * MINUTE)
+
+    seconds = act(double, "SetSessionTtl", **asked, Ttl=3600)
+    minutes = act(double, "SetSessionTtl", **asked, Ttl="90", TtlUnit="minute")
+    double.clock.advance(89 * MINUTE)
+    alive = names(double)
+    double.clock.advance(MINUTE)
+
+    assert {**asked, "ExpireAt": minutes["ExpireAt"]} == minutes
+    assert seconds["ExpireAt"] < minutes["ExpireAt"]
+    assert (["u"], []) == (alive, names(double))
+
+
+def test_the_unit_without_a_name_is_the_ledger_s() -> None:
+    """U-TOOL-TTL-UNIT minute: Ttl 2 is two minutes."""
+    with Emulator(unknowns={"U-TOOL-TTL-UNIT": "minute"}) as double:
+        create(double, Ttl=2)
+        double.clock.advance(MINUTE)
+        alive = names(double)
+        double.clock.advance(MINUTE)
+
+        assert (["u"], []) == (alive, names(double))
+
+
+def test_a_paused_session_runs_nothing_until_it_is_resumed(double: Emulator) -> None:
+    """PauseSession and ResumeSession; a Ttl sets the validity anew."""
+    session = create(double)["SessionId"]
+    asked = {"ToolId": TOOL, "SessionId": session}
+
+    paused = act(double, "PauseSession", **asked)
+    again = act(double, "PauseSession", **asked)
+    refused = refusal(double, "InvokeTool", **body_of(double, "1", "u"))
+    shown = get(double, session)["Status"]
+    double.clock.advance(20 * MINUTE)
+    resumed = act(double, "ResumeSession", **asked, Ttl=60, TtlUnit="minute")
+    double.clock.advance(59 * MINUTE)
+
+    assert {"SessionId": session, "Status": "Paused"} == paused == again
+    assert (409, "InvalidResource.Paused") == refused[:2]
+    assert "Paused" == shown
+    assert {"SessionId": session, "Status": "Ready", "ExpireAt": resumed["ExpireAt"]} == resumed
+    assert run(double, "1", "u")["success"]
+
+
+def test_a_paused_session_is_ready_where_the_ledger_says_so() -> None:
+    """U-TOOL-SESSION-PAUSED ready: the statuses that were seen have none for it."""
+    with Emulator(unknowns={"U-TOOL-SESSION-PAUSED": "ready"}) as double:
+        asked = {"ToolId": TOOL, "SessionId": create(double)["SessionId"]}
+
+        assert "Ready" == act(double, "PauseSession", **asked)["Status"]
+
+
+def test_a_session_that_is_deleted_is_gone(double: Emulator) -> None:
+    """Its processes have ended when the answer comes, and its id says when and why."""
+    session = create(double)["SessionId"]
+    pid = int(
+        run_in(double, session, "import os; print(os.getpid())")["data"]["outputs"][0]["text"]
+    )
+
+    assert {"SessionId": session} == act(double, "DeleteSession", SessionId=session)
+
+    assert not psutil.pid_exists(pid)
+    (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
+    at = stamp(dt.datetime.fromisoformat(ended["ended_at"]))
+    gone = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
+    asked = {"ToolId": TOOL, "SessionId": session}
+    for action, more in (
+        ("GetSession", {}),
+        ("DeleteSession", {}),
+        ("PauseSession", {}),
+        ("ResumeSession", {}),
+        ("SetSessionTtl", {"Ttl": 60}),
+        ("InvokeTool", {**body_of(double, "1"), "UserSessionId": None}),
+    ):
+        assert (404, "InvalidResource.NotFound", gone) == refusal(
+            double, action, **{**more, **asked}
+        )
+
+
+def test_code_that_runs_when_its_session_is_deleted_is_told(double: Emulator) -> None:
+    """The answer says why the context is gone."""
+    session = create(double)["SessionId"]
+    running = Begun(double, "u", "print('never')")
+
+    act(double, "DeleteSession", SessionId=session)
+
+    inner = running.future.result(30)
+    assert "error" == inner["data"]["status"]
+    assert "deleted by caller" in inner["message"]
+
+
+def test_an_expired_id_says_when_and_why(double: Emulator) -> None:
+    """A client that kept it learns that it expired."""
+    session = create(double, Ttl=60)
+    expires = get(double, session["SessionId"])["ExpireAt"]
+    double.clock.advance(MINUTE)
+
+    assert (
+        404,
+        "InvalidResource.NotFound",
+        f"The instance of session {session['SessionId']!r} has ended: expired at {expires}.",
+    ) == refusal(double, "GetSession", ToolId=TOOL, SessionId=session["SessionId"])
+
+
+def test_ended_sessions_are_shown_where_the_ledger_says_so() -> None:
+    """U-TOOL-SESSION-ENDED terminated: with that Status, and without an Endpoint."""
+    with Emulator(unknowns={"U-TOOL-SESSION-ENDED": "terminated"}) as double:
+        session = create(double, Ttl=60)["SessionId"]
+        before = get(double, session)
+        double.clock.advance(MINUTE)
+
+        assert {**before, "Status": "Terminated", "Endpoint": ""} == get(double, session)
+        assert ["u"] == names(double, Filters=[{"Name": "Status", "Values": ["Terminated"]}])
+        assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId="s-none")[0]
+
+
+def test_a_session_belongs_to_its_tool(double: Emulator) -> None:
+    """Another tool does not know it, neither by its id nor in its list."""
+    session = create(double)["SessionId"]
+    other = act(double, "CreateTool", Name="other", ToolType="CodeEnv")["ToolId"]
+
+    unknown = (404, "InvalidResource.NotFound", f"There is no session instance {session!r}.")
+    asked = {"ToolId": other, "SessionId": session}
+    assert unknown == refusal(double, "GetSession", **asked)
+    assert unknown == refusal(double, "DeleteSession", **asked)
+    assert unknown == refusal(
+        double, "InvokeTool", **{**body_of(double, "1"), "UserSessionId": None, **asked}
+    )
+    assert [] == act(double, "ListSessions", ToolId=other)["SessionInfos"]
+
+
+def test_both_ids_must_name_the_same_session(double: Emulator) -> None:
+    """A SessionId of somebody else's session is no way into it."""
+    mine, theirs = create(double, "mine")["SessionId"], create(double, "theirs")["SessionId"]
+
+    good = act(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": mine})
+    refused = refusal(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": theirs})
+
+    assert mine == good["SessionId"]
+    assert (
+        400,
+        "InvalidParameter",
+        f"The parameter UserSessionId is invalid: the session {theirs!r} is that of 'theirs'.",
+    ) == refused
+
+
+def test_looking_is_no_use() -> None:
+    """U-TTL-EXTENDS sliding: GetSession and ListSessions do not keep a session alive."""
+    with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
+        session = create(double)["SessionId"]
+        double.clock.advance(20 * MINUTE)
+        get(double, session)
+        names(double)
+        double.clock.advance(10 * MINUTE)
+
+        assert [] == names(double)
+
+
+def test_filters_and_windows(double: Emulator) -> None:
+    """Exact and partial, by id, user session and status; windows over creation and expiry."""
+    first = create(double, "alpha", Ttl=60)["SessionId"]
+    second = create(double, "beta", Ttl=3600)["SessionId"]
+    act(double, "PauseSession", ToolId=TOOL, SessionId=second)
+
+    def filtered(kind: str, name: str, *values: str) -> list[str]:
+        return names(double, Filters=[{kind: name, "Values": list(values)}])
+
+    assert ["alpha"] == filtered("Name", "UserSessionId", "alpha")
+    assert ["alpha", "beta"] == filtered("NameContains", "UserSessionId", "a")
+    assert ["alpha"] == filtered("Name", "Id", first)
+    assert ["beta"] == filtered("Name", "SessionId", second)
+    assert ["beta"] == filtered("Name", "Status", "Paused")
+    expires = get(double, first)["ExpireAt"]
+    assert ["alpha"] == names(double, ExpireTimeBefore=expires)
+    assert ["alpha", "beta"] == names(double, ExpireTimeAfter=expires)
+    assert [] == names(double, CreateTimeAfter="2999-01-01T00:00:00Z")
+
+
+def test_pages(double: Emulator) -> None:
+    """Sessions come in the order of their making, each once; a token serves one tool alone."""
+    made = [create(double, f"u-{number}")["UserSessionId"] for number in range(5)]
+
+    first = act(double, "ListSessions", ToolId=TOOL, MaxResults=2)
+    second = act(double, "ListSessions", ToolId=TOOL, MaxResults=10, NextToken=first["NextToken"])
+    other = act(double, "CreateTool", Name="other", ToolType="CodeEnv")["ToolId"]
+    token = first["NextToken"]
+
+    listed = [*first["SessionInfos"], *second["SessionInfos"]]
+    assert (made, "") == ([one["UserSessionId"] for one in listed], second["NextToken"])
+    assert "InvalidParameter" == refusal(double, "ListSessions", ToolId=other, NextToken=token)[1]
+    assert "InvalidParameter" == refusal(double, "ListTools", NextToken=token)[1]
+
+
+def test_the_log_says_what_happened(double: Emulator) -> None:
+    """Made, ran, paused, ended, each with its time; the code stands on one line."""
+    session = create(double)["SessionId"]
+    asked = {"ToolId": TOOL, "SessionId": session}
+    expires = get(double, session)["ExpireAt"]
+    run_in(double, session, "x = 1\nprint('\x1b[31m')")
+    run_in(double, session, "1 / 0")
+    pid = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["pids"][0]
+    act(double, "PauseSession", **asked)
+    act(double, "ResumeSession", **asked)
+    last = act(double, "GetSessionLogs", **asked, Limit=1)["Logs"]
+    act(double, "DeleteSession", SessionId=session)
+
+    lines = act(double, "GetSessionLogs", **asked)["Logs"].splitlines()
+
+    times = [dt.datetime.fromisoformat(line.split("Z ")[0]) for line in lines]
+    assert sorted(times) == times
+    assert [
+        f"created; expires at {expires}",
+        r"was asked to run python3: x = 1\nprint('\x1b[31m')",
+        f"started its Python kernel, process {pid}",
+        "ran execution 1: ok",
+        "was asked to run python3: 1 / 0",
+        "ran execution 2: error",
+        "paused",
+        "resumed",
+        "ended: deleted by caller",
+    ] == [line.partition("Z ")[2] for line in lines]
+    assert last.endswith("Z resumed\n")
+
+
+def test_what_would_mislead_is_refused_by_name(double: Emulator) -> None:
+    """An image of its own and mounted storage are no part of the double."""
+    image = {"Image": "i", "Command": "c", "Port": 1}
+    for field, value in (("ImageInfo", image), ("TosMountPoints", [{"BucketName": "b"}])):
+        status, code, message = refusal(
+            double, "CreateSession", ToolId=TOOL, UserSessionId="u", **{field: value}
+        )
+        assert (501, "NotImplemented") == (status, code)
+        assert field in message
+    assert [] == names(double)
+
+
+@pytest.mark.parametrize("action", ["CreateSessionSnapshot", "ResumeSessionFromSnapshot"])
+def test_snapshots_are_refused_by_name(double: Emulator, action: str) -> None:
+    """They are part of the platform and not of this version."""
+    status, code, message = refusal(double, action, ToolId=TOOL)
+
+    assert (501, "NotImplemented") == (status, code)
+    assert action in message
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [
+        ("CreateSession", ["ToolId"]),
+        ("GetSession", ["ToolId", "SessionId"]),
+        ("ListSessions", ["ToolId"]),
+        ("PauseSession", ["ToolId", "SessionId"]),
+        ("ResumeSession", ["ToolId", "SessionId"]),
+        ("SetSessionTtl", ["ToolId", "SessionId", "Ttl"]),
+        ("GetSessionLogs", ["ToolId", "SessionId"]),
+        ("DeleteSession", ["SessionId"]),
+    ],
+)
+def test_a_missing_field_is_named(double: Emulator, action: str, fields: list[str]) -> None:
+    """The message says which field is missing."""
+    whole: dict[str, Any] = {"ToolId": TOOL, "SessionId": "s-1", "Ttl": 60}
+    body = {name: whole[name] for name in fields}
+
+    assert {
+        (400, "MissingParameter", f"The request is missing {field} parameter.") for field in fields
+    } == {
+        refusal(double, action, **{k: v for k, v in body.items() if k != field}) for field in fields
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "named"),
+    [
+        ("CreateSession", {"ToolId": 1}, "ToolId"),
+        ("CreateSession", {"UserSessionId": "a b"}, "UserSessionId"),
+        ("CreateSession", {"UserSessionId": ""}, "UserSessionId"),
+        ("CreateSession", {"UserSessionId": 7}, "UserSessionId"),
+        ("CreateSession", {"Ttl": 0}, "Ttl"),
+        ("CreateSession", {"Ttl": -1}, "Ttl"),
+        ("CreateSession", {"Ttl": 86_401}, "Ttl"),
+        ("CreateSession", {"Ttl": 1441, "TtlUnit": "minute"}, "Ttl"),
+        ("CreateSession", {"Ttl": 10**30}, "Ttl"),
+        ("CreateSession", {"Ttl": 1.5}, "Ttl"),
+        ("CreateSession", {"Ttl": True}, "Ttl"),
+        ("CreateSession", {"Ttl": "soon"}, "Ttl"),
+        ("CreateSession", {"TtlUnit": "hour"}, "TtlUnit"),
+        ("CreateSession", {"Envs": [{"Key": "TMPDIR"}]}, "Envs"),
+        ("SetSessionTtl", {"Ttl": 0}, "Ttl"),
+        ("SetSessionTtl", {"Ttl": 86_401}, "Ttl"),
+        ("SetSessionTtl", {"Ttl": None}, "Ttl"),
+        ("ResumeSession", {"Ttl": -5}, "Ttl"),
+        ("GetSession", {"SessionId": ["s"]}, "SessionId"),
+        ("DeleteSession", {"SessionId": 1}, "SessionId"),
+        ("GetSessionLogs", {"Limit": 0}, "Limit"),
+        ("GetSessionLogs", {"Limit": 1001}, "Limit"),
+        ("ListSessions", {"ExpireTimeAfter": "now"}, "ExpireTimeAfter"),
+        ("ListSessions", {"NextToken": "made-up"}, "NextToken"),
+        ("ListSessions", {"PageNumber": 1, "NextToken": "x"}, "PageNumber"),
+        ("ListSessions", {"Filters": [{"Name": "Name", "Values": ["x"]}]}, "Filters.0.Name"),
+    ],
+    ids=str,
+)
+def test_a_wrong_field_is_named(
+    double: Emulator, action: str, fields: dict[str, Any], named: str
+) -> None:
+    """A wrong type or value is refused, and nothing changes."""
+    whole: dict[str, Any] = {"ToolId": TOOL}
+    if action not in ("CreateSession", "ListSessions"):
+        whole |= {"SessionId": create(double)["SessionId"], "Ttl": 60}
+    before = act(double, "ListSessions", ToolId=TOOL)
+
+    status, code, message = refusal(double, action, **{**whole, **fields})
+
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith(f"The parameter {named} is invalid: ")
+    assert before == act(double, "ListSessions", ToolId=TOOL)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "GetSession",
+        "PauseSession",
+        "ResumeSession",
+        "SetSessionTtl",
+        "GetSessionLogs",
+        "DeleteSession",
+    ],
+)
+def test_an_unknown_id_is_refused(double: Emulator, action: str) -> None:
+    """No session is made by asking for one."""
+    assert (
+        404,
+        "InvalidResource.NotFound",
+        "There is no session instance 's-none'.",
+    ) == refusal(double, action, ToolId=TOOL, SessionId="s-none", Ttl=60)
+
+
+@pytest.mark.parametrize("action", ["CreateSession", "ListSessions", "CreateTool"])
+def test_a_body_over_the_limit_is_refused(action: str) -> None:
+    """413 before anything reads it."""
+    with Emulator(body_limit=1000) as double:
+        assert 413 == refusal(double, action, ToolId=TOOL, UserSessionId="x" * 1000)[0]

@@ -1,0 +1,439 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import act, body_of, http, output, refusal, run, text
+
+FIXED = "t-sandbox"
+SECOND = dt.timedelta(seconds=1)
+
+
+def create(double: Emulator, name: str = "one", **fields: Any) -> str:
+    made: str = act(double, "CreateTool", Name=name, ToolType="CodeEnv", **fields)["ToolId"]
+    return made
+
+
+def names(double: Emulator, **query: Any) -> list[str]:
+    return [tool["Name"] for tool in act(double, "ListTools", **query)["Tools"]]
+
+
+def unread(double: Emulator) -> list[str]:
+    return double.journal.entries()[-1].unread
+
+
+def test_there_is_always_a_tool(double: Emulator) -> None:
+    """The one of the setting tool_id, which nobody had to create."""
+    (tool,) = act(double, "ListTools")["Tools"]
+
+    assert {
+        "ToolId": FIXED,
+        "Name": "sandbox",
+        "Description": "",
+        "ProjectName": "default",
+        "ToolType": "CodeEnv",
+        "Status": "Ready",
+        "Envs": [],
+        "Tags": [],
+        "CreatedAt": tool["UpdatedAt"],
+        "UpdatedAt": tool["UpdatedAt"],
+        "NetworkConfigurations": [{"NetworkType": "public", "Endpoint": double.url}],
+    } == tool
+
+
+def test_a_tool_that_is_made_runs_code(double: Emulator) -> None:
+    """InvokeTool takes its id, and its sessions are not those of another tool."""
+    made = create(double)
+
+    body = {**body_of(double, "x = 1\nprint(x)"), "ToolId": made}
+    first = act(double, "InvokeTool", **body)
+    other = run(double, "x")
+
+    assert made == first["ToolId"]
+    assert "NameError" == other["data"]["outputs"][0]["ename"]
+
+
+def test_what_is_said_of_a_tool_is_shown_as_it_was_given(double: Emulator) -> None:
+    """What the double cannot act on is kept, shown, and named in the journal as unread."""
+    vpc = {"VpcId": "vpc-1", "SubnetIds": ["subnet-1"]}
+    given: dict[str, Any] = {
+        "Description": "a tool",
+        "ProjectName": "mine",
+        "ImageUrl": "registry.example/image:1",
+        "CpuMilli": 2000,
+        "Port": 8080,
+        "EnableMcp": False,
+        "Envs": [{"Key": "A", "Value": "1"}],
+        "Tags": [{"Key": "team", "Value": "red"}],
+        "AuthorizerConfiguration": {"KeyAuth": {"ApiKey": "k", "ApiKeyLocation": "Header"}},
+        "TosMountConfig": {"EnableTos": False},
+    }
+    network = {"EnablePrivateNetwork": True, "VpcConfiguration": vpc}
+
+    made = create(double, **given, NetworkConfiguration=network)
+
+    assert [
+        *("AuthorizerConfiguration", "CpuMilli", "EnableMcp", "ImageUrl", "NetworkConfiguration"),
+        *("Port", "TosMountConfig"),
+    ] == unread(double)
+    shown = act(double, "GetTool", ToolId=made)
+    assert {
+        **given,
+        "ToolId": made,
+        "Name": "one",
+        "ToolType": "CodeEnv",
+        "Status": "Ready",
+        "PolicyName": "",
+        "AssociatedRuntimes": [],
+        "CreatedAt": shown["CreatedAt"],
+        "UpdatedAt": shown["CreatedAt"],
+        "NetworkConfigurations": [
+            {"NetworkType": kind, "Endpoint": double.url, "VpcConfiguration": vpc}
+            for kind in ("public", "private")
+        ],
+    } == shown
+
+
+def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> None:
+    """Envs are in the environment of the code, and of what the code starts."""
+    made = create(double, Envs=[{"Key": "COLOUR", "Value": "red"}, {"Key": "EMPTY"}])
+
+    code = "import os, subprocess; print(repr(os.environ['EMPTY']))\nsubprocess.run('echo $COLOUR', shell=True, stdout=None)\nprint(os.environ['COLOUR'])"
+    body = {**body_of(double, code), "ToolId": made}
+    result = act(double, "InvokeTool", **body)["Result"]
+
+    assert '"text": "\'\'\\nred\\n' in result
+
+
+def test_an_update_changes_what_it_names(double: Emulator) -> None:
+    """The rest stays, and UpdatedAt moves with the platform's clock."""
+    made = create(double, Description="before", Envs=[{"Key": "A", "Value": "1"}])
+    before = act(double, "GetTool", ToolId=made)
+    double.clock.advance(5 * SECOND)
+
+    assert {"ToolId": made} == act(double, "UpdateTool", ToolId=made, Description="after")
+
+    after = act(double, "GetTool", ToolId=made)
+    assert {**before, "Description": "after", "UpdatedAt": after["UpdatedAt"]} == after
+    assert before["UpdatedAt"] < after["UpdatedAt"]
+
+
+def test_a_tool_that_is_deleted_takes_its_sessions_with_it(double: Emulator) -> None:
+    """CTL-04: it is unknown from then on, and its processes are gone."""
+    made = create(double)
+    session = act(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": made})["SessionId"]
+
+    assert {"ToolId": made} == act(double, "DeleteTool", ToolId=made)
+
+    unknown = (
+        404,
+        "InvalidResource.NotFound",
+        f"There is no tool {made!r}; this double has 't-sandbox'.",
+    )
+    assert unknown == refusal(double, "GetTool", ToolId=made)
+    assert unknown == refusal(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": made})
+    assert unknown == refusal(double, "UpdateTool", ToolId=made)
+    assert unknown == refusal(double, "DeleteTool", ToolId=made)
+    assert unknown == refusal(double, "CreateSession", ToolId=made)
+    (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
+    assert (session, "its tool was deleted") == (ended["SessionId"], ended["reason"])
+
+
+def test_the_double_s_own_tool_stays(double: Emulator) -> None:
+    """Without it, run_code would have nowhere to go."""
+    status, code, message = refusal(double, "DeleteTool", ToolId=FIXED)
+
+    assert (409, "InvalidResource.Fixed") == (status, code)
+    assert "the setting tool_id" in message
+
+
+def test_a_reset_takes_the_tools_away(double: Emulator) -> None:
+    """Each test finds the double as it was at first."""
+    create(double)
+    act(double, "UpdateTool", ToolId=FIXED, Description="changed")
+
+    double.reset()
+
+    (tool,) = act(double, "ListTools")["Tools"]
+    assert ("sandbox", "") == (tool["Name"], tool["Description"])
+
+
+def test_a_client_token_makes_one_tool(double: Emulator) -> None:
+    """A request that is sent again gets the same tool; another request must not have its token."""
+    first = create(double, ClientToken="c-1")
+    again = create(double, ClientToken="c-1")
+    status, code, message = refusal(
+        double, "CreateTool", Name="two", ToolType="CodeEnv", ClientToken="c-1"
+    )
+
+    assert first == again
+    assert ["sandbox", "one"] == names(double)
+    assert (400, "InvalidParameter") == (status, code)
+    assert message.startswith("The parameter ClientToken is invalid: another request")
+
+
+def test_a_name_is_given_once(double: Emulator) -> None:
+    """U-TOOL-NAMES unique: who asks again is told which tool has it."""
+    made = create(double)
+
+    assert (
+        409,
+        "InvalidResource.AlreadyExists",
+        f"The tool {made!r} has the name 'one' already.",
+    ) == refusal(double, "CreateTool", Name="one", ToolType="CodeEnv")
+
+
+def test_a_name_may_be_given_again_where_the_ledger_says_so() -> None:
+    """U-TOOL-NAMES any: ids alone tell tools apart."""
+    with Emulator(unknowns={"U-TOOL-NAMES": "any"}) as double:
+        assert create(double) != create(double)
+
+
+@pytest.mark.parametrize("kind", ["SkillEnv", "Private", "HermesEnv", "ArkClawEnv"])
+def test_another_kind_of_tool_is_refused_by_name(double: Emulator, kind: str) -> None:
+    """A tool that would run something else than it says is worse than none."""
+    status, code, message = refusal(double, "CreateTool", Name="one", ToolType=kind)
+
+    assert (501, "NotImplemented") == (status, code)
+    assert f"The ToolType {kind} is part of the platform" in message
+    assert ["sandbox"] == names(double)
+
+
+def test_object_storage_is_refused_by_name(double: Emulator) -> None:
+    """Files that would not be there are not promised."""
+    status, code, message = refusal(
+        double, "CreateTool", Name="one", ToolType="CodeEnv", TosMountConfig={"EnableTos": True}
+    )
+
+    assert (501, "NotImplemented") == (status, code)
+    assert "TosMountConfig" in message
+
+
+@pytest.mark.parametrize("field", ["Name", "ToolType"])
+def test_a_missing_field_is_named(double: Emulator, field: str) -> None:
+    """The message says which field is missing."""
+    body = {"Name": "one", "ToolType": "CodeEnv"}
+    del body[field]
+
+    assert (
+        400,
+        "MissingParameter",
+        f"The request is missing {field} parameter.",
+    ) == refusal(double, "CreateTool", **body)
+
+
+@pytest.mark.parametrize("action", ["GetTool", "UpdateTool", "DeleteTool"])
+def test_a_missing_tool_id_is_named(double: Emulator, action: str) -> None:
+    """No action guesses which tool is meant."""
+    assert (400, "MissingParameter", "The request is missing ToolId parameter.") == refusal(
+        double, action
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("Name", "", "Name"),
+        ("Name", 1, "Name"),
+        ("Name", None, "Name"),
+        ("Name", "x" * 129, "Name"),
+        ("Name", "\ud800", "Name"),
+        ("ToolType", "Nonsense", "ToolType"),
+        ("ToolType", ["CodeEnv"], "ToolType"),
+        ("ClientToken", "", "ClientToken"),
+        ("Description", {"a": 1}, "Description"),
+        ("EnableMcp", "yes", "EnableMcp"),
+        ("EnableMcp", 1, "EnableMcp"),
+        ("Port", 0, "Port"),
+        ("Port", 65536, "Port"),
+        ("Port", True, "Port"),
+        ("CpuMilli", -1, "CpuMilli"),
+        ("MemoryMb", 1.5, "MemoryMb"),
+        ("Envs", {"A": "1"}, "Envs"),
+        ("Envs", [{"Value": "1"}], "Envs.0.Key"),
+        ("Envs", [{"Key": "A=B"}], "Envs"),
+        ("Envs", [{"Key": ""}], "Envs"),
+        ("Envs", [{"Key": "1A"}], "Envs"),
+        ("Envs", [{"Key": "HOME", "Value": "/"}], "Envs"),
+        ("Envs", [{"Key": "A"}, {"Key": "A"}], "Envs"),
+        ("Envs", [{"Key": "A", "Value": "\0"}], "Envs"),
+        ("Envs", [{"Key": "A", "Value": "x" * 65_537}], "Envs"),
+        ("Tags", [{"Key": 1}], "Tags.0.Key"),
+        (
+            "NetworkConfiguration",
+            {"VpcConfiguration": {}},
+            "NetworkConfiguration.VpcConfiguration.VpcId",
+        ),
+        ("TosMountConfig", {"CredentialType": "x"}, "TosMountConfig.CredentialType"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_a_wrong_field_is_named(double: Emulator, field: str, value: object, named: str) -> None:
+    """A wrong type or value is refused, the message says of which field, and no tool is made."""
+    body = {"Name": "one", "ToolType": "CodeEnv", field: value}
+
+    status, code, message = refusal(double, "CreateTool", **body)
+
+    assert 400 == status
+    assert message.startswith(
+        (f"The parameter {named} is invalid: ", f"The request is missing {named} parameter.")
+    )
+    assert code in ("InvalidParameter", "MissingParameter")
+    assert ["sandbox"] == names(double)
+
+
+def test_filters(double: Emulator) -> None:
+    """Name is exact, NameContains finds parts; filters are all to pass, one value is enough."""
+    one = create(double, "alpha", Description="first")
+    create(double, "beta", Description="second")
+    create(double, "alphabet", Description="third")
+
+    def filtered(*filters: dict[str, Any]) -> list[str]:
+        return names(double, Filters=list(filters))
+
+    assert ["alpha"] == filtered({"Name": "Name", "Values": ["alpha"]})
+    assert ["alpha", "beta"] == filtered({"Name": "Name", "Values": ["beta", "alpha"]})
+    assert ["alpha", "alphabet"] == filtered({"NameContains": "Name", "Values": ["lph"]})
+    assert ["alpha"] == filtered({"Name": "Id", "Values": [one]})
+    assert ["beta"] == filtered({"NameContains": "Description", "Values": ["eco"]})
+    assert [] == filtered({"Name": "Status", "Values": ["Creating"]})
+    assert 4 == len(filtered({"Name": "ToolType", "Values": ["CodeEnv"]}))
+    assert ["alphabet"] == filtered(
+        {"NameContains": "Name", "Values": ["alpha"]}, {"Name": "Description", "Values": ["third"]}
+    )
+
+
+def test_tags_and_projects_filter_too(double: Emulator) -> None:
+    """A tag filter without values asks for the key alone."""
+    create(double, "one", Tags=[{"Key": "team", "Value": "red"}], ProjectName="p")
+    create(double, "two", Tags=[{"Key": "team", "Value": "blue"}])
+    create(double, "three")
+
+    assert ["one", "two"] == names(double, TagFilters=[{"Key": "team"}])
+    assert ["two"] == names(double, TagFilters=[{"Key": "team", "Values": ["blue", "green"]}])
+    assert ["one"] == names(double, ProjectName="p")
+    assert ["sandbox", "two", "three"] == names(double, ProjectName="default")
+
+
+def test_time_windows(double: Emulator) -> None:
+    """Both ends belong to a window, so a time that was shown finds its tool again."""
+    double.clock.advance(dt.timedelta(hours=1))
+    first = act(double, "GetTool", ToolId=create(double, "first"))
+    double.clock.advance(dt.timedelta(hours=1))
+    second = act(double, "GetTool", ToolId=create(double, "second"))
+    act(double, "UpdateTool", ToolId=first["ToolId"], Description="later")
+
+    assert ["first"] == names(
+        double, CreateTimeAfter=first["CreatedAt"], CreateTimeBefore=first["CreatedAt"]
+    )
+    assert ["first", "second"] == names(double, UpdateTimeAfter=second["CreatedAt"])
+    assert ["sandbox"] == names(double, UpdateTimeBefore=first["CreatedAt"])
+    assert [] == names(double, CreateTimeAfter="2999-01-01T00:00:00+02:00")
+
+
+def test_pages_by_token(double: Emulator) -> None:
+    """Every tool comes once, and a tool that comes or goes meanwhile does not disturb the rest."""
+    made = [create(double, f"tool-{number}") for number in range(6)]
+
+    first = act(double, "ListTools", MaxResults=3)
+    act(double, "DeleteTool", ToolId=made[0])
+    create(double, "late")
+    second = act(double, "ListTools", MaxResults=3, NextToken=first["NextToken"])
+    third = act(double, "ListTools", MaxResults=3, NextToken=second["NextToken"])
+
+    assert [
+        ["sandbox", "tool-0", "tool-1"],
+        ["tool-2", "tool-3", "tool-4"],
+        ["tool-5", "late"],
+    ] == [[tool["Name"] for tool in page["Tools"]] for page in (first, second, third)]
+    assert "" == third["NextToken"]
+
+
+def test_pages_by_number(double: Emulator) -> None:
+    """Numbered pages have no token; one beyond the end is empty."""
+    for number in range(4):
+        create(double, f"tool-{number}")
+
+    pages = [act(double, "ListTools", PageNumber=n, PageSize=2) for n in (1, 2, 3, 4)]
+
+    assert [["sandbox", "tool-0"], ["tool-1", "tool-2"], ["tool-3"], []] == [
+        [tool["Name"] for tool in page["Tools"]] for page in pages
+    ]
+    assert {""} == {page["NextToken"] for page in pages}
+
+
+@pytest.mark.parametrize("token", ["made-up", "é", "AAAA", "x" * 10_000, "!", "=", " "])
+def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
+    """Tokens are opaque, and only those that were given are good."""
+    assert (
+        400,
+        "InvalidParameter",
+        "The parameter NextToken is invalid: no answer to this query has given it.",
+    ) == refusal(double, "ListTools", NextToken=token)
+
+
+def test_a_token_belongs_to_its_query(double: Emulator) -> None:
+    """Changed in one character, or with another filter, it is refused."""
+    create(double)
+    token = act(double, "ListTools", MaxResults=1)["NextToken"]
+    changed = ("B" if token[0] == "A" else "A") + token[1:]
+
+    for query in (
+        {"NextToken": changed},
+        {"NextToken": token + "="},
+        {"NextToken": token + "!"},
+        {"NextToken": token, "ProjectName": "default"},
+    ):
+        assert "InvalidParameter" == refusal(double, "ListTools", **query)[1]
+    assert ["one"] == names(double, NextToken=token, MaxResults=5)
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({"MaxResults": 0}, "MaxResults"),
+        ({"MaxResults": 1001}, "MaxResults"),
+        ({"MaxResults": "10"}, "MaxResults"),
+        ({"PageNumber": 0}, "PageNumber"),
+        ({"PageSize": -1}, "PageSize"),
+        ({"PageNumber": 1, "MaxResults": 1}, "PageNumber"),
+        ({"PageSize": 1, "NextToken": "x"}, "PageSize"),
+        ({"NextToken": 1}, "NextToken"),
+        ({"CreateTimeAfter": "yesterday"}, "CreateTimeAfter"),
+        ({"UpdateTimeBefore": 1700000000}, "UpdateTimeBefore"),
+        ({"CreateTimeBefore": "9999-12-31T23:59:59-12:00"}, "CreateTimeBefore"),
+        ({"Filters": [{"Name": "Colour", "Values": ["red"]}]}, "Filters.0.Name"),
+        ({"Filters": [{"NameContains": "Colour", "Values": ["r"]}]}, "Filters.0.NameContains"),
+        ({"Filters": [{"Values": ["red"]}]}, "Filters.0"),
+        ({"Filters": [{"Name": "Id", "NameContains": "Id", "Values": ["r"]}]}, "Filters.0"),
+        ({"Filters": [{"Name": "Id", "Values": []}]}, "Filters.0.Values"),
+        ({"Filters": [{"Name": "Id"}]}, "Filters.0.Values"),
+        ({"Filters": [{"Name": "Id", "Values": [1]}]}, "Filters.0.Values.0"),
+        ({"Filters": {"Name": "Id", "Values": ["r"]}}, "Filters"),
+        ({"TagFilters": [{}]}, "TagFilters.0.Key"),
+    ],
+    ids=str,
+)
+def test_a_wrong_query_is_refused(double: Emulator, query: dict[str, Any], named: str) -> None:
+    """The message names the field; an unknown filter is answered with those there are."""
+    status, _, message = refusal(double, "ListTools", **query)
+
+    assert 400 == status
+    assert f" {named} " in message
+    if "Colour" in str(query):
+        assert message.endswith("'Colour' is none of Id, Name, Description, Status, ToolType.")
+
+
+def test_outputs_of_a_made_tool_are_those_of_any(double: Emulator) -> None:
+    """A tool that was made is no lesser one: state is kept in its sessions."""
+    made = create(double)
+    act(double, "InvokeTool", **{**body_of(double, "x = 41"), "ToolId": made})
+    second = act(double, "InvokeTool", **{**body_of(double, "x + 1"), "ToolId": made})
+
+    expected = output("execute_result", data={"text/plain": "42"}, execution_count=2)
+    assert [expected] == json.loads(second["Result"])["data"]["outputs"]
+    assert "1\n" == text(double, "print(1)")

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from agentdouble.mcp_hosting import Endpoint, endpoint
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import background
+from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
+
+KEY = "endpoint-key"
+
+
+@pytest.fixture(scope="module")
+def url(hosting: Hosting) -> str:
+    """The address of an endpoint with the plain server."""
+    return hosting.add("endpoint", Endpoint(make_server), KEY)
+
+
+def test_a_server_is_called_in_a_session(url: str) -> None:
+    """The version with sessions lists and calls tools."""
+    session = mcp_wire.open_session(url, KEY)
+    listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
+
+    assert ["echo", "progress", "exit", "hang"] == [tool["name"] for tool in listed["tools"]]
+    assert {"server": "plain", "value": [1]} == mcp_wire.call(url, KEY, session, "echo", value=[1])[
+        "structuredContent"
+    ]
+
+
+def test_the_same_address_answers_the_version_without_sessions(url: str) -> None:
+    """The header of a request decides which version is spoken."""
+    answer = mcp_wire.call_modern(url, KEY, "echo", value="now")
+
+    assert {"server": "plain", "value": "now"} == answer["structuredContent"]
+
+
+def test_space_around_a_header_is_no_part_of_it(url: str) -> None:
+    """A name in a header means the name in the body, however much space is around it."""
+    asked = httpx.Request("POST", url, json=mcp_wire.modern("echo", {"value": 1}))
+    connection = http.client.HTTPConnection(asked.url.host, asked.url.port or 0)
+
+    sent = mcp_wire.modern_headers(KEY, "  echo \t ")
+    connection.request("POST", asked.url.path, asked.content, sent)
+    with closing(connection), connection.getresponse() as answer:
+        assert (200, True) == (answer.status, b'"value":1' in answer.read())
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"[]", -32602),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32602),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32602),
+    ],
+)
+def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> None:
+    """What is no JSON-RPC message gets a JSON-RPC error, and the server lives on."""
+    session = mcp_wire.open_session(url, KEY)
+    answer = mcp_wire.http.post(url, content=body, headers=mcp_wire.headers(KEY, session))
+
+    assert (400, code) == (answer.status_code, answer.json()["error"]["code"])
+    assert not mcp_wire.call(url, KEY, session, "echo").get("isError", False)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_is_refused(hosting: Hosting, chunked: bool) -> None:
+    """413, whether the length is announced or only seen while the body comes."""
+    url = hosting.add(f"small-{chunked}", Endpoint(make_server, body_limit=1000), KEY)
+    body = json.dumps({**mcp_wire.INITIALIZE, "padding": "x" * 1000}).encode()
+    content = (body[at : at + 100] for at in range(0, len(body), 100)) if chunked else body
+
+    answer = mcp_wire.http.post(url, content=content, headers=mcp_wire.headers(KEY))
+
+    assert 413 == answer.status_code
+
+
+def test_an_idle_session_ends(hosting: Hosting) -> None:
+    """A session that nobody uses is not there any more, and another can be opened."""
+    url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.05), KEY)
+    with idle_sessions() as idle:
+        session = mcp_wire.open_session(url, KEY)
+        assert idle.wait(10)
+
+    assert (404, "Session not found") == mcp_wire.error(
+        mcp_wire.post(url, mcp_wire.message("ping"), KEY, session)
+    )
+    assert session != mcp_wire.open_session(url, KEY)
+
+
+@contextmanager
+def idle_sessions() -> Iterator[threading.Event]:
+    """Yield what is set when the SDK says that it has ended an idle session."""
+    idle = threading.Event()
+    logger = logging.getLogger("mcp.server.streamable_http_manager")
+
+    def see(record: logging.LogRecord) -> bool:
+        if "idle timeout" in record.getMessage():
+            idle.set()
+        return True
+
+    level = logger.level
+    logger.addFilter(see)
+    logger.setLevel(logging.INFO)
+    try:
+        yield idle
+    finally:
+        logger.removeFilter(see)
+        logger.setLevel(level)
+
+
+def test_too_many_sessions_are_refused(hosting: Hosting) -> None:
+    """The last one opened stays, the next one gets a 503."""
+    url = hosting.add("full", Endpoint(make_server, max_sessions=1), KEY)
+    session = mcp_wire.open_session(url, KEY)
+
+    assert 503 == mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).status_code
+    assert mcp_wire.call(url, KEY, session, "echo")
+
+
+def test_a_handler_that_ends_its_process_ends_its_request(url: str) -> None:
+    """``sys.exit()`` in a tool is an error of that call, and nothing else stops."""
+    session = mcp_wire.open_session(url, KEY)
+    asked = mcp_wire.message("tools/call", {"name": "exit", "arguments": {}})
+    (answer,) = mcp_wire.replies(mcp_wire.post(url, asked, KEY, session))
+
+    assert "error" in answer
+    assert mcp_wire.call(url, KEY, session, "echo")
+
+
+def test_a_server_that_does_not_start_is_a_clear_error(hosting: Hosting) -> None:
+    """Requests get a 503 while its lifespan fails; when it works, the next one is answered."""
+    works = False
+
+    @asynccontextmanager
+    async def lifespan(_server: Any) -> AsyncIterator[None]:
+        if not works:
+            raise OSError("no database")
+        yield
+
+    url = hosting.add("unstarted", Endpoint(lambda: make_server(lifespan=lifespan)), KEY)
+
+    assert (503, "The server did not start; its log says why.") == mcp_wire.error(
+        mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
+    )
+    works = True
+    assert mcp_wire.open_session(url, KEY)
+
+
+def test_a_server_that_breaks_off_takes_nothing_else_along(hosting: Hosting, gate: Gate) -> None:
+    """Who waits for it is told, other servers go on, and the next request starts it again."""
+
+    @asynccontextmanager
+    async def lifespan(_server: Any) -> AsyncIterator[None]:
+        async def break_off() -> None:
+            await gate.came.wait()
+            raise OSError("connection lost")
+
+        async with anyio.create_task_group() as group:
+            if not gate.came.is_set():
+                group.start_soon(break_off)
+            yield
+
+    broken = Endpoint(lambda: make_server(hang=gate.wait, lifespan=lifespan))
+    url, other = (
+        hosting.add("broken", broken, KEY),
+        hosting.add("other", Endpoint(make_server), KEY),
+    )
+    session, elsewhere = mcp_wire.open_session(url, KEY), mcp_wire.open_session(other, KEY)
+    asked = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
+
+    answer = mcp_wire.post(url, asked, KEY, session)
+
+    assert [] == mcp_wire.replies(answer)
+    assert mcp_wire.call(other, KEY, elsewhere, "echo")
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
+    assert mcp_wire.call(url, KEY, mcp_wire.open_session(url, KEY), "echo")
+
+
+@pytest.mark.parametrize("when", ["start", "end"])
+def test_a_server_that_hangs_does_not_hold_up_the_host(
+    hosting: Hosting, gate: Gate, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """It is cancelled, and who waits for its start is told."""
+    monkeypatch.setattr(endpoint, "STOP_WITHIN_S", 0.05)
+
+    @asynccontextmanager
+    async def lifespan(_server: Any) -> AsyncIterator[None]:
+        if when == "start":
+            await gate.wait()
+        try:
+            yield
+        finally:
+            if when == "end":
+                await gate.wait()
+
+    url = hosting.add(f"hanging-{when}", Endpoint(lambda: make_server(lifespan=lifespan)), KEY)
+    waiting = background(lambda: mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+    if when == "start":
+        gate.see(gate.came)
+    else:
+        assert 200 == waiting.result(10).status_code
+    hosting.remove(f"hanging-{when}")
+
+    gate.see(gate.left)
+    if when == "start":
+        assert 404 == waiting.result(10).status_code
+
+
+def test_the_sdk_is_not_imported_before_a_server_is_used() -> None:
+    """Hosting costs a double that serves no MCP nothing."""
+    script = "import sys, agentdouble.mcp_hosting; print('mcp' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert "False\n" == done.stdout

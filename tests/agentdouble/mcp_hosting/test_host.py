@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from agentdouble import ledger
+from agentdouble.ledger import Ledger
+from agentdouble.mcp_hosting import Endpoint
+from agentdouble.mcp_hosting.answers import unauthorized
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import background
+from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
+
+ONE, OTHER = "key-one", "key-other"
+SEND_ONE = "send 'Authorization: Bearer <a key of the service 'keyed'>'."
+
+
+@pytest.fixture(scope="module")
+def url(hosting: Hosting) -> str:
+    """The address of a service with two keys."""
+    return hosting.add("keyed", Endpoint(make_server), ONE, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("sent", "what", "challenge"),
+    [
+        ({}, "has no API key", "Bearer"),
+        ({"Authorization": ""}, "has no API key", "Bearer"),
+        ({"Authorization": "Bearer"}, "has no API key", "Bearer"),
+        ({"Authorization": f"Basic {ONE}"}, "has no API key", "Bearer"),
+        ({"X-Api-Key": ONE}, "has no API key", "Bearer"),
+        ({"Authorization": "Bearer wrong"}, "has a wrong API key", 'Bearer error="invalid_token"'),
+        (
+            {"Authorization": f"Bearer {ONE}x"},
+            "has a wrong API key",
+            'Bearer error="invalid_token"',
+        ),
+        (
+            {"Authorization": f"Bearer {ONE[:-1]}"},
+            "has a wrong API key",
+            'Bearer error="invalid_token"',
+        ),
+        (
+            {"Authorization": b"Bearer \xff\xfe"},
+            "has a wrong API key",
+            'Bearer error="invalid_token"',
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_a_request_without_a_key_of_the_service_is_refused(
+    url: str, method: str, sent: dict[str, Any], what: str, challenge: str
+) -> None:
+    """A key that is missing, wrong or elsewhere opens nothing (MCP-02)."""
+    answer = mcp_wire.http.request(
+        method, url, json=mcp_wire.INITIALIZE, headers={"Accept": mcp_wire.ACCEPT, **sent}
+    )
+
+    assert (401, f"The request {what}: {SEND_ONE}") == mcp_wire.error(answer)
+    assert challenge == answer.headers["www-authenticate"]
+
+
+def test_the_scheme_is_read_in_any_case(url: str) -> None:
+    """``bearer`` is ``Bearer``."""
+    sent = {**mcp_wire.headers(None), "Authorization": f"bEARER  {ONE}"}
+
+    assert 200 == mcp_wire.http.post(url, json=mcp_wire.INITIALIZE, headers=sent).status_code
+
+
+def test_the_ledger_may_say_403() -> None:
+    """The other answer to a missing or wrong key (U-MCP-UNAUTHORIZED)."""
+    with ledger.using(Ledger({"U-MCP-UNAUTHORIZED": "403"})) as relied_on:
+        answers = [unauthorized("keyed", None), unauthorized("keyed", "wrong")]
+
+    assert [(403, None)] * 2 == [
+        (answer.status_code, answer.headers.get("www-authenticate")) for answer in answers
+    ]
+    assert {"U-MCP-UNAUTHORIZED"} == relied_on
+
+
+@pytest.mark.parametrize("path", ["nobody", "keyed/", "keyed/more", "KEYED", "", "keyed%2Fmore"])
+def test_an_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str) -> None:
+    """Only the exact name is answered, without a redirect."""
+    answer = mcp_wire.post(hosting.at(path), mcp_wire.INITIALIZE, ONE)
+
+    name = path.replace("%2F", "/")
+    assert (404, f"There is no MCP service {name!r}.") == mcp_wire.error(answer)
+
+
+def test_another_service_s_key_is_refused(hosting: Hosting, url: str) -> None:
+    """Each service has keys of its own."""
+    other = hosting.add("another", Endpoint(lambda: make_server("another")), "key-of-another")
+
+    assert 401 == mcp_wire.post(other, mcp_wire.INITIALIZE, ONE).status_code
+    assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "key-of-another").status_code
+
+
+def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
+    """Each name reaches its own server, and a session is known to one alone."""
+    other = hosting.add("second", Endpoint(lambda: make_server("second")), ONE)
+    here, there = mcp_wire.open_session(url, ONE), mcp_wire.open_session(other, ONE)
+
+    assert ["plain", "second"] == [
+        mcp_wire.call(at, ONE, session, "echo")["structuredContent"]["server"]
+        for at, session in ((url, here), (other, there))
+    ]
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, there).status_code
+
+
+def test_two_services_of_one_name_are_refused(hosting: Hosting, url: str) -> None:
+    """The one that has the name keeps it."""
+    with pytest.raises(ValueError, match="Another server is hosted as 'keyed'"):
+        hosting.add("keyed", Endpoint(make_server), "x")
+
+    assert mcp_wire.open_session(url, ONE)
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
+    """For another key of the service it is not there, and it lives on."""
+    session = mcp_wire.open_session(url, ONE)
+    sent = mcp_wire.headers(OTHER, session)
+
+    answer = mcp_wire.http.request(method, url, json=mcp_wire.message("ping"), headers=sent)
+
+    assert (404, "Session not found") == mcp_wire.error(answer)
+    assert mcp_wire.call(url, ONE, session, "echo")
+
+
+def test_another_key_s_session_does_not_come_along_to_the_version_without(hosting: Hosting) -> None:
+    """There the header means nothing, so a server behind does not see it."""
+    url = hosting.add("seeing", Seeing(), ONE)
+    more = {"mcp-session-id": "somebody's", "mcp-protocol-version": mcp_wire.MODERN}
+    answer = mcp_wire.http.post(url, headers=mcp_wire.headers(ONE, **more))
+
+    assert "mcp-session-id" not in answer.json()
+
+
+def test_a_session_can_be_ended_once(url: str) -> None:
+    """DELETE ends it; afterwards it is not there."""
+    session = mcp_wire.open_session(url, ONE)
+    sent = mcp_wire.headers(ONE, session)
+
+    assert [200, 404] == [mcp_wire.http.delete(url, headers=sent).status_code for _ in range(2)]
+
+
+def test_a_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
+    """Its sessions too; a key that stays goes on."""
+    url = hosting.add("revoking", Endpoint(make_server), ONE, OTHER)
+    session, kept = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
+
+    hosting.rekey("revoking", OTHER)
+
+    assert 401 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, session).status_code
+    assert mcp_wire.call(url, OTHER, kept, "echo")
+
+
+def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None:
+    """A call is cut off, a stream ends, and the ones of another key go on."""
+    url = hosting.add("cutting", Endpoint(lambda: make_server(hang=gate.wait)), ONE, OTHER)
+    session, kept = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
+    hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
+    with mcp_wire.streamed(url, OTHER, kept) as (other, _):
+        hanging = background(lambda: mcp_wire.post(url, hang, ONE, session))
+        gate.see(gate.came)
+        with mcp_wire.streamed(url, ONE, session) as (_, events):
+            hosting.rekey("cutting", OTHER)
+
+            assert [] == list(events)
+        assert [] == mcp_wire.replies(hanging.result(10))
+        assert not other.is_closed
+        assert mcp_wire.call(url, OTHER, kept, "echo")
+
+
+def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) -> None:
+    """What it was doing ends with it; under the same name there can be another one."""
+    url = hosting.add("passing", Endpoint(lambda: make_server(hang=gate.wait)), ONE)
+    session = mcp_wire.open_session(url, ONE)
+    hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
+    hanging = background(lambda: mcp_wire.post(url, hang, ONE, session))
+    gate.see(gate.came)
+
+    hosting.remove("passing")
+
+    gate.see(gate.left)
+    assert [] == mcp_wire.replies(hanging.result(10))
+    assert 404 == mcp_wire.post(url, mcp_wire.INITIALIZE, ONE).status_code
+    hosting.add("passing", Endpoint(lambda: make_server("new")), OTHER)
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), OTHER, session).status_code
+    assert mcp_wire.open_session(url, OTHER)
+
+
+class Seeing:
+    """An application that answers with the headers it has seen."""
+
+    @asynccontextmanager
+    async def running(self) -> Any:
+        yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        seen = {name.decode(): value.decode() for name, value in scope["headers"]}
+        await JSONResponse(seen)(scope, receive, send)
+
+
+class Failing(Seeing):
+    """An application that raises, before or amid its answer."""
+
+    def __init__(self, begun: bool) -> None:
+        self._begun = begun
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        raise OSError("the secret address")
+
+
+def test_an_exception_of_a_server_is_that_request_s(hosting: Hosting) -> None:
+    """A 500 that names the service and tells nothing of the exception."""
+    url = hosting.add("failing", Failing(False), ONE)
+
+    assert (500, "The MCP service 'failing' failed; its log says why.") == mcp_wire.error(
+        mcp_wire.post(url, {}, ONE)
+    )
+
+
+def test_an_exception_amid_an_answer_breaks_it_off(hosting: Hosting, url: str) -> None:
+    """The caller sees that it is not whole; other services go on."""
+    broken = hosting.add("breaking", Failing(True), ONE)
+
+    with pytest.raises(httpx.TransportError):
+        mcp_wire.post(broken, {}, ONE)
+    assert mcp_wire.open_session(url, ONE)
+
+
+def test_a_service_that_cannot_be_taken_up_leaves_no_name_behind(hosting: Hosting) -> None:
+    """What its start raises is raised, and the name is free."""
+
+    class Unready(Seeing):
+        @asynccontextmanager
+        async def running(self) -> Iterator[None]:
+            raise OSError("not ready")
+            yield
+
+    with pytest.raises(OSError, match="not ready"):
+        hosting.add("unready", Unready(), ONE)
+    assert hosting.add("unready", Seeing(), ONE)

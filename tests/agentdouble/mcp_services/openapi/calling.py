@@ -1,0 +1,95 @@
+"""What the tests of generated tools share: documents of one operation, and calls of its tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import mcp
+from mcp.types import CallToolResult, TextContent, Tool
+
+from agentdouble.mcp_services import openapi
+
+Json = dict[str, Any]
+ANSWERS: Json = {"responses": {"200": {"description": "fine"}}}
+
+
+def openapi_3(
+    operation: Json | None = None,
+    *,
+    path: str = "/echo",
+    method: str = "post",
+    version: str = "3.0.3",
+    **more: Any,
+) -> Json:
+    """Return an OpenAPI 3 document with one operation, named ``op``."""
+    return {
+        "openapi": version,
+        "info": {"title": "test", "version": "1"},
+        "paths": {path: {method: {"operationId": "op", **ANSWERS, **(operation or {})}}},
+        **more,
+    }
+
+
+def swagger_2(
+    operation: Json | None = None, *, path: str = "/echo", method: str = "post", **more: Any
+) -> Json:
+    """Return a Swagger 2.0 document with one operation, named ``op``."""
+    return {
+        "swagger": "2.0",
+        "info": {"title": "test", "version": "1"},
+        "paths": {path: {method: {"operationId": "op", **ANSWERS, **(operation or {})}}},
+        **more,
+    }
+
+
+def tools(document: Json, **options: Any) -> list[Tool]:
+    """Return the tools that a client is told of."""
+
+    async def ask() -> list[Tool]:
+        server = openapi.server(openapi.load(document, **options), base_url="http://api.example")
+        async with mcp.Client(server) as client:
+            return (await client.list_tools()).tools
+
+    return anyio.run(ask)
+
+
+def schema(document: Json, **options: Any) -> Json:
+    """Return the input schema of the tool ``op``."""
+    (found,) = [one.input_schema for one in tools(document, **options) if one.name == "op"]
+    return found
+
+
+def call(
+    document: Json, base_url: str | None, /, tool: str = "op", *, given: Json, **options: Any
+) -> CallToolResult:
+    """Call a tool of a document's server."""
+
+    async def ask() -> CallToolResult:
+        server = openapi.server(openapi.load(document), base_url=base_url, **options)
+        async with mcp.Client(server) as client:
+            return await client.call_tool(tool, given)
+
+    return anyio.run(ask)
+
+
+def seen(document: Json, base_url: str, /, given: Json, **options: Any) -> Json:
+    """Call the tool ``op`` and return the request as it arrived."""
+    result = call(document, base_url, given=given, **options)
+    assert not result.is_error, result.content
+    found: Json = result.structured_content
+    return found
+
+
+def text(result: CallToolResult) -> str:
+    """Return the one text of a result."""
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def refused(document: Json, base_url: str | None, /, given: Json, **options: Any) -> str:
+    """Call the tool ``op``, which fails, and return what it says."""
+    result = call(document, base_url, given=given, **options)
+    assert result.is_error, result
+    return text(result)

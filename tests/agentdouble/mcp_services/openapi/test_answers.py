@@ -1,0 +1,321 @@
+"""What comes back of a call: JSON, text, bytes, and every way in which an API can fail."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.agentdouble.mcp_services.openapi.backend import PNG
+from tests.agentdouble.mcp_services.openapi.calling import (
+    call,
+    openapi_3,
+    refused,
+    seen,
+    text,
+)
+
+
+def get(path: str, *names: str) -> dict[str, Any]:
+    """Return a document whose operation asks for a path, with those parameters of its query."""
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": {}} for name in names
+    ]
+    if "{status}" in path:
+        parameters.append({"name": "status", "in": "path", "required": True, "schema": {}})
+    return openapi_3({"parameters": parameters}, path=path, method="get")
+
+
+TYPED = get("/typed", "text", "times", "type", "hex")
+REFUSE = get("/refuse/{status}", "body")
+
+
+def test_an_object_is_structured_and_text(api: str) -> None:
+    """Structured content for programs, the same as text for a model."""
+    result = call(TYPED, api, given={"text": '{"a": [1, 2.5, null]}', "type": "application/json"})
+
+    assert {"a": [1, 2.5, None]} == result.structured_content
+    assert '{"a": [1, 2.5, null]}' == text(result)
+
+
+@pytest.mark.parametrize("body", ["[1, 2]", '"one"', "12345678901234567890123", "null", "true"])
+def test_other_json_is_text(api: str, body: str) -> None:
+    """Structured content is an object until 2026-07-28."""
+    result = call(TYPED, api, given={"text": body, "type": "application/problem+json"})
+
+    assert (body, None, False) == (text(result), result.structured_content, result.is_error)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"a": "\\ud800"}', '{"a":' * 300 + "1" + "}" * 300], ids=["half a character", "deep"]
+)
+def test_json_that_cannot_be_sent_on_is_text(api: str, body: str) -> None:
+    """The client is told what the API said all the same."""
+    result = call(TYPED, api, given={"text": body, "type": "application/json"})
+
+    assert (body, None, False) == (text(result), result.structured_content, result.is_error)
+
+
+@pytest.mark.parametrize(
+    ("body", "times"), [("{nothing", 1), ("NaN", 1), ("[", 100_000), ("{} ", 2)]
+)
+def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
+    """An API that answers garbage is named as what it is, in short."""
+    given = {"text": body, "times": str(times), "type": "application/json"}
+
+    said = refused(TYPED, api, given)
+
+    shown = repr((body * times)[:200])
+    assert f"The API's answer says that it is JSON, and is not: {shown}" == said
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"text": "hello", "type": "text/plain"}, "hello"),
+        ({"text": "<a/>", "type": "application/xml"}, "<a/>"),
+        ({"text": "a: 1", "type": "application/yaml"}, "a: 1"),
+        ({"hex": "e9", "type": "text/plain; charset=latin-1"}, "é"),
+        ({"hex": "e9", "type": "text/plain; charset=klingon"}, "\ufffd"),
+        ({"hex": "ff", "type": "text/plain"}, "\ufffd"),
+        ({"text": "no type"}, "no type"),
+    ],
+)
+def test_text_is_text(api: str, given: dict[str, Any], expected: str) -> None:
+    """In the charset it says, where Python knows it."""
+    assert expected == text(call(TYPED, api, given=given))
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("image/png", {"type": "image", "mimeType": "image/png"}),
+        ("audio/wav", {"type": "audio", "mimeType": "audio/wav"}),
+    ],
+)
+def test_images_and_sounds_are_what_they_are(
+    api: str, media_type: str, expected: dict[str, str]
+) -> None:
+    """As the content that MCP has for them."""
+    result = call(TYPED, api, given={"hex": PNG.hex(), "type": media_type})
+
+    (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
+    assert {**expected, "data": base64.b64encode(PNG).decode()} == block
+
+
+@pytest.mark.parametrize("media_type", ["application/octet-stream", "application/pdf", None])
+def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
+    """In base64, with a name that tells nothing of the API."""
+    given = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
+    result = call(TYPED, api, given=given)
+
+    (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
+    assert {
+        "uri": "tool://op/answer",
+        "mimeType": media_type or "application/octet-stream",
+        "blob": base64.b64encode(PNG).decode(),
+    } == block["resource"]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (204, "HTTP 204 No Content: an answer without a body"),
+        (201, "HTTP 201 Created: an answer without a body"),
+    ],
+)
+def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) -> None:
+    """A model reads that it has worked."""
+    result = call(REFUSE, api, given={"status": str(status)})
+
+    assert (expected, False) == (text(result), result.is_error)
+
+
+def test_head_has_no_body(api: str) -> None:
+    """The status is the answer."""
+    result = call(openapi_3(method="head"), api, given={})
+
+    assert "HTTP 200 OK: an answer without a body" == text(result)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (404, "no such pet", "HTTP 404: no such pet"),
+        (500, "", "HTTP 500: Internal Server Error"),
+        (599, "", "HTTP 599: "),
+        (400, "x" * 5000, f"HTTP 400: {'x' * 4000}... (5000 characters)"),
+    ],
+)
+def test_an_error_is_an_error_of_the_tool(api: str, status: int, body: str, expected: str) -> None:
+    """With status and body, which is bounded."""
+    assert expected == refused(REFUSE, api, {"status": str(status), "body": body})
+
+
+def test_the_same_host_may_redirect(api: str) -> None:
+    """Many an API has its address with a slash at the end."""
+    document = get("/redirect", "to", "status")
+
+    assert "/echo?a=1" == seen(document, api, {"to": "/echo?a=1", "status": "307"})["target"]
+
+
+def test_a_redirect_to_another_host_is_not_followed(api: str) -> None:
+    """The credential is for the API, and where it leads is not told."""
+    there = "http://other.invalid/secret-place"
+
+    said = refused(get("/redirect", "to", "status"), api, {"to": there, "status": "302"})
+
+    assert "HTTP 302: the API redirects to another host, which is not followed." == said
+
+
+def test_redirects_come_to_an_end(api: str) -> None:
+    """Also those that stay at one host."""
+    here = "/redirect?status=302&to=" + "%2Fredirect"
+
+    said = refused(get("/redirect", "to", "status"), api, {"to": here, "status": "302"})
+
+    assert said.startswith(("The API redirects more than", "HTTP 500"))
+
+
+@pytest.mark.parametrize("path", ["/hang", "/drip", "/trickle"])
+def test_an_api_that_hangs_is_given_up(api: str, path: str) -> None:
+    """Before its answer, within it, or where that has no end, however small its steps."""
+    said = refused(get(path), api, {}, timeout_s=0.2)
+
+    assert "The API did not answer within 0.2 s." == said
+
+
+def test_an_answer_without_end_is_cut(api: str) -> None:
+    """After 8 MiB."""
+    assert "The API's answer is larger than 8 MiB." == refused(get("/endless"), api, {})
+
+
+def test_a_wrong_encoding_is_an_error(api: str) -> None:
+    """gzip that is none."""
+    said = refused(get("/wrongly-zipped"), api, {})
+
+    assert "The API's answer is not encoded as it says." == said
+
+
+def test_an_api_that_is_not_there_is_not_named(api: str) -> None:
+    """Neither its host nor its port is in the message."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+
+        said = refused(get("/"), f"http://127.0.0.1:{port}/base", {})
+
+    assert "The API cannot be reached." == said
+
+
+@pytest.fixture
+def garbage(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a server that answers one connection with bytes, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(request.param)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"],
+    indirect=True,
+)
+def test_what_is_not_http_is_an_error(garbage: str) -> None:
+    """Nothing, another protocol, and an answer that breaks off."""
+    said = refused(get("/"), garbage, {})
+
+    assert "The API closed the connection, or its answer was not HTTP." == said
+
+
+def test_arguments_too_long_for_a_url_are_refused(api: str) -> None:
+    """No URL is longer than 64 KiB."""
+    said = refused(get("/typed", "text"), api, {"text": "x" * 70_000})
+
+    assert "The arguments make a URL that is too long." == said
+
+
+def test_what_nobody_thought_of_tells_its_kind_alone(
+    api: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its text could have the API's address in it, so neither caller nor log gets it."""
+    from agentdouble.mcp_services.openapi import requests
+
+    def broken(*_: Any) -> None:
+        raise KeyError("http://secret.example")
+
+    monkeypatch.setattr(requests, "build", broken)
+    with caplog.at_level(logging.DEBUG):
+        said = refused(get("/typed"), api, {})
+
+    assert "The tool 'op' failed (KeyError)." == said
+    assert "secret.example" not in caplog.text
+
+
+def test_an_unknown_tool_is_an_error(api: str) -> None:
+    """It is named."""
+    result = call(TYPED, api, tool="other", given={})
+
+    assert (True, "There is no tool 'other'.") == (result.is_error, text(result))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"n": "x"}, "The arguments are wrong: n: 'x' is not of type 'integer'."),
+        ({}, "The arguments are wrong: 'n' is a required property."),
+        (
+            {"n": 1, "m": 2},
+            "The arguments are wrong: Additional properties are not allowed ('m' was unexpected).",
+        ),
+        (
+            {"n": 1, "body": {"tags": ["a", 2]}},
+            "The arguments are wrong: body.tags[1]: 2 is not of type 'string'.",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_named(api: str, given: dict[str, Any], expected: str) -> None:
+    """With its place, before the API is asked."""
+    tags = {"type": "object", "properties": {"tags": {"items": {"type": "string"}}}}
+    document = openapi_3(
+        {
+            "parameters": [
+                {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
+            ],
+            "requestBody": {"content": {"application/json": {"schema": tags}}},
+        }
+    )
+
+    assert expected == refused(document, api, given)
+
+
+def test_a_message_about_a_large_argument_is_short(api: str) -> None:
+    """It does not quote the whole of it."""
+    document = openapi_3(
+        {"requestBody": {"content": {"application/json": {"schema": {"type": "string"}}}}}
+    )
+
+    assert len(refused(document, api, {"body": list(range(10_000))})) < 400
+
+
+def test_json_keeps_its_numbers(api: str) -> None:
+    """What is structured is as exact as the text."""
+    body = json.dumps({"id": 12345678901234567890123})
+    result = call(TYPED, api, given={"text": body, "type": "application/json"})
+
+    assert {"id": 12345678901234567890123} == result.structured_content

@@ -1,0 +1,178 @@
+"""What a service shows its backend, and what nobody else sees of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import anyio
+import httpx2
+import mcp
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+
+from agentdouble import serving
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services import openapi
+from agentdouble.mcp_services.openapi import ApiKey, Auth, Basic, Bearer
+from tests.agentdouble.mcp_services.openapi.calling import (
+    openapi_3,
+    refused,
+    seen,
+    swagger_2,
+)
+
+KEY = "k3y+/for=api"
+SCHEMES = {
+    "first": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "second": {"type": "apiKey", "in": "query", "name": "api_key"},
+    "third": {"type": "apiKey", "in": "cookie", "name": "session"},
+    "other": {"type": "http", "scheme": "bearer"},
+}
+DOCUMENT = openapi_3(
+    {"parameters": [{"name": "q", "in": "query", "schema": {}}]},
+    method="get",
+    components={"securitySchemes": SCHEMES},
+)
+
+
+@pytest.mark.parametrize(
+    ("auth", "header", "expected"),
+    [
+        (Bearer(KEY), "authorization", f"Bearer {KEY}"),
+        (Basic("me", "pass"), "authorization", "Basic bWU6cGFzcw=="),
+        (ApiKey(KEY), "x-key", KEY),
+        (ApiKey(KEY, scheme="first"), "x-key", KEY),
+        (ApiKey(KEY, scheme="third"), "cookie", "session=k3y%2B%2Ffor%3Dapi"),
+        (ApiKey(KEY, "X-Other"), "x-other", KEY),
+        (ApiKey(KEY, "other", "cookie"), "cookie", "other=k3y%2B%2Ffor%3Dapi"),
+    ],
+)
+def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) -> None:
+    """As the definition says, or as is said with the key."""
+    assert expected == seen(DOCUMENT, api, {}, auth=auth)["headers"][header]
+
+
+@pytest.mark.parametrize("auth", [ApiKey(KEY, scheme="second"), ApiKey(KEY, "api_key", "query")])
+def test_a_key_may_be_in_the_query(api: str, auth: Auth) -> None:
+    """After the arguments, encoded."""
+    asked = seen(DOCUMENT, api, {"q": "a b"}, auth=auth)
+
+    assert "/echo?q=a%20b&api_key=k3y%2B%2Ffor%3Dapi" == asked["target"]
+    assert "/echo?api_key=k3y%2B%2Ffor%3Dapi" == seen(DOCUMENT, api, {}, auth=auth)["target"]
+
+
+def test_swagger_2_declares_keys_too(api: str) -> None:
+    """Under securityDefinitions."""
+    document = swagger_2(securityDefinitions={"k": SCHEMES["first"]})
+
+    assert KEY == seen(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
+
+
+def test_a_cookie_of_the_caller_and_the_key_go_together(api: str) -> None:
+    """The key is one cookie more."""
+    document = openapi_3(
+        {"parameters": [{"name": "a", "in": "cookie", "schema": {}}]}, method="get"
+    )
+
+    asked = seen(document, api, {"a": "1"}, auth=ApiKey(KEY, "k", "cookie"))
+
+    assert "a=1; k=k3y%2B%2Ffor%3Dapi" == asked["headers"]["cookie"]
+
+
+def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
+    """A header that is declared as a parameter and carries the key carries the key."""
+    document = openapi_3(
+        {"parameters": [{"name": "X-Key", "in": "header", "schema": {}}]}, method="get"
+    )
+
+    asked = seen(document, api, {"X-Key": "mine"}, auth=ApiKey(KEY, "X-Key"))
+
+    assert KEY == asked["headers"]["x-key"]
+
+
+@pytest.mark.parametrize(
+    ("auth", "message"),
+    [
+        (ApiKey("two words"), "the API key must be printable ASCII without spaces"),
+        (ApiKey(KEY, "X:\r\n"), "'X:\\r\\n' is no name of a header for an API key"),
+        (ApiKey(""), "the API key must be printable ASCII without spaces"),
+        (Bearer("a\r\nX: 1"), "the token must be printable ASCII without spaces"),
+        (
+            ApiKey(KEY, scheme="fourth"),
+            (
+                "it does not say how the API key fourth is sent (API keys that it declares: 'first', "
+                "'second', 'third')"
+            ),
+        ),
+    ],
+)
+def test_a_credential_that_cannot_be_sent_is_refused(auth: Auth, message: str) -> None:
+    """Before there is a server."""
+    with pytest.raises(DefinitionError) as raised:
+        openapi.server(openapi.load(DOCUMENT), base_url="http://api.example", auth=auth)
+
+    assert message in str(raised.value)
+
+
+def test_a_definition_without_keys_needs_a_name() -> None:
+    """The error says what to give."""
+    definition = openapi.load(openapi_3())
+
+    with pytest.raises(DefinitionError, match="Give the name of the header, query key or cookie"):
+        openapi.server(definition, base_url="http://api.example", auth=ApiKey(KEY))
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        Bearer(KEY),
+        Basic("me", KEY),
+        ApiKey(KEY),
+        ApiKey(KEY, scheme="second"),
+        ApiKey(KEY, scheme="third"),
+    ],
+)
+def test_no_secret_is_seen(api: str, auth: Auth, caplog: pytest.LogCaptureFixture) -> None:
+    """Not in an error that repeats the request, not in a log, not in what Python shows."""
+    document = openapi_3(path="/who", method="get", components={"securitySchemes": SCHEMES})
+    with caplog.at_level(logging.DEBUG):
+        caplog.set_level(logging.WARNING, "httpcore")  # it logs every byte on purpose
+        said = refused(document, api, {}, auth=auth)
+
+    assert said.startswith("HTTP 401: ")
+    assert "***" in said
+    assert not any(
+        secret in text
+        for secret in (KEY, "k3y%2B%2Ffor%3Dapi", "bWU6azN5Ky9mb3I9YXBp")
+        for text in (said, caplog.text, repr(auth))
+    )
+
+
+def test_the_callers_headers_stay_with_the_service(api: str) -> None:
+    """Only arguments reach the API."""
+    server = openapi.server(openapi.load(DOCUMENT), base_url=api)
+    listener = serving.open_socket("127.0.0.1", 0)
+    thread = serving.ServerThread(server.streamable_http_app(), listener)
+    url = f"{serving.address_of(listener)}/mcp"
+    headers = {"Authorization": "Bearer mine", "X-Mine": "1", "Cookie": "mine=1"}
+
+    async def ask() -> Any:
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            mcp.Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            return (await client.call_tool("op", {"q": "1"})).structured_content
+
+    thread.start()
+    asked = anyio.run(ask)
+    thread.stop()
+
+    assert {
+        "accept",
+        "accept-encoding",
+        "connection",
+        "host",
+        "user-agent",
+    } == asked["headers"].keys()
+    assert "agentdouble" == asked["headers"]["user-agent"]

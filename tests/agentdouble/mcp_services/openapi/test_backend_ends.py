@@ -1,0 +1,68 @@
+"""A backend that goes and comes, and callers who go."""
+
+from __future__ import annotations
+
+import threading
+
+import anyio
+import mcp
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agentdouble import serving
+from agentdouble.mcp_services import openapi
+from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
+
+
+def serve(app: Starlette, port: int = 0) -> tuple[serving.ServerThread, str]:
+    listener = serving.open_socket("127.0.0.1", port)
+    server = serving.ServerThread(app, listener)
+    server.start()
+    return server, serving.address_of(listener)
+
+
+def test_an_api_that_is_back_is_called_again() -> None:
+    """The same server finds it gone, and then finds it."""
+    app = Starlette(routes=[Route("/", lambda _request: PlainTextResponse("here"))])
+    backend, url = serve(app)
+    definition = openapi.load(openapi_3(path="/", method="get"))
+
+    async def ask() -> list[str]:
+        async with mcp.Client(openapi.server(definition, base_url=url)) as client:
+            said = [text(await client.call_tool("op", {}))]
+            await anyio.to_thread.run_sync(backend.stop)
+            said.append(text(await client.call_tool("op", {})))
+            again, _ = serve(app, int(url.rpartition(":")[2]))
+            said.append(text(await client.call_tool("op", {})))
+            await anyio.to_thread.run_sync(again.stop)
+            return said
+
+    assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask)
+
+
+def test_a_caller_who_goes_takes_the_request_along() -> None:
+    """Nothing waits for an answer that nobody wants."""
+    asked, gone = threading.Event(), threading.Event()
+
+    async def hang(request: Request) -> Response:
+        asked.set()
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+        return Response()
+
+    backend, url = serve(Starlette(routes=[Route("/", hang)]))
+    definition = openapi.load(openapi_3(path="/", method="get"))
+
+    async def ask() -> None:
+        async with mcp.Client(openapi.server(definition, base_url=url)) as client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "op", {})
+                assert await anyio.to_thread.run_sync(asked.wait, 10)
+                tasks.cancel_scope.cancel()
+            assert await anyio.to_thread.run_sync(gone.wait, 10)
+
+    anyio.run(ask)
+    backend.stop()

@@ -1,0 +1,378 @@
+"""Every kind of body, on the wire."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.agentdouble.mcp_services.openapi.backend import PNG
+from tests.agentdouble.mcp_services.openapi.calling import (
+    Json,
+    call,
+    openapi_3,
+    refused,
+    schema,
+    seen,
+    swagger_2,
+)
+
+PNG_64 = base64.b64encode(PNG).decode()
+PNG_LATIN = PNG.decode("latin-1")
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+NOT_BASE64 = 'is not base64. A file whose content is text is given as {"text": "..."}.'
+
+
+def body(content: Json, **more: Any) -> Json:
+    return openapi_3({"requestBody": {"content": content, **more}})
+
+
+def form(media_type: str, properties: Json, encoding: Json | None = None, **more: Any) -> Json:
+    entry: Json = {"schema": {"type": "object", "properties": properties, **more}}
+    return body({media_type: {**entry, **({"encoding": encoding} if encoding else {})}})
+
+
+@pytest.mark.parametrize("value", [{"a": [1, "é", None]}, [1], "text", 1, None, {}])
+def test_json_is_sent_as_it_is_given(api: str, value: Any) -> None:
+    """Any value, with its media type."""
+    asked = seen(body({"application/json": {"schema": {}}}), api, {"body": value})
+
+    assert (value, "application/json") == (asked["json"], asked["headers"]["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("media_types", "sent"),
+    [
+        (["application/merge-patch+json"], "application/merge-patch+json"),
+        (["application/xml", "application/json; charset=utf-8"], "application/json; charset=utf-8"),
+        ([FORM, "application/vnd.api+json"], "application/vnd.api+json"),
+        (["*/*"], "application/json"),
+        ([FORM, "text/plain"], FORM),
+        (["image/png", "text/plain"], "text/plain"),
+    ],
+)
+def test_the_media_type_is_the_one_a_model_writes_best(
+    api: str, media_types: list[str], sent: str
+) -> None:
+    """JSON before forms, forms before text, text before bytes."""
+    document = body({one: {"schema": {}} for one in media_types})
+    asked = seen(document, api, {"body": {} if "text" not in sent else "x"})
+
+    assert sent == asked["headers"]["content-type"]
+
+
+def test_a_body_that_is_not_given_is_not_sent(api: str) -> None:
+    """Nor its media type."""
+    asked = seen(body({"application/json": {"schema": {}}}), api, {})
+
+    assert ("", None) == (asked["body"], asked["headers"].get("content-type"))
+
+
+def test_a_body_that_is_required_is_required(api: str) -> None:
+    """The schema of the tool says so."""
+    document = body({"application/json": {"schema": {}}}, required=True)
+
+    assert "The arguments are wrong: 'body' is a required property." == refused(document, api, {})
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/yaml"])
+def test_text_is_sent_as_it_is(api: str, media_type: str) -> None:
+    """In UTF-8."""
+    asked = seen(body({media_type: {"schema": {}}}), api, {"body": "<é/>"})
+
+    assert ("<é/>".encode().decode("latin-1"), media_type) == (
+        asked["body"],
+        asked["headers"]["content-type"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "sent", "media_type"),
+    [
+        (PNG_64, PNG_LATIN, "application/octet-stream"),
+        ({"base64": PNG_64, "media_type": "image/png"}, PNG_LATIN, "image/png"),
+        ({"text": "plain"}, "plain", "application/octet-stream"),
+    ],
+)
+def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: str) -> None:
+    """Or as text; the media type may be given too."""
+    asked = seen(body({"application/octet-stream": {}}), api, {"body": value})
+
+    assert (sent, media_type) == (asked["body"], asked["headers"]["content-type"])
+
+
+@pytest.mark.parametrize("value", ["no base64!", {"base64": "a"}])
+def test_what_is_not_base64_is_refused(api: str, value: Any) -> None:
+    """The message tells of the other way."""
+    said = refused(body({"application/octet-stream": {}}), api, {"body": value})
+
+    assert f"Argument 'body' {NOT_BASE64}" == said
+
+
+def test_the_media_type_of_a_file_is_one(api: str) -> None:
+    """It becomes a header."""
+    given = {"body": {"text": "x", "media_type": "text/plain\r\nX-Evil: 1"}}
+
+    assert "is no media type" in refused(body({"application/octet-stream": {}}), api, given)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoding", "sent"),
+    [
+        ("a b&c", None, "f=a%20b%26c"),
+        (["a", "b"], None, "f=a&f=b"),
+        ({"a": 1}, None, "f=%7B%22a%22%3A1%7D"),
+        (True, None, "f=true"),
+        (None, None, ""),
+        (["a", "b"], {"style": "form", "explode": False}, "f=a,b"),
+        (["a", "b"], {"style": "pipeDelimited", "explode": False}, "f=a%7Cb"),
+        ({"a": 1}, {"style": "deepObject", "explode": True}, "f%5Ba%5D=1"),
+        ("/x", {"allowReserved": True}, "f=/x"),
+        (["a"], {"contentType": "application/json"}, "f=%5B%22a%22%5D"),
+    ],
+)
+def test_a_form_is_urlencoded(api: str, value: Any, encoding: Json | None, sent: str) -> None:
+    """Arrays are repeated and objects are JSON, unless the encoding says otherwise."""
+    document = form(FORM, {"f": {}}, {"f": encoding} if encoding else None)
+    asked = seen(document, api, {"body": {"f": value}})
+
+    assert (sent, FORM) == (asked["body"], asked["headers"]["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("written", "encoding", "value", "parts"),
+    [
+        ({"type": "string"}, None, "é", [["f", "é"]]),
+        ({"type": "integer"}, None, 3, [["f", "3"]]),
+        ({"type": "array"}, None, ["a", "b"], [["f", "a"], ["f", "b"]]),
+        ({"type": "object"}, None, {"a": 1}, [["f", '{"a":1}']]),
+        ({}, {"style": "form", "explode": False}, ["a", "b"], [["f", "a,b"]]),
+        ({"type": "array"}, {"contentType": "application/json"}, ["a"], [["f", '["a"]']]),
+        (
+            {"type": "string", "format": "binary"},
+            None,
+            PNG_64,
+            [["f", ["f", "application/octet-stream", PNG_LATIN]]],
+        ),
+        (
+            {"type": "string", "format": "binary"},
+            None,
+            {"text": "a,b", "filename": "t.csv"},
+            [["f", ["t.csv", "text/csv", "a,b"]]],
+        ),
+        (
+            {"type": "string", "format": "binary"},
+            {"contentType": "image/png, image/jpeg"},
+            PNG_64,
+            [["f", ["f", "image/png", PNG_LATIN]]],
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "format": "binary"}},
+            None,
+            [PNG_64, {"text": "b", "media_type": "text/x"}],
+            [
+                ["f", ["f", "application/octet-stream", PNG_LATIN]],
+                ["f", ["f", "text/x", "b"]],
+            ],
+        ),
+    ],
+)
+def test_a_form_has_parts(
+    api: str, written: Json, encoding: Json | None, value: Any, parts: list[Any]
+) -> None:
+    """Texts, JSON and files, several of each."""
+    document = form(MULTIPART, {"f": written}, {"f": encoding} if encoding else None)
+
+    assert parts == seen(document, api, {"body": {"f": value}})["parts"]
+
+
+def test_openapi_3_1_writes_files_otherwise(api: str) -> None:
+    """A media type without an encoding is a file, one with base64 is text."""
+    document = form(
+        MULTIPART,
+        {
+            "file": {"contentMediaType": "image/png"},
+            "text": {
+                "type": "string",
+                "contentMediaType": "image/png",
+                "contentEncoding": "base64",
+            },
+        },
+    )
+    document["openapi"] = "3.1.0"
+
+    asked = seen(document, api, {"body": {"file": PNG_64, "text": PNG_64}})
+
+    assert [
+        ["file", ["file", "application/octet-stream", PNG_LATIN]],
+        ["text", PNG_64],
+    ] == asked["parts"]
+
+
+def test_a_forms_schema_may_be_elsewhere(api: str) -> None:
+    """Files are found behind references and allOf."""
+    document = body({MULTIPART: {"schema": {"$ref": "#/components/schemas/Upload"}}})
+    document["components"] = {
+        "schemas": {
+            "Upload": {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Base"},
+                    {"properties": {"name": {"type": "string"}}, "required": ["name"]},
+                ]
+            },
+            "Base": {"properties": {"file": {"$ref": "#/components/schemas/File"}}},
+            "File": {"type": "string", "format": "binary", "description": "A picture."},
+        }
+    }
+
+    asked = seen(document, api, {"body": {"file": PNG_64, "name": "n"}})
+    found = schema(document)["properties"]["body"]
+
+    assert [
+        ["file", ["file", "application/octet-stream", PNG_LATIN]],
+        ["name", "n"],
+    ] == asked["parts"]
+    assert ["name"] == found["required"]
+    assert found["properties"]["file"]["description"].startswith("A picture. The file's bytes in")
+
+
+def test_a_file_name_cannot_break_out(api: str) -> None:
+    """Quotes and line breaks of it are encoded."""
+    document = form(MULTIPART, {"f": {"type": "string", "format": "binary"}})
+    given = {"body": {"f": {"text": "x", "filename": 'a"\r\nX-Evil: 1'}}}
+
+    (part,) = seen(document, api, given)["parts"]
+
+    assert ["f", ["a%22%0D%0AX-Evil: 1", "application/octet-stream", "x"]] == part
+
+
+@pytest.mark.parametrize(
+    ("consumes", "files", "kind"),
+    [
+        (None, False, FORM),
+        ([FORM], False, FORM),
+        ([MULTIPART], False, MULTIPART),
+        ([MULTIPART, FORM], False, FORM),
+        (None, True, MULTIPART),
+        ([FORM], True, MULTIPART),
+    ],
+)
+def test_the_fields_of_swagger_2_are_arguments(
+    api: str, consumes: list[str] | None, files: bool, kind: str
+) -> None:
+    """Each of its own; a file makes the form multipart."""
+    parameters: list[Json] = [
+        {"name": "name", "in": "formData", "type": "string", "required": True},
+        {
+            "name": "tags",
+            "in": "formData",
+            "type": "array",
+            "items": {"type": "string"},
+            "collectionFormat": "multi",
+        },
+        {"name": "ids", "in": "formData", "type": "array", "items": {"type": "integer"}},
+    ]
+    given: Json = {"name": "a b", "tags": ["x", "y"], "ids": [1, 2]}
+    parts: list[Any] = [["name", "a b"], ["tags", "x"], ["tags", "y"], ["ids", "1,2"]]
+    if files:
+        parameters.append({"name": "file", "in": "formData", "type": "file"})
+        given["file"] = {"text": "hello"}
+        parts.append(["file", ["file", "application/octet-stream", "hello"]])
+    document = swagger_2({"parameters": parameters, **({"consumes": consumes} if consumes else {})})
+
+    asked = seen(document, api, given)
+
+    assert kind == asked["headers"]["content-type"].partition(";")[0]
+    if kind == MULTIPART:
+        assert parts == asked["parts"]
+    else:
+        assert "name=a%20b&tags=x&tags=y&ids=1,2" == asked["body"]
+
+
+@pytest.mark.parametrize("consumes", [None, ["application/json"], ["application/xml"]])
+def test_the_body_of_swagger_2_is_json(api: str, consumes: list[str] | None) -> None:
+    """Whatever the parameter is called, the argument is ``body``."""
+    parameter = {"name": "pet", "in": "body", "required": True, "schema": {"type": "object"}}
+    operation: Json = {"parameters": [parameter]}
+    if consumes:
+        operation["consumes"] = consumes
+
+    asked = seen(swagger_2(operation), api, {"body": {"a": 1}})
+
+    assert ({"a": 1}, "application/json") == (asked["json"], asked["headers"]["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("method", "given"), [(method, {}) for method in ("get", "delete", "options", "put", "patch")]
+)
+def test_every_method_is_sent(api: str, method: str, given: Json) -> None:
+    """In capitals."""
+    assert method.upper() == seen(openapi_3(method=method), api, given)["method"]
+
+
+def test_trace_is_sent(api: str) -> None:
+    """Servers of the field refuse it, which is an answer too."""
+    result = call(openapi_3(method="trace"), api, given={})
+
+    assert result.is_error or {"method": "TRACE"}.items() <= result.structured_content.items()
+
+
+def test_arguments_of_one_name_have_their_places(api: str) -> None:
+    """Each keeps its name on the wire."""
+    document = openapi_3(
+        {
+            "parameters": [
+                {"name": "id", "in": "path", "required": True, "schema": {}},
+                {"name": "id", "in": "query", "schema": {}},
+                {"name": "id", "in": "header", "schema": {}},
+                {"name": "id_query", "in": "query", "schema": {}},
+                {"name": "body", "in": "query", "schema": {}},
+            ],
+            "requestBody": {"content": {"application/json": {"schema": {}}}},
+        },
+        path="/echo/{id}",
+    )
+    given = {
+        "id_path": 1,
+        "id_query_2": 2,
+        "id_header": 3,
+        "id_query": 4,
+        "body_query": 5,
+        "body_body": {"six": 6},
+    }
+
+    asked = seen(document, api, given)
+
+    assert "/echo/1?id=2&id_query=4&body=5" == asked["target"]
+    assert ("3", {"six": 6}) == (asked["headers"]["id"], asked["json"])
+
+
+def test_headers_that_are_the_connections_are_no_arguments() -> None:
+    """Nor those that follow from the definition or the credential."""
+    names = ["Accept", "content-type", "Authorization", "Host", "Transfer-Encoding", "X-Own"]
+    document = openapi_3({"parameters": [{"name": n, "in": "header", "schema": {}} for n in names]})
+
+    assert ["X-Own"] == list(schema(document)["properties"])
+
+
+@pytest.mark.parametrize(
+    ("responses", "accept"),
+    [
+        ({"200": {"description": "", "content": {"text/csv": {}}}}, "text/csv, */*;q=0.1"),
+        ({"404": {"description": "", "content": {"text/csv": {}}}}, "application/json, */*;q=0.1"),
+        ({"default": {"description": ""}}, "application/json, */*;q=0.1"),
+    ],
+)
+def test_what_is_accepted_is_what_succeeds(api: str, responses: Json, accept: str) -> None:
+    """The media types of the answers, then anything."""
+    assert accept == seen(openapi_3({"responses": responses}), api, {})["headers"]["accept"]
+
+
+def test_swagger_2_says_what_it_produces(api: str) -> None:
+    """For all operations, or for one."""
+    assert (
+        "text/csv, */*;q=0.1"
+        == seen(swagger_2(produces=["text/csv"]), api, {})["headers"]["accept"]
+    )

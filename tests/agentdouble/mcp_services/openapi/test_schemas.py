@@ -1,0 +1,322 @@
+"""Schemas of the three formats as JSON Schema 2020-12."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, schema, swagger_2
+
+
+def argument(written: Any, schemas: Json | None = None, version: str = "3.0.3") -> Json:
+    """Return the schema of the tool's arguments for a body of that schema."""
+    document = openapi_3(
+        {"requestBody": {"content": {"application/json": {"schema": written}}}},
+        version=version,
+        components={"schemas": schemas or {}},
+    )
+    found = schema(document, validate=False)
+    Draft202012Validator.check_schema(found)
+    return found
+
+
+def converted(written: Any, version: str = "3.0.3") -> Any:
+    found: Any = argument(written, version=version)["properties"]["body"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "string", "nullable": False}, {"type": "string"}),
+        ({"type": "integer", "x-nullable": True}, {"type": ["integer", "null"]}),
+        (
+            {"type": "string", "nullable": True, "enum": ["a", "b"]},
+            {"type": ["string", "null"], "enum": ["a", "b", None]},
+        ),
+        ({"nullable": True}, {}),
+        (
+            {"nullable": True, "allOf": [{"type": "object"}], "description": "d"},
+            {"description": "d", "anyOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}]},
+        ),
+        (
+            {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+            {"type": "integer", "exclusiveMinimum": 1},
+        ),
+        ({"maximum": 9, "exclusiveMaximum": False}, {"maximum": 9}),
+        ({"exclusiveMaximum": True}, {}),
+        ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
+        (
+            {"type": "object", "discriminator": {"propertyName": "k"}, "xml": {"name": "n"}},
+            {"type": "object"},
+        ),
+        ({"type": "string", "externalDocs": {"url": "u"}, "x-a": 1}, {"type": "string"}),
+        (
+            {"type": "string", "default": "a", "enum": ["a"], "format": "f", "pattern": "^a$"},
+            {"type": "string", "default": "a", "enum": ["a"], "format": "f", "pattern": "^a$"},
+        ),
+        (
+            {"oneOf": [{"type": "string", "nullable": True}], "not": {"minimum": 1}},
+            {"oneOf": [{"type": ["string", "null"]}], "not": {"minimum": 1}},
+        ),
+        (
+            {"additionalProperties": {"nullable": True, "type": "array", "items": {}}},
+            {"additionalProperties": {"type": ["array", "null"], "items": {}}},
+        ),
+    ],
+)
+def test_a_schema_of_3_0_becomes_2020_12(written: Json, expected: Json) -> None:
+    """What the dialects say otherwise is said as 2020-12 says it."""
+    assert expected == converted(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"type": ["string", "null"], "const": "a"},
+        {"type": "object", "patternProperties": {"^a": {"type": "string"}}},
+        {"prefixItems": [{"type": "string"}], "items": False},
+        {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": True},
+        {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"minProperties": 2}}},
+        {"exclusiveMinimum": 1, "contains": {"type": "null"}, "minContains": 2},
+        {"unevaluatedProperties": False, "propertyNames": {"maxLength": 3}},
+        True,
+    ],
+)
+def test_a_schema_of_3_1_is_2020_12(written: Any) -> None:
+    """Nothing is lost of it."""
+    expected = {} if written is True else written
+
+    assert expected == converted(written, version="3.1.0")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (None, {}),
+        ({"type": "any"}, {}),
+        ({"type": ["string", "date"]}, {}),
+        ({"type": "string", "pattern": "(?<a>\\p{L})"}, {"type": "string"}),
+        ({"required": True, "enum": "a", "title": 1}, {}),
+        ({"required": ["a", "a"], "oneOf": []}, {"required": ["a"]}),
+        ({"minLength": -1, "maximum": "9", "multipleOf": 0}, {}),
+        ({"items": [{"type": "string"}]}, {"prefixItems": [{"type": "string"}]}),
+        ({"properties": {"a": None}, "examples": {"a": 1}}, {"properties": {"a": {}}}),
+        ({"patternProperties": {"(": {}, "a": {}}}, {"patternProperties": {"a": {}}}),
+    ],
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_what_is_wrong_in_a_schema_is_left_out(written: Any, expected: Json, version: str) -> None:
+    """The backend decides then; an invalid schema would let nobody call."""
+    assert expected == converted(written, version)
+
+
+PET = {
+    "type": "object",
+    "required": ["id", "name"],
+    "properties": {
+        "id": {"type": "integer", "readOnly": True},
+        "name": {"type": "string"},
+        "secret": {"type": "string", "writeOnly": True},
+    },
+}
+
+
+def test_what_is_read_only_is_not_sent() -> None:
+    """Neither as a property nor as one that is required."""
+    assert {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "secret": {"type": "string", "writeOnly": True},
+        },
+        "required": ["name"],
+    } == converted(PET)
+
+
+def test_what_a_part_calls_read_only_is_not_required_by_another() -> None:
+    """The parts of allOf are about the same object, and a property may be elsewhere."""
+    schemas: Json = {
+        "Pet": {
+            "allOf": [
+                {"$ref": "#/components/schemas/Base"},
+                {"required": ["id", "made", "name"]},
+            ]
+        },
+        "Base": {
+            "properties": {"id": {"readOnly": True}, "made": {"$ref": "#/components/schemas/Time"}}
+        },
+        "Time": {"type": "string", "readOnly": True},
+    }
+
+    found = argument({"$ref": "#/components/schemas/Pet"}, schemas)
+
+    assert {
+        "Base": {"properties": {}},
+        "Pet": {"allOf": [{"$ref": "#/$defs/Base"}, {"required": ["name"]}]},
+    } == found["$defs"]
+
+
+def test_a_reference_goes_to_what_the_tool_needs_and_no_more() -> None:
+    """Under $defs, over any distance; what is not referred to is not there."""
+    schemas = {
+        "A": {"properties": {"b": {"$ref": "#/components/schemas/B"}}},
+        "B": {"type": "array", "items": {"$ref": "#/components/schemas/A"}},
+        "Unused": {"type": "string"},
+    }
+
+    assert {
+        "type": "object",
+        "properties": {"body": {"$ref": "#/$defs/A"}},
+        "additionalProperties": False,
+        "$defs": {
+            "A": {"properties": {"b": {"$ref": "#/$defs/B"}}},
+            "B": {"type": "array", "items": {"$ref": "#/$defs/A"}},
+        },
+    } == argument({"$ref": "#/components/schemas/A"}, schemas)
+
+
+def test_a_reference_may_lead_anywhere_in_the_document() -> None:
+    """Also into a schema, by names that need escapes; names under $defs are plain and unique."""
+    schemas: Json = {
+        "A/b c": {"properties": {"x~y": {"type": "string"}}},
+        "A_b_c": {"type": "integer"},
+    }
+    written = {
+        "properties": {
+            "one": {"$ref": "#/components/schemas/A~1b%20c"},
+            "two": {"$ref": "#/components/schemas/A_b_c"},
+            "three": {"$ref": "#/components/schemas/A~1b c/properties/x~0y"},
+        }
+    }
+
+    found = argument(written, schemas)
+
+    assert {
+        "one": {"$ref": "#/$defs/A_b_c"},
+        "two": {"$ref": "#/$defs/A_b_c_2"},
+        "three": {"$ref": "#/$defs/x_y"},
+    } == found["properties"]["body"]["properties"]
+    assert {
+        "A_b_c": {"properties": {"x~y": {"type": "string"}}},
+        "A_b_c_2": {"type": "integer"},
+        "x_y": {"type": "string"},
+    } == found["$defs"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("3.0.3", {"description": "d", "anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]}),
+        (
+            "3.1.0",
+            {"description": "d", "minimum": 1, "anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]},
+        ),
+    ],
+)
+def test_what_stands_beside_a_reference(version: str, expected: Json) -> None:
+    """In 3.1 it counts; before, what describes is kept, and nullable, which many write there."""
+    written = {"$ref": "#/components/schemas/A", "description": "d", "minimum": 1, "nullable": True}
+
+    assert expected == argument(written, {"A": {}}, version)["properties"]["body"]
+
+
+@pytest.mark.parametrize(
+    ("schemas", "good", "bad"),
+    [
+        (  # a base that is one of its children
+            {
+                "A": {"oneOf": [{"$ref": "#/components/schemas/B"}], "required": ["a"]},
+                "B": {"allOf": [{"$ref": "#/components/schemas/A"}, {"required": ["b"]}]},
+            },
+            {"a": 1, "b": 1},
+            {"a": 1},
+        ),
+        (  # a schema that is all of itself
+            {"A": {"allOf": [{"$ref": "#/components/schemas/A"}], "required": ["a"]}},
+            {"a": 1},
+            {},
+        ),
+        (  # one that is not itself, and with something beside the reference
+            {
+                "A": {"not": {"$ref": "#/components/schemas/B"}, "type": "object"},
+                "B": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"required": ["b"]}]},
+            },
+            None,
+            [],
+        ),
+    ],
+)
+def test_a_schema_about_itself_comes_to_an_end(schemas: Json, good: Any, bad: Any) -> None:
+    """A validator would follow it for ever."""
+    validator = Draft202012Validator(argument({"$ref": "#/components/schemas/A"}, schemas))
+
+    assert good is None or validator.is_valid({"body": good})
+    assert not validator.is_valid({"body": bad})
+
+
+def test_what_contains_itself_is_kept() -> None:
+    """A tree is checked to its leaves."""
+    tree = {
+        "type": "object",
+        "properties": {
+            "children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}
+        },
+    }
+    validator = Draft202012Validator(
+        argument({"$ref": "#/components/schemas/Tree"}, {"Tree": tree})
+    )
+
+    assert validator.is_valid({"body": {"children": [{"children": []}]}})
+    assert not validator.is_valid({"body": {"children": [{"children": [1]}]}})
+
+
+def test_a_long_chain_of_references_is_no_depth() -> None:
+    """More schemas, each with the next one in it, than Python calls can be nested."""
+    schemas: Json = {
+        f"S{n}": {"properties": {"next": {"$ref": f"#/components/schemas/S{n + 1}"}}}
+        for n in range(1100)
+    }
+    schemas["S1100"] = {"type": "string"}
+
+    assert 1101 == len(argument({"$ref": "#/components/schemas/S0"}, schemas)["$defs"])
+
+
+def test_a_parameter_of_swagger_2_is_a_schema() -> None:
+    """What makes it a parameter is not in it."""
+    parameter = {
+        "name": "n",
+        "in": "query",
+        "description": "d",
+        "type": "array",
+        "items": {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
+        "collectionFormat": "multi",
+        "allowEmptyValue": True,
+        "x-nullable": True,
+        "default": [1],
+    }
+
+    assert {
+        "type": ["array", "null"],
+        "items": {"type": "integer", "exclusiveMinimum": 0},
+        "description": "d",
+        "default": [1],
+    } == schema(swagger_2({"parameters": [parameter]}))["properties"]["n"]
+
+
+def test_a_parameters_description_and_deprecation_are_told() -> None:
+    """They take the place of its schema's."""
+    parameter = {
+        "name": "n",
+        "in": "query",
+        "description": "outer",
+        "deprecated": True,
+        "schema": {"type": "string", "description": "inner"},
+    }
+
+    assert {"type": "string", "description": "outer", "deprecated": True} == schema(
+        openapi_3({"parameters": [parameter]})
+    )["properties"]["n"]

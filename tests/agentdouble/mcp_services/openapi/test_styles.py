@@ -1,0 +1,241 @@
+"""Every style of a parameter, on the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.agentdouble.mcp_services.openapi.calling import openapi_3, refused, seen, swagger_2
+
+ARRAY = ["blue", "black, brown"]
+OBJECT = {"R": 100, "G": "a&b"}
+
+
+def parameter(where: str, style: str | None, explode: bool | None, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": "color", "in": where, "schema": {}, **more}
+    if where == "path":
+        found["required"] = True
+    if style is not None:
+        found["style"] = style
+    if explode is not None:
+        found["explode"] = explode
+    return found
+
+
+def target(api: str, where: str, value: Any, written: dict[str, Any]) -> str:
+    path = "/echo/{color}" if where == "path" else "/echo"
+    document = openapi_3({"parameters": [written]}, path=path, method="get")
+    asked: str = seen(document, api, {"color": value})["target"]
+    return asked.removeprefix("/echo").lstrip("/?")
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "expected"),
+    [
+        (None, None, "blue", "blue"),
+        (None, None, "a/b c", "a%2Fb%20c"),
+        (None, None, ARRAY, "blue,black%2C%20brown"),
+        ("simple", False, OBJECT, "R,100,G,a%26b"),
+        ("simple", True, OBJECT, "R=100,G=a%26b"),
+        ("simple", True, ARRAY, "blue,black%2C%20brown"),
+        ("label", False, "blue", ".blue"),
+        ("label", False, ARRAY, ".blue,black%2C%20brown"),
+        ("label", True, ARRAY, ".blue.black%2C%20brown"),
+        ("label", False, OBJECT, ".R,100,G,a%26b"),
+        ("label", True, OBJECT, ".R=100.G=a%26b"),
+        ("matrix", False, "blue", ";color=blue"),
+        ("matrix", False, ARRAY, ";color=blue,black%2C%20brown"),
+        ("matrix", True, ARRAY, ";color=blue;color=black%2C%20brown"),
+        ("matrix", False, OBJECT, ";color=R,100,G,a%26b"),
+        ("matrix", True, OBJECT, ";R=100;G=a%26b"),
+    ],
+)
+def test_a_path_has_three_styles(
+    api: str, style: str | None, explode: bool | None, value: Any, expected: str
+) -> None:
+    """Simple, label and matrix, exploded or not, as RFC 6570 writes them."""
+    assert expected == target(api, "path", value, parameter("path", style, explode))
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "expected"),
+    [
+        (None, None, "blue", "color=blue"),
+        (None, None, "", "color="),
+        (None, None, "a+b&c=d #é", "color=a%2Bb%26c%3Dd%20%23%C3%A9"),
+        (None, None, True, "color=true"),
+        (None, None, 3.0, "color=3"),
+        (None, None, 2.5, "color=2.5"),
+        (None, None, None, ""),
+        (None, None, ARRAY, "color=blue&color=black%2C%20brown"),
+        (None, None, [], ""),
+        (None, None, OBJECT, "R=100&G=a%26b"),
+        (None, None, [{"a": 1}], "color=%7B%22a%22%3A1%7D"),
+        ("form", False, ARRAY, "color=blue,black%2C%20brown"),
+        ("form", False, OBJECT, "color=R,100,G,a%26b"),
+        ("spaceDelimited", False, ARRAY, "color=blue%20black%2C%20brown"),
+        ("spaceDelimited", True, ARRAY, "color=blue&color=black%2C%20brown"),
+        ("pipeDelimited", False, ARRAY, "color=blue%7Cblack%2C%20brown"),
+        ("pipeDelimited", False, OBJECT, "color=R%7C100%7CG%7Ca%26b"),
+        ("deepObject", True, OBJECT, "color%5BR%5D=100&color%5BG%5D=a%26b"),
+        (
+            "deepObject",
+            None,
+            {"a": {"b": [1, 2]}},
+            "color%5Ba%5D%5Bb%5D%5B0%5D=1&color%5Ba%5D%5Bb%5D%5B1%5D=2",
+        ),
+    ],
+)
+def test_a_query_has_four_styles(
+    api: str, style: str | None, explode: bool | None, value: Any, expected: str
+) -> None:
+    """Form, spaceDelimited, pipeDelimited and deepObject; what is null or empty is left out."""
+    assert expected == target(api, "query", value, parameter("query", style, explode))
+
+
+def test_reserved_characters_stay_where_they_may(api: str) -> None:
+    """Not those that would end the query or begin another pair."""
+    written = parameter("query", None, None, allowReserved=True)
+
+    assert "color=/a:b?c=d;e,f%26g%23h%2Bi" == target(api, "query", "/a:b?c=d;e,f&g#h+i", written)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("query", "color=%7B%22a%22%3A%5B1%2C%22b%22%5D%7D"),
+        ("path", "%7B%22a%22%3A%5B1%2C%22b%22%5D%7D"),
+    ],
+)
+def test_a_parameter_with_content_is_json(api: str, where: str, expected: str) -> None:
+    """Its media type says so, not a style."""
+    written = parameter(where, None, None, content={"application/json": {"schema": {}}})
+    del written["schema"]
+
+    assert expected == target(api, where, {"a": [1, "b"]}, written)
+
+
+@pytest.mark.parametrize(
+    ("explode", "value", "expected"),
+    [
+        (None, "blue sky", "blue sky"),
+        (None, "é", "\u00c3\u00a9"),  # UTF-8, which the backend reads as Latin-1
+        (None, ARRAY, "blue,black, brown"),
+        (False, OBJECT, "R,100,G,a&b"),
+        (True, OBJECT, "R=100,G=a&b"),
+        (None, 12, "12"),
+    ],
+)
+def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected: str) -> None:
+    """A header is not percent-encoded."""
+    document = openapi_3({"parameters": [parameter("header", None, explode)]})
+
+    assert expected == seen(document, api, {"color": value})["headers"]["color"]
+
+
+@pytest.mark.parametrize(
+    ("explode", "value", "expected"),
+    [
+        (None, "a+b/c==", "color=a+b/c=="),
+        (None, "a;b c\r\nx", "color=a%3Bb%20c%0D%0Ax"),
+        (False, ["a", "b,c"], "color=a,b%2Cc"),
+        (True, ["a", "b"], "color=a; color=b"),
+        (False, {"R": 1}, "color=R,1"),
+        (True, {"R": 1, "G": 2}, "R=1; G=2"),
+    ],
+)
+def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected: str) -> None:
+    """Only what a cookie cannot carry is encoded; what is exploded becomes cookies."""
+    document = openapi_3({"parameters": [parameter("cookie", None, explode)]})
+
+    assert expected == seen(document, api, {"color": value})["headers"]["cookie"]
+
+
+@pytest.mark.parametrize(
+    ("collection", "expected"),
+    [
+        (None, "color=1,2"),
+        ("csv", "color=1,2"),
+        ("ssv", "color=1%202"),
+        ("tsv", "color=1%092"),
+        ("pipes", "color=1%7C2"),
+        ("multi", "color=1&color=2"),
+    ],
+)
+def test_swagger_2_has_collection_formats(api: str, collection: str | None, expected: str) -> None:
+    """Each in a query."""
+    written = {"name": "color", "in": "query", "type": "array", "items": {"type": "integer"}}
+    if collection:
+        written["collectionFormat"] = collection
+    document = swagger_2({"parameters": [written]}, method="get")
+
+    assert f"/echo?{expected}" == seen(document, api, {"color": [1, 2]})["target"]
+
+
+def test_an_array_in_an_array_has_a_collection_format_too(api: str) -> None:
+    """In Swagger 2.0; the inner one is the items' own."""
+    items = {"type": "array", "items": {"type": "integer"}, "collectionFormat": "pipes"}
+    written = {"name": "color", "in": "query", "type": "array", "items": items}
+
+    document = swagger_2({"parameters": [written]}, method="get")
+
+    assert "/echo?color=1%7C2,3" == seen(document, api, {"color": [[1, 2], [3]]})["target"]
+
+
+@pytest.mark.parametrize(
+    ("where", "collection", "expected"),
+    [("path", "pipes", "/echo/1%7C2"), ("header", "ssv", "1 2"), ("header", "tsv", "1\t2")],
+)
+def test_collection_formats_hold_elsewhere(
+    api: str, where: str, collection: str, expected: str
+) -> None:
+    """In a path they are encoded, in a header not."""
+    written = {
+        "name": "color",
+        "in": where,
+        "type": "array",
+        "items": {"type": "integer"},
+        "collectionFormat": collection,
+        "required": True,
+    }
+    path = "/echo/{color}" if where == "path" else "/echo"
+    asked = seen(swagger_2({"parameters": [written]}, path=path), api, {"color": [1, 2]})
+
+    assert expected == (asked["target"] if where == "path" else asked["headers"]["color"])
+
+
+@pytest.mark.parametrize(
+    "value", ["..", ".", "", "../x", "a/../b", "..\\x", "%2e%2e", "%2E%2e/x", "/..", "a/."]
+)
+def test_a_path_cannot_be_left(api: str, value: str) -> None:
+    """A step up is refused, encoded as it may be; so is a part that is empty."""
+    document = openapi_3({"parameters": [parameter("path", None, None)]}, path="/echo/{color}")
+
+    assert "color" in refused(document, api, {"color": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a/b", "a%2Fb"),
+        ("a?b#c", "a%3Fb%23c"),
+        ("100%", "100%25"),
+        ("1.0", "1.0"),
+        ("a;b", "a%3Bb"),
+    ],
+)
+def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: str) -> None:
+    """No value makes another segment, a query or a fragment."""
+    assert expected == target(api, "path", value, parameter("path", None, None))
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b"])
+def test_a_header_has_no_line_breaks(api: str, value: str) -> None:
+    """The message names the argument."""
+    document = openapi_3({"parameters": [parameter("header", None, None)]})
+
+    assert (
+        "Argument 'color': a header cannot have line breaks or other control characters."
+        == refused(document, api, {"color": value})
+    )

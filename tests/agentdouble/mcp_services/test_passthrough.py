@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.mcp_services import McpBackend
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.mcp_services.backend import CREDENTIALS, TOOLS, Backend, server, talking
+
+KEY = "service-key"
+
+
+def service(double: Emulator, name: str, backend: Any) -> str:
+    """Make a service and return its address."""
+    double.mcp.create(name, backend, key=KEY)
+    record = double.mcp.record(name)
+    url: str = record["mcpServers"][name]["httpUrl"]
+    return url
+
+
+@pytest.fixture(scope="module")
+def url(services: Emulator, _serving: Backend) -> str:
+    """The address of a service in front of the backend."""
+    return service(services, "through", f"{_serving.url}/mcp")
+
+
+def test_the_tools_of_the_backend_are_the_service_s(url: str) -> None:
+    """They are listed and called through the service (SVC-01)."""
+    session = mcp_wire.open_session(url, KEY)
+    listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
+
+    assert list(TOOLS) == [tool["name"] for tool in listed["tools"]]
+    assert {"arguments": {"word": "hé"}} == mcp_wire.call(url, KEY, session, "echo", word="hé")[
+        "structuredContent"
+    ]
+
+
+def test_the_version_without_sessions_passes_too(url: str) -> None:
+    """Both eras of the protocol go through one address."""
+    answer = mcp_wire.call_modern(url, KEY, "echo", word="now")
+
+    assert {"arguments": {"word": "now"}} == answer["structuredContent"]
+
+
+def test_events_arrive_as_they_come(url: str, backend: Backend) -> None:
+    """Progress is there while the call still runs."""
+    session = mcp_wire.open_session(url, KEY)
+    params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": "p"}}
+    with mcp_wire.streamed(url, KEY, session, mcp_wire.message("tools/call", params)) as (
+        _,
+        events,
+    ):
+        first = next(events)
+        backend.go_on.set()
+        last = next(events)
+
+    assert "notifications/progress" == first["method"]
+    assert {"arguments": {}} == last["result"]["structuredContent"]
+
+
+def test_the_backend_can_ask_the_caller(url: str) -> None:
+    """What it wants to know comes out of the call's stream, and the answer goes back in."""
+    session = mcp_wire.open_session(url, KEY)
+    asked = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
+    with mcp_wire.streamed(url, KEY, session, asked) as (_, events):
+        question = next(events)
+        result = {"action": "accept", "content": {"name": "me"}}
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": result}
+        assert 202 == mcp_wire.post(url, reply, KEY, session).status_code
+        last = next(events)
+
+    assert ("elicitation/create", "who?") == (question["method"], question["params"]["message"])
+    assert result == last["result"]["structuredContent"]
+
+
+def test_resources_and_the_stream_of_notifications_pass(url: str) -> None:
+    """A resource is read; what the backend announces comes out of the GET stream."""
+    session = mcp_wire.open_session(url, KEY)
+    read = mcp_wire.message("resources/read", {"uri": "test://one"})
+
+    contents = mcp_wire.result(mcp_wire.post(url, read, KEY, session))["contents"]
+    with mcp_wire.streamed(url, KEY, session) as (_, events):
+        mcp_wire.call(url, KEY, session, "announce")
+        announced = next(events)
+
+    assert [{"uri": "test://one", "text": "the text"}] == contents
+    assert ("notifications/resources/updated", {"uri": "test://one"}) == (
+        announced["method"],
+        announced["params"],
+    )
+
+
+def test_a_session_is_ended_at_the_backend(url: str, backend: Backend) -> None:
+    """DELETE goes through; then the session is there no more."""
+    session = mcp_wire.open_session(url, KEY)
+    sent = mcp_wire.headers(KEY, session)
+
+    assert [200, 404] == [mcp_wire.http.delete(url, headers=sent).status_code for _ in range(2)]
+
+
+def test_each_side_sees_its_own_credentials_alone(services: Emulator, backend: Backend) -> None:
+    """The backend gets the service's headers, not the caller's key, cookie, page or address."""
+    behind = McpBackend(f"{backend.url}/needy", {"Authorization": CREDENTIALS, "X-Tenant": "ours"})
+    url = service(services, "credentials", behind)
+    more = {"X-Tenant": "theirs", "Cookie": "a=b", "X-Forwarded-For": "10.0.0.1", "X-Mine": "1"}
+
+    answer = mcp_wire.http.post(
+        url,
+        json=mcp_wire.INITIALIZE,
+        headers={**mcp_wire.headers(KEY), **more, "Origin": url[:-16]},
+    )
+
+    assert 200 == answer.status_code, answer.text
+    (seen,) = backend.seen
+    assert (CREDENTIALS, "ours", "1") == (seen["authorization"], seen["x-tenant"], seen["x-mine"])
+    assert backend.url == f"http://{seen['host']}"
+    assert not {"cookie", "origin", "x-forwarded-for"} & seen.keys()
+    assert CREDENTIALS not in f"{answer.headers}{answer.text}"
+
+
+def test_a_backend_never_sees_the_service_s_key(url: str, backend: Backend) -> None:
+    """Not even where the service has no credentials for it."""
+    mcp_wire.call(url, KEY, mcp_wire.open_session(url, KEY), "echo")
+
+    assert 3 == len(backend.seen)
+    assert [] == [seen for seen in backend.seen if "authorization" in seen or KEY in str(seen)]
+
+
+def refused(answer: httpx.Response, backend: Backend) -> tuple[int, str]:
+    """Return status and message of an error that tells nothing of the backend's address."""
+    told = f"{answer.headers.raw}{answer.text}"
+    port = backend.url.rpartition(":")[2]
+    assert port not in told.replace(f":{answer.request.url.port}", "")
+    assert not {"location", "www-authenticate"} & answer.headers.keys()
+    assert "secret-server" not in told
+    return mcp_wire.error(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "what"),
+    [
+        ("needy", 502, "refuses the credentials that the service has for it (401)"),
+        ("elsewhere", 502, "redirects elsewhere (307)"),
+        ("page", 502, "answers 200 with text/html, which is not MCP"),
+        ("fault", 502, "answers 500 with text/plain, which is not MCP"),
+        ("nothing-here", 404, None),
+    ],
+)
+def test_what_is_not_mcp_is_told_in_other_words(
+    services: Emulator, backend: Backend, path: str, status: int, what: str | None
+) -> None:
+    """Nothing that a backend says outside of MCP comes out, nor does its address."""
+    url = service(services, f"not-mcp-{path}", f"{backend.url}/{path}")
+    expected = f"The backend of the MCP service 'not-mcp-{path}' {what or 'refuses this'}."
+
+    assert (status, expected) == refused(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY), backend)
+
+
+def test_a_redirect_of_the_same_server_is_followed(services: Emulator, backend: Backend) -> None:
+    """As of an address with and without a slash at its end."""
+    url = service(services, "moved", f"{backend.url}/moved")
+
+    assert mcp_wire.open_session(url, KEY)
+
+
+def test_json_that_is_none_comes_through_as_it_is(services: Emulator, backend: Backend) -> None:
+    """What says that it is MCP is not read; the double goes on."""
+    url = service(services, "garbage", f"{backend.url}/garbage")
+
+    assert "{nonsense" == mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x" * 200_000,
+        b"HTTP/1.1 200 OK\r\nContent-Length: minus one\r\n\r\n",
+        b"\x00\xff" * 100,
+    ],
+)
+def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, said: bytes) -> None:
+    """502, which names the service alone."""
+    name = f"no-http-{len(said)}"
+    with talking(said) as address:
+        url = service(services, name, address)
+
+        assert (
+            502,
+            f"The backend of the MCP service {name!r} broke off, or does not speak HTTP.",
+        ) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+
+
+def test_a_dead_backend_is_a_clear_error_until_it_is_back(services: Emulator) -> None:
+    """502 while nothing listens there; then the service works again."""
+    with Backend().serving() as backend:
+        url = service(services, "reviving", f"{backend.url}/mcp")
+        lost = mcp_wire.open_session(url, KEY)
+
+    assert (502, "The backend of the MCP service 'reviving' cannot be reached.") == refused(
+        mcp_wire.post(url, mcp_wire.INITIALIZE, KEY), backend
+    )
+    with Backend().serving(int(backend.url.rpartition(":")[2])):
+        assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, lost).status_code
+        assert mcp_wire.call(url, KEY, mcp_wire.open_session(url, KEY), "echo")
+
+
+def test_a_call_that_the_backend_breaks_off_gets_an_error(services: Emulator) -> None:
+    """The stream ends with an error for the request that waits."""
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    event = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+    with talking(head + b"%x\r\n" % len(event) + event + b"\r\n") as address:
+        url = service(services, "breaking-off", address)
+        messages = mcp_wire.replies(mcp_wire.post(url, mcp_wire.message("ping", id_=42), KEY))
+
+    message = "The backend of the MCP service 'breaking-off' broke off amid its answer."
+    assert ["notifications/message", {"code": -32603, "message": message}] == [
+        messages[0]["method"],
+        messages[1]["error"],
+    ]
+    assert 42 == messages[1]["id"]
+
+
+@pytest.mark.parametrize(
+    "event", [b"id: 1\ndata: {}\n\n", b'data: {"half"'], ids=["resumable", "amid an event"]
+)
+def test_a_stream_that_can_be_taken_up_or_is_cut_just_ends(
+    services: Emulator, event: bytes
+) -> None:
+    """An error would take away what the client can still get, or stand amid an event."""
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with talking(head + b"%x\r\n" % len(event) + event + b"\r\n") as address:
+        url = service(services, f"cut-{len(event)}", address)
+        answer = mcp_wire.post(url, mcp_wire.message("ping"), KEY)
+
+    assert event == answer.content
+
+
+def test_half_a_json_answer_is_seen_to_be_half(services: Emulator) -> None:
+    """The connection breaks, as the backend's did."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    with talking(head + b"{") as address:
+        url = service(services, "half", address)
+
+        with pytest.raises(httpx.TransportError):
+            mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
+
+
+def test_a_mute_backend_is_left_with_the_caller(services: Emulator, backend: Backend) -> None:
+    """Who gives up waiting takes the request to the backend along."""
+    url = service(services, "mute", f"{backend.url}/mute")
+    with mcp_wire.waiting(url, mcp_wire.INITIALIZE, mcp_wire.headers(KEY)):
+        assert backend.came.wait(10)
+        assert not backend.left.is_set()
+
+    assert backend.left.wait(10)
+
+
+def test_an_endless_stream_ends_with_the_caller(services: Emulator, backend: Backend) -> None:
+    """It comes as fast as it is read, and is let go of with its reader."""
+    url = service(services, "forever", f"{backend.url}/forever")
+    sent = mcp_wire.headers(KEY)
+    with mcp_wire.http.stream("POST", url, json=mcp_wire.INITIALIZE, headers=sent) as answer:
+        read = answer.iter_raw()
+        while sum(len(next(read)) for _ in range(100)) < 100_000:
+            pass
+        assert not backend.left.is_set()
+
+    assert backend.left.wait(10)
+
+
+def test_a_call_that_is_given_up_is_given_up_at_the_backend(url: str, backend: Backend) -> None:
+    """In the version without sessions the handler itself is cancelled."""
+    sent = mcp_wire.modern_headers(KEY, "hang")
+    asked = mcp_wire.modern("hang", {})
+    with mcp_wire.waiting(url, asked, sent):
+        assert backend.came.wait(10)
+        assert not backend.left.is_set()
+
+    assert backend.left.wait(10)
+
+
+def test_a_connection_serves_one_request_after_the_other(url: str, backend: Backend) -> None:
+    """Each new one would cost the callers time."""
+    session = mcp_wire.open_session(url, KEY)
+    for _ in range(3):
+        mcp_wire.call(url, KEY, session, "echo")
+
+    assert (5, 1) == (len(backend.callers), len(set(backend.callers)))
+
+
+JSON = b"Content-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}",
+        b"HTTP/1.0 200 OK\r\n" + JSON + b"\r\n{}",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + JSON + b"\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + JSON + b"Transfer-Encoding: chunked\r\n\r\n"
+        b"1\r\n{\r\n1\r\n}\r\n0\r\nX-Trailer: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}HTTP/1.1 500 More\r\n\r\n",
+    ],
+    ids=["measured", "until the end", "after a 100", "chunked", "with more behind"],
+)
+def test_every_framing_of_an_answer_is_understood(services: Emulator, said: bytes) -> None:
+    """Whatever the backend's server writes its bodies like."""
+    name = f"framed-{len(said)}"
+    with talking(said) as address:
+        url = service(services, name, address)
+
+        assert [(200, "{}")] * 2 == [
+            (answer.status_code, answer.text)
+            for answer in (mcp_wire.post(url, mcp_wire.INITIALIZE, KEY) for _ in range(2))
+        ]
+
+
+def test_a_switch_to_another_protocol_is_a_clear_error(services: Emulator) -> None:
+    """Nobody has asked for it."""
+    said = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+    with talking(said) as address:
+        url = service(services, "switching", address)
+
+        assert 502 == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))[0]
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD"])
+def test_a_method_that_mcp_does_not_have_goes_no_further(
+    url: str, backend: Backend, method: str
+) -> None:
+    """405 names those that it has."""
+    answer = mcp_wire.http.request(method, url, headers=mcp_wire.headers(KEY))
+
+    assert (405, "GET, POST, DELETE") == (answer.status_code, answer.headers["allow"])
+    assert [] == backend.seen
+
+
+def test_a_backend_over_https_is_trusted_as_the_environment_says(
+    services: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its certificate is verified; SSL_CERT_FILE names who may sign it."""
+    with Emulator(tls=True) as secure:
+        secure.mcp.create("inner", server(Backend()), key=KEY)
+        behind = McpBackend(f"{secure.url}/mcp/inner", {"Authorization": f"Bearer {KEY}"})
+        untrusting = service(services, "untrusting", behind)
+
+        assert (502, "The backend of the MCP service 'untrusting' cannot be reached.") == (
+            mcp_wire.error(mcp_wire.post(untrusting, mcp_wire.INITIALIZE, KEY))
+        )
+        monkeypatch.setenv("SSL_CERT_FILE", str(secure.ca_file))
+        trusting = service(services, "trusting", behind)
+        assert mcp_wire.call(trusting, KEY, mcp_wire.open_session(trusting, KEY), "echo")
+
+
+def test_a_service_in_front_of_itself_is_refused(services: Emulator) -> None:
+    """It would call itself for ever."""
+    services.mcp.create("circle", f"{services.url}/mcp/circle", key=KEY)
+    services.mcp.update(
+        "circle",
+        McpBackend(f"{services.url}/mcp/circle", {"Authorization": f"Bearer {KEY}"}),
+    )
+    answer = mcp_wire.post(f"{services.url}/mcp/circle", mcp_wire.INITIALIZE, KEY)
+
+    assert (502, "The backend of the MCP service 'circle' leads back to the service itself.") == (
+        mcp_wire.error(answer)
+    )
+
+
+def test_the_log_tells_the_reason_and_the_answer_does_not(
+    services: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who runs the double learns what its callers do not."""
+    with talking(b"nonsense\r\n\r\n") as address:
+        url = service(services, "logged", address)
+        with caplog.at_level(logging.WARNING, "agentdouble.mcp_services"):
+            mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
+
+    (record,) = caplog.records
+    told = "The backend of the MCP service logged: it does not speak HTTP: "
+    assert told == record.getMessage()[: len(told)]

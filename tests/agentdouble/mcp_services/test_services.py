@@ -1,0 +1,421 @@
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp.server import MCPServer, Server
+
+from agentdouble import Emulator
+from agentdouble.errors import (
+    BackendError,
+    McpServiceError,
+    ServiceKeyError,
+    ServiceNameError,
+    ServiceNameTakenError,
+    UnknownServiceError,
+)
+from agentdouble.mcp_services import Key, McpBackend, access_record
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import background
+from tests.agentdouble.mcp_services.backend import Backend, server
+
+
+def at(double: Emulator, name: str) -> str:
+    return f"{double.url}/mcp/{name}"
+
+
+def works(double: Emulator, name: str, key: str | None = None) -> bool:
+    """Call a tool of a service with what its access record says, or with another key."""
+    access = double.mcp.record(name)["mcpServers"][name]
+    key = key or access["headers"]["Authorization"].removeprefix("Bearer ")
+    session = mcp_wire.open_session(access["httpUrl"], key)
+    arguments = {"for": name}
+    answer = mcp_wire.call(access["httpUrl"], key, session, "echo", **arguments)
+    return bool({"arguments": arguments} == answer["structuredContent"])
+
+
+def test_the_access_record_has_the_specified_shape(services: Emulator, backend: Backend) -> None:
+    """Section 2.5, with the gateway's address and the service's first key (SVC-03)."""
+    service = services.mcp.create("shape", f"{backend.url}/mcp", key="the-key")
+
+    assert {
+        "mcpServers": {
+            "shape": {
+                "httpUrl": f"{services.url}/mcp/shape",
+                "headers": {"Authorization": "Bearer the-key"},
+            }
+        }
+    } == services.mcp.record("shape")
+    assert access_record(service, services.url + "/") == services.mcp.record("shape")
+
+
+def test_a_service_is_made_found_and_deleted(services: Emulator, backend: Backend) -> None:
+    """It can be called as long as it is there."""
+    before = services.mcp.list()
+    made = services.mcp.create("passing", f"{backend.url}/mcp")
+    url, key = at(services, "passing"), made.keys[0].value
+
+    assert works(services, "passing")
+    assert ((*before, made), made) == (services.mcp.list(), services.mcp.get("passing"))
+    assert ("passing", McpBackend(f"{backend.url}/mcp"), "default") == (
+        made.name,
+        made.backend,
+        made.keys[0].name,
+    )
+
+    services.mcp.delete("passing")
+
+    assert before == services.mcp.list()
+    assert (404, "There is no MCP service 'passing'.") == mcp_wire.error(
+        mcp_wire.post(url, mcp_wire.INITIALIZE, key)
+    )
+    with pytest.raises(UnknownServiceError, match="There is no MCP service 'passing'"):
+        services.mcp.delete("passing")
+
+
+def test_keys_are_made_that_nobody_guesses_and_are_not_shown(
+    services: Emulator, backend: Backend
+) -> None:
+    """Each service has its own; it stands in no representation."""
+    one, other = (services.mcp.create(name, f"{backend.url}/mcp") for name in ("k1", "k2"))
+
+    assert one.keys[0].value != other.keys[0].value
+    assert 43 == len(one.keys[0].value)
+    assert one.keys[0].value not in repr(one)
+    assert (
+        401
+        == mcp_wire.post(at(services, "k1"), mcp_wire.INITIALIZE, other.keys[0].value).status_code
+    )
+
+
+def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) -> None:
+    """The record shows the first that is left; without one there is none."""
+    first = services.mcp.create("keys", f"{backend.url}/mcp").keys[0].value
+    second = services.mcp.new_key("keys", "second")
+    third = services.mcp.new_key("keys", "third", "of-my-own")
+    assert all(works(services, "keys", key) for key in (first, second, third))
+
+    services.mcp.revoke("keys", "default")
+
+    authorization = services.mcp.record("keys")["mcpServers"]["keys"]["headers"]["Authorization"]
+    assert (f"Bearer {second}", "of-my-own") == (authorization, third)
+    assert 401 == mcp_wire.post(at(services, "keys"), mcp_wire.INITIALIZE, first).status_code
+    assert works(services, "keys")
+    for name in ("second", "third"):
+        services.mcp.revoke("keys", name)
+    with pytest.raises(ServiceKeyError, match="'keys' has no key left"):
+        services.mcp.record("keys")
+
+
+def test_a_session_is_its_key_s_own(services: Emulator, backend: Backend) -> None:
+    """Another key of the same service does not get at it."""
+    key = services.mcp.create("owned", f"{backend.url}/mcp").keys[0].value
+    other = services.mcp.new_key("owned", "other")
+    session = mcp_wire.open_session(at(services, "owned"), key)
+
+    assert (404, "Session not found") == mcp_wire.error(
+        mcp_wire.post(at(services, "owned"), mcp_wire.message("ping"), other, session)
+    )
+    assert mcp_wire.call(at(services, "owned"), key, session, "echo")
+
+
+def test_another_backend_can_be_put_behind(services: Emulator, backend: Backend) -> None:
+    """Address and keys stay, sessions end."""
+    made = services.mcp.create("changing", f"{backend.url}/nothing-here")
+    changed = services.mcp.update("changing", f"{backend.url}/mcp")
+
+    assert (made.id, made.keys) == (changed.id, changed.keys)
+    assert works(services, "changing")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "a b", "a%2Fb", "é", "a?b", "a#b", "-a", "a\n", "x" * 129, "\udc80"],
+)
+def test_a_name_that_is_no_path_segment_is_refused(services: Emulator, name: str) -> None:
+    """The error says what a name looks like."""
+    with pytest.raises(ServiceNameError, match="it has 1 to 128 ASCII letters") as caught:
+        services.mcp.create(name, "http://127.0.0.1/mcp")
+
+    assert name == caught.value.service
+
+
+@pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "x" * 128])
+def test_a_path_segment_is_a_name(services: Emulator, backend: Backend, name: str) -> None:
+    """Its address is answered."""
+    services.mcp.create(name, f"{backend.url}/mcp")
+
+    assert works(services, name)
+    services.mcp.delete(name)
+
+
+def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backend) -> None:
+    """Of several that are made at once, one is made."""
+
+    def make() -> str:
+        try:
+            return services.mcp.create("once", f"{backend.url}/mcp").id
+        except ServiceNameTakenError as error:
+            return str(error)
+
+    made = sorted({future.result(10) for future in [background(make) for _ in range(4)]})
+
+    taken = "There is an MCP service 'once' already. Delete it, or take another name."
+    assert [taken, services.mcp.get("once").id] == made
+
+
+@pytest.mark.parametrize("key", ["", "two words", "ключ", "line\r\nX-More: 1"])
+def test_a_key_that_cannot_be_sent_is_refused(services: Emulator, key: str) -> None:
+    """Before anything is made; the error does not show it."""
+    with pytest.raises(ServiceKeyError, match="A key of the MCP service 'unsent' cannot be sent"):
+        services.mcp.create("unsent", "http://127.0.0.1/mcp", key=key)
+    with pytest.raises(UnknownServiceError):
+        services.mcp.get("unsent")
+
+
+def test_wrong_names_of_keys_are_refused(services: Emulator, backend: Backend) -> None:
+    """Two of one name, and one that is not there."""
+    services.mcp.create("wrong-keys", f"{backend.url}/mcp")
+
+    with pytest.raises(ServiceKeyError, match="two keys with the name 'default'"):
+        services.mcp.new_key("wrong-keys", "default")
+    with pytest.raises(ServiceKeyError, match="has no key 'other'; it has 'default'"):
+        services.mcp.revoke("wrong-keys", "other")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nothing",
+        "/mcp",
+        "ftp://host/mcp",
+        "http://",
+        "http://host:port/",
+        "http://host:99999/",
+        "http://[::1",
+        "http://user:secret@host/mcp",
+        "http://ho st/",
+        "http://hôte/",
+    ],
+)
+def test_what_is_no_address_of_a_backend_is_refused(services: Emulator, url: str) -> None:
+    """When the service is made, and without a password in the message."""
+    with pytest.raises(BackendError) as caught:
+        services.mcp.create("unaddressed", url)
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, 7, object(), ["http://host/mcp"], Emulator])
+def test_what_cannot_stand_behind_a_service_is_refused(services: Emulator, value: Any) -> None:
+    """The error names what may."""
+    with pytest.raises(BackendError, match="is no backend: give the address of an MCP server"):
+        services.mcp.create("impossible", value)
+
+
+@pytest.mark.parametrize("headers", [{"a b": "c"}, {"": "c"}, {"A": "c\r\nB: d"}, {"A": "Ж"}])
+def test_headers_that_cannot_be_sent_are_refused(headers: dict[str, str]) -> None:
+    """A backend's headers are headers."""
+    with pytest.raises(BackendError, match="cannot be sent"):
+        McpBackend("http://127.0.0.1/mcp", headers)
+
+
+def test_the_credentials_of_a_backend_are_not_shown() -> None:
+    """They stand in no representation."""
+    assert "secret" not in repr(McpBackend("http://127.0.0.1/mcp", {"Authorization": "secret"}))
+
+
+def test_a_server_of_this_process_can_be_a_service(services: Emulator, backend: Backend) -> None:
+    """The MCP SDK's low-level server, and its decorated one."""
+    decorated = MCPServer("decorated", log_level="WARNING")
+
+    @decorated.tool()
+    def echo(text: str) -> str:
+        return text
+
+    services.mcp.create("low-level", server(backend))
+    services.mcp.create("decorated", decorated, key="key")
+    session = mcp_wire.open_session(at(services, "decorated"), "key")
+
+    assert works(services, "low-level")
+    assert {"result": "hi"} == mcp_wire.call(
+        at(services, "decorated"), "key", session, "echo", text="hi"
+    )["structuredContent"]
+
+
+def test_one_server_that_fails_leaves_the_others(services: Emulator, backend: Backend) -> None:
+    """A server whose start fails is a 503 of that service alone."""
+
+    async def lifespan(_server: Any) -> Any:
+        raise OSError("no database")
+        yield
+
+    failing: Server[Any] = Server("failing", lifespan=asynccontextmanager(lifespan))
+    key = services.mcp.create("failing", failing).keys[0].value
+    services.mcp.create("sound", f"{backend.url}/mcp")
+
+    assert 503 == mcp_wire.post(at(services, "failing"), mcp_wire.INITIALIZE, key).status_code
+    assert works(services, "sound")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind"),
+    [
+        ({"Host": "evil.example"}, "ForbiddenHost"),
+        ({"Origin": "https://evil.example"}, "ForbiddenOrigin"),
+    ],
+)
+def test_a_foreign_host_or_page_does_not_reach_a_service(
+    services: Emulator, backend: Backend, sent: dict[str, str], kind: str
+) -> None:
+    """Not even with its key."""
+    name = kind.lower()
+    services.mcp.create(name, f"{backend.url}/mcp", key="key")
+    answer = mcp_wire.http.post(
+        at(services, name), json=mcp_wire.INITIALIZE, headers={**mcp_wire.headers("key"), **sent}
+    )
+
+    assert (403, {"type": kind}) == (answer.status_code, answer.json()["error"]["data"])
+    assert [] == backend.seen
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_does_not_reach_a_backend(
+    services: Emulator, backend: Backend, chunked: bool
+) -> None:
+    """4 MiB are the limit of MCP (U-LIMITS), whether the length is announced or not."""
+    url = at(services, f"limit-{chunked}")
+    services.mcp.create(f"limit-{chunked}", f"{backend.url}/mcp", key="key")
+    body = json.dumps({**mcp_wire.INITIALIZE, "padding": "x" * 4 * 1024 * 1024}).encode()
+    pieces = (body[start : start + 65536] for start in range(0, len(body), 65536))
+
+    answer = mcp_wire.http.post(
+        url, content=pieces if chunked else body, headers=mcp_wire.headers("key")
+    )
+
+    assert (413, "The request body is larger than 4194304 bytes.") == mcp_wire.error(answer)
+    assert [] == backend.seen
+
+
+def test_a_service_of_a_double_with_an_api_key_asks_for_its_own(backend: Backend) -> None:
+    """The double's key opens no service, a service's key nothing else."""
+    with Emulator(api_key="the-double-s", unknowns={"U-MCP-UNAUTHORIZED": "403"}) as double:
+        double.mcp.create("own", f"{backend.url}/mcp", key="own-key")
+
+        assert works(double, "own")
+        answer = mcp_wire.post(at(double, "own"), mcp_wire.INITIALIZE, "the-double-s")
+        assert 403 == mcp_wire.error(answer)[0]
+        assert "www-authenticate" not in answer.headers
+        assert "U-MCP-UNAUTHORIZED" in answer.headers["x-agentdouble-unknowns"]
+        elsewhere = mcp_wire.http.get(double.url + "/ping", headers=mcp_wire.headers("own-key"))
+        assert 401 == elsewhere.status_code
+
+
+def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) -> None:
+    """With a state; a server of the process goes with it."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    behind = McpBackend(
+        f"{backend.url}/needy", {"Authorization": "Bearer the-backend-s-own-secret"}
+    )
+    with Emulator(state=state) as double:
+        double.mcp.create("kept", behind, key="first")
+        double.mcp.new_key("kept", "second", "second")
+        double.mcp.create("gone", f"{backend.url}/mcp")
+        double.mcp.delete("gone")
+        double.mcp.create("of-the-process", server(backend))
+        double.mcp.create("no-longer", f"{backend.url}/mcp")
+        double.mcp.update("no-longer", server(backend))
+        kept = double.mcp.get("kept")
+        session = mcp_wire.open_session(at(double, "kept"), "first")
+
+    with Emulator(state=state) as double:
+        assert (kept,) == double.mcp.list()
+        assert (Key("default", "first"), Key("second", "second")) == kept.keys
+        assert works(double, "kept", "first")
+        assert works(double, "kept", "second")
+        ping = mcp_wire.post(at(double, "kept"), mcp_wire.message("ping"), "second", session)
+        assert 404 == ping.status_code
+        double.reset()
+
+    with Emulator(state=state) as double:
+        assert () == double.mcp.list()
+
+
+def test_the_state_file_is_its_user_s_own(tmp_path: Path) -> None:
+    """Keys stand in it, so nobody else may read it."""
+    path = tmp_path / "state.db"
+    with Emulator(state=f"sqlite:///{path}"):
+        assert "0o600" == oct(path.stat().st_mode & 0o777)
+
+
+def test_a_reset_takes_the_services_away(backend: Backend) -> None:
+    """As it does with everything that was made at run time."""
+    with Emulator() as double:
+        double.mcp.create("reset", f"{backend.url}/mcp", key="key")
+        double.reset()
+
+        assert () == double.mcp.list()
+        assert 404 == mcp_wire.post(at(double, "reset"), mcp_wire.INITIALIZE, "key").status_code
+
+
+def test_open_streams_do_not_hold_up_the_end(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A double stops though clients wait for notifications, and they see the stream end."""
+    opened = threading.Event()
+    with Emulator() as double:
+        url = at(double, "streaming")
+        double.mcp.create("streaming", f"{backend.url}/mcp", key="key")
+        session = mcp_wire.open_session(url, "key")
+
+        def listen() -> None:
+            with mcp_wire.streamed(url, "key", session) as (_, events):
+                opened.set()
+                assert [] == list(events)
+
+        listening = background(listen)
+        assert opened.wait(10)
+
+    listening.result(10)
+    assert [] == [record.message for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_a_double_that_does_not_run_has_no_services() -> None:
+    """It says so."""
+    double = Emulator()
+    try:
+        with pytest.raises(RuntimeError, match="is not running"):
+            double.mcp.list()
+    finally:
+        double.stop()
+
+
+def test_every_error_is_of_one_tree() -> None:
+    """Whoever makes services can catch one class."""
+    kinds = (BackendError, ServiceKeyError, ServiceNameError, ServiceNameTakenError)
+
+    assert all(issubclass(kind, McpServiceError) for kind in (*kinds, UnknownServiceError))
+
+
+def test_web_pages_that_may_call_see_their_session(backend: Backend) -> None:
+    """The header is exposed where the setting allow_origins lets a page call."""
+    page = "http://page.example"
+    with Emulator(allow_origins=[page]) as double:
+        double.mcp.create("page", f"{backend.url}/mcp", key="key")
+        answer: httpx.Response = mcp_wire.http.post(
+            at(double, "page"),
+            json=mcp_wire.INITIALIZE,
+            headers={**mcp_wire.headers("key"), "Origin": page},
+        )
+
+    assert (200, page, "Mcp-Session-Id") == (
+        answer.status_code,
+        answer.headers["access-control-allow-origin"],
+        answer.headers["access-control-expose-headers"],
+    )

@@ -1,0 +1,139 @@
+"""What the tests of browsers share: a raw client of the protocol, and a page that takes notes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+from websockets.sync.client import ClientConnection, connect
+
+from agentdouble import Emulator
+from agentdouble.sandbox.instance import Instance
+from tests.agentdouble.calling import DataPlane
+
+PATIENCE_S = 30
+AT_REST = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+TAKES_NOTES = """
+<title>notes</title>
+<body style="margin: 0; height: 5000px">
+<input id="field" style="position: absolute; left: 10px; top: 100px; width: 200px; height: 30px">
+<script>
+window.notes = [];
+const names = ["mousemove", "mousedown", "mouseup", "click", "dblclick", "contextmenu"];
+for (const name of names) document.addEventListener(name, (e) => {
+    const held = e.buttons ? ` holding ${e.buttons}` : "";
+    notes.push(`${name} ${e.clientX},${e.clientY} ${e.button}${held}`);
+    if (name === "contextmenu") e.preventDefault();
+});
+for (const name of ["keydown", "keyup"]) document.addEventListener(name, (e) => {
+    notes.push(`${name} ${e.key}${e.ctrlKey && e.key !== "Control" ? " with Control" : ""}`);
+});
+document.addEventListener("wheel", (e) => notes.push(`wheel ${e.deltaX},${e.deltaY}`));
+</script>
+"""
+
+
+def data_url(html: str) -> str:
+    return f"data:text/html,{quote(html)}"
+
+
+class Client:
+    """A client of the protocol without any library in between; use it in a with statement."""
+
+    def __init__(self, url: str) -> None:
+        self._numbers = itertools.count(1)
+        self._stack = ExitStack()
+        connection = connect(url, max_size=None, proxy=None)
+        self.socket: ClientConnection = self._stack.enter_context(connection)
+        self.events: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def send(self, method: str, session: str | None = None, **params: Any) -> int:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": params}
+        self.socket.send(
+            json.dumps(message if session is None else {**message, "sessionId": session})
+        )
+        return number
+
+    def call(self, method: str, session: str | None = None, **params: Any) -> Any:
+        """Call a method and return its result, or its error."""
+        number = self.send(method, session, **params)
+        while True:
+            message = json.loads(self.socket.recv(PATIENCE_S))
+            if message.get("id") == number:
+                return message.get("result", message.get("error"))
+            self.events.append(message)
+
+    def wait_for(self, method: str) -> dict[str, Any]:
+        """Return the next event of that name."""
+        while True:
+            for event in self.events:
+                if event["method"] == method:
+                    self.events.remove(event)
+                    return event
+            self.events.append(json.loads(self.socket.recv(PATIENCE_S)))
+
+    def pages(self) -> list[str]:
+        """Return the ids of the pages that are open."""
+        found = self.call("Target.getTargets")["targetInfos"]
+        return [one["targetId"] for one in found if one["type"] == "page"]
+
+    def page(self) -> Page:
+        """Return a page that is open, or a new one."""
+        targets = self.pages() or [self.call("Target.createTarget", url="about:blank")["targetId"]]
+        return Page(self, targets[0])
+
+
+class Page:
+    """A page that one client is attached to."""
+
+    def __init__(self, client: Client, target: str) -> None:
+        self._client = client
+        attached = client.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session: str = attached["sessionId"]
+        client.call("Page.enable", self.session)
+
+    def go(self, url: str) -> None:
+        """Load a page."""
+        self._client.events.clear()
+        answer = self._client.call("Page.navigate", self.session, url=url)
+        assert "errorText" not in answer, answer
+        self._client.wait_for("Page.loadEventFired")
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression."""
+        answer = self._client.call(
+            "Runtime.evaluate",
+            self.session,
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
+        )
+        return answer["result"].get("value")
+
+
+def client_of(plane: DataPlane) -> Client:
+    return Client(plane.get("/v1/browser/info").json()["data"]["cdp_url"])
+
+
+def instance_of(double: Emulator, plane: DataPlane) -> Instance:
+    wanted = plane.query["faasInstanceName"]
+    return next(one for one in double._instances.living() if one.id == wanted)
+
+
+def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:
+    """Return the browser's processes, the one that has started it first."""
+    browser = instance_of(double, plane)._browser.process
+    assert browser is not None
+    first = psutil.Process(browser.pid)
+    return [first, *first.children(recursive=True)]

@@ -1,0 +1,235 @@
+"""A session's browser as a process: how it starts, what holds it, how it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from agentdouble import Emulator
+from agentdouble.sandbox import isolation
+from agentdouble.sandbox.browser import chromium
+from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, text
+from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds sessions apart")
+MISSING = "is not installed. Install it: "
+
+
+@pytest.fixture(params=["auto", "local-provisioner"])
+def double(chromium_path: str, request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """A double with a fork server, and one without."""
+    with Emulator(pool_size=0, max_browsers=1, provisioner=request.param) as double:
+        yield double
+
+
+def message(plane: DataPlane, path: str = "/v1/browser/info") -> tuple[int, str]:
+    answer = plane.get(path)
+    return answer.status_code, answer.json()["message"]
+
+
+def started(plane: DataPlane) -> None:
+    answer = plane.get("/v1/browser/screenshot")
+    assert 200 == answer.status_code, answer.text
+
+
+def test_nothing_is_left_of_a_browser_whose_session_has_ended(double: Emulator) -> None:
+    """Every process, and every file, is gone before the destruction is answered."""
+    plane = data_plane(double, "s")
+    started(plane)
+    processes = processes_of(double, plane)
+    home = instance_of(double, plane).home
+    assert home is not None
+    assert [True] == [one.is_dir() for one in home.parent.glob("run/*/profile")]
+
+    http.delete(f"{double.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+
+    assert len(processes) > 3
+    assert [] == [one for one in processes if one.is_running()]
+    assert not home.parent.exists()
+
+
+def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
+    """Its clients are cut off, the session lives on, and the next call starts a new one."""
+    plane = data_plane(double, "s")
+    started(plane)
+    old = processes_of(double, plane)
+    with client_of(plane) as client:
+        client.call("Browser.getVersion")
+        old[1].kill()
+        assert has_gone(old[1].pid, timeout_s=5)  # what it is sent from now on is lost
+        with pytest.raises(ConnectionClosed):
+            client.call("Browser.getVersion")
+    started(plane)
+
+    assert old[0].pid != processes_of(double, plane)[0].pid
+    assert "1\n" == text(double, "print(1)", "s")
+    assert [] == [one for one in old if one.is_running()]
+
+
+def test_a_browser_that_a_client_closes_is_followed_by_another(double: Emulator) -> None:
+    """Any client may end it; that is no failure."""
+    plane = data_plane(double, "s")
+    with client_of(plane) as client:
+        client.call("Browser.close")
+        with pytest.raises(ConnectionClosed):  # it answers until it has closed its windows
+            client.wait_for("Nothing.more")
+
+    started(plane)
+
+
+def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
+    """A further session is refused until one has ended."""
+    first, second = data_plane(double, "first"), data_plane(double, "second")
+    started(first)
+
+    refused = message(second)
+    http.delete(f"{double.url}/_emulator/sessions/{first.query['faasInstanceName']}")
+    started(second)
+
+    reason = (
+        "1 browsers run and the setting max_browsers allows no more. "
+        "Destroy a session that has one, or raise the setting."
+    )
+    assert (429, reason) == refused
+
+
+def test_nobody_outside_can_reach_it(double: Emulator) -> None:
+    """It listens on no port: whoever wants to talk to it needs the session's token."""
+    plane = data_plane(double, "s")
+    started(plane)
+
+    listening = [
+        connection
+        for process in processes_of(double, plane)
+        if process.is_running()
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+
+    assert [] == listening
+
+
+def test_everything_ends_with_the_double(chromium_path: str) -> None:
+    """The browsers, and the driver that has acted on them."""
+    before = set(psutil.Process().children(recursive=True))
+    with Emulator(pool_size=0) as double:
+        started(data_plane(double, "s"))
+        during = set(psutil.Process().children(recursive=True)) - before
+
+    assert len(during) > 4
+    assert [] == [one for one in during if one.is_running()]
+
+
+@LINUX
+def test_it_is_held_as_the_sessions_code_is(browsing: Emulator) -> None:
+    """The same user, the same view of the files, and its pages in a sandbox of their own."""
+    plane = data_plane(browsing, "held")
+    started(plane)
+    kernel = psutil.Process(int(text(browsing, "import os; print(os.getpid())", "held")))
+    processes = processes_of(browsing, plane)
+    browser = processes[1]
+
+    assert {kernel.uids().real} == {one.uids().real for one in processes if one.is_running()}
+    if isolation.find_out().offers("files"):
+        root = Path(f"/proc/{browser.pid}/root")
+        text(browsing, "open('/home/gem/mark', 'w')", "held")
+        assert ["gem"] == [one.name for one in (root / "home").iterdir()]
+        assert (root / "home/gem/mark").exists()
+        # an ordinary user sees the /proc of the host, read-only: no namespaces inside his own
+        assert (os.geteuid() != 0) == ("--no-sandbox" in browser.cmdline())
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("script", "status", "reason"),
+    [
+        ("echo 'no such display' >&2; exit 3", 502, "it ended with exit code 3. no such display"),
+        ("kill -9 $$", 502, "it was killed by signal 9"),
+        ("exec sleep 600", 502, "it gave no answer for 0.5 s"),
+    ],
+)
+def test_a_browser_that_does_not_start_says_why(
+    tmp_path: Path, script: str, status: int, reason: str
+) -> None:
+    """Nothing of it is left, and the session lives on."""
+    browser = executable(tmp_path, script)
+    patience = 0.5 if "sleep" in script else 30
+    with Emulator(pool_size=0, browser=str(browser), browser_start_timeout_s=patience) as double:
+        plane = data_plane(double, "s")
+        found = message(plane)
+        again = message(plane, "/v1/browser/screenshot")
+        alive = text(double, "print('alive')", "s")
+        left = [one for one in psutil.process_iter() if _runs(one, browser)]
+
+    full = f"The session's browser is gone: {reason}. The next call starts another."
+    assert [(status, full)] * 2 == [found, again]
+    assert "alive\n" == alive
+    assert [] == left
+
+
+def executable(directory: Path, script: str) -> Path:
+    for above in (directory, directory.parent, directory.parent.parent):
+        above.chmod(0o755)  # sessions are users of their own
+    path = directory / "browser"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def _runs(process: psutil.Process, browser: Path) -> bool:
+    try:
+        return str(browser) in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def test_a_missing_browser_is_told_with_the_command_that_installs_it() -> None:
+    """Every route says it; nothing has been started for it."""
+    with Emulator(pool_size=0, browser="no-such-browser") as double:
+        plane = data_plane(double, "s")
+        found = {message(plane, f"/v1/browser/{path}") for path in ("info", "screenshot")}
+
+    assert {(503, f"no-such-browser {MISSING}{chromium.INSTALL}")} == found
+
+
+def test_a_missing_playwright_takes_away_what_needs_it_alone(
+    chromium_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser itself, and its protocol, are there."""
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    with Emulator(pool_size=0) as double:
+        plane = data_plane(double, "s")
+        screenshot = message(plane, "/v1/browser/screenshot")
+        info = plane.get("/v1/browser/info").json()["data"]
+        with client_of(plane) as client:
+            pages = client.pages()
+
+    assert (503, f"Playwright {MISSING}pip install 'agentdouble[browser]'") == screenshot
+    assert (None, {"width": 1280, "height": 1024}) == (info["page_viewport"], info["viewport"])
+    assert 1 == len(pages)
+
+
+def test_a_paused_session_has_no_browser_to_give(browsing: Emulator) -> None:
+    """409, until it is resumed."""
+    plane = data_plane(browsing, "paused")
+    session = f"{browsing.url}/_emulator/sessions/{plane.query['faasInstanceName']}"
+    http.post(f"{session}/pause")
+    paused = plane.get("/v1/browser/info").status_code
+    http.post(f"{session}/resume")
+
+    assert (409, 200) == (paused, plane.get("/v1/browser/info").status_code)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root's browsers are those of sessions' users")
+def test_an_ordinary_users_browser_is_his_own(browsing: Emulator) -> None:
+    """It works without root, in a user namespace where there is one."""
+    plane = data_plane(browsing, "ordinary")
+    started(plane)
+
+    assert os.geteuid() == processes_of(browsing, plane)[0].uids().real

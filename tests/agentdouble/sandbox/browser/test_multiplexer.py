@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
+
+
+class FakeBrowser:
+    """Answers what the multiplexer itself asks for, and keeps what clients send."""
+
+    def __init__(self) -> None:
+        self.multiplexer = Multiplexer(self.hear)
+        self.heard: list[Message] = []
+        self.sessions = 0
+
+    def hear(self, message: Message) -> None:
+        if message["method"] == "Target.attachToBrowserTarget":
+            self.sessions += 1
+            self.answer(message, {"sessionId": f"ROOT-{self.sessions}"})
+        elif message["method"] == "Target.detachFromTarget" and "sessionId" not in message:
+            self.heard.append(message)
+            self.answer(message, {})
+        else:
+            self.heard.append(message)
+
+    def answer(self, message: Message, result: Message) -> None:
+        answer = {"id": message["id"], "result": result}
+        if "sessionId" in message:
+            answer["sessionId"] = message["sessionId"]
+        self.multiplexer.from_browser(answer)
+
+    def say(self, method: str, session: str | None = None, **params: Any) -> None:
+        event: Message = {"method": method, "params": params}
+        self.multiplexer.from_browser(event if session is None else {**event, "sessionId": session})
+
+    async def client(self) -> tuple[Client, list[Message]]:
+        got: list[Message] = []
+        return await self.multiplexer.join(got.append), got
+
+
+def driven(script: Callable[[FakeBrowser], Awaitable[None]]) -> None:
+    async def drive() -> None:
+        await script(FakeBrowser())
+
+    asyncio.run(drive())
+
+
+def test_two_clients_with_the_same_numbers_get_their_own_answers() -> None:
+    """Each numbers its calls from 1, and sees neither the other's answers nor our numbers."""
+
+    async def script(browser: FakeBrowser) -> None:
+        (one, one_got), (two, two_got) = await browser.client(), await browser.client()
+        browser.multiplexer.from_client(one, {"id": 1, "method": "Browser.getVersion"})
+        browser.multiplexer.from_client(two, {"id": 1, "method": "Browser.getVersion"})
+        first, second = browser.heard
+
+        browser.answer(second, {"of": "two"})
+        browser.answer(first, {"of": "one"})
+
+        assert ["ROOT-1", "ROOT-2"] == [first["sessionId"], second["sessionId"]]
+        assert first["id"] != second["id"]
+        assert [{"id": 1, "result": {"of": "one"}}] == one_got
+        assert [{"id": 1, "result": {"of": "two"}}] == two_got
+
+    driven(script)
+
+
+def test_an_event_reaches_the_client_of_its_session_alone() -> None:
+    """What belongs to nobody, as the pipe's own events, reaches nobody."""
+
+    async def script(browser: FakeBrowser) -> None:
+        (_, one_got), (_, two_got) = await browser.client(), await browser.client()
+
+        browser.say("Target.targetCreated", "ROOT-2", targetId="T")
+        browser.say("Target.targetCreated", targetId="T")
+        browser.say("Target.targetCreated", "SOMEBODY", targetId="T")
+
+        assert [] == one_got
+        assert [{"method": "Target.targetCreated", "params": {"targetId": "T"}}] == two_got
+
+    driven(script)
+
+
+def test_a_child_session_belongs_to_its_parents_client() -> None:
+    """A page's frames and workers are attached through its session, however deep."""
+
+    async def script(browser: FakeBrowser) -> None:
+        (one, one_got), (_, two_got) = await browser.client(), await browser.client()
+        browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
+        browser.say("Target.attachedToTarget", "PAGE", sessionId="FRAME")
+
+        browser.say("Page.loadEventFired", "FRAME")
+        browser.multiplexer.from_client(
+            one, {"id": 5, "method": "Page.enable", "sessionId": "FRAME"}
+        )
+
+        loaded = {"method": "Page.loadEventFired", "params": {}, "sessionId": "FRAME"}
+        assert loaded == one_got[-1]
+        assert "FRAME" == browser.heard[-1]["sessionId"]
+        assert [] == two_got
+
+    driven(script)
+
+
+def test_a_session_of_another_client_is_unknown() -> None:
+    """It is answered as the browser answers for a session that is not there."""
+
+    async def script(browser: FakeBrowser) -> None:
+        (_, _), (two, two_got) = await browser.client(), await browser.client()
+        browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
+
+        for session in ("PAGE", "ROOT-1", "NONE"):
+            call = {"id": 2, "method": "Page.enable", "sessionId": session}
+            browser.multiplexer.from_client(two, call)
+
+        missing = {"code": -32001, "message": "Session with given id not found."}
+        assert [
+            {"id": 2, "error": missing, "sessionId": session}
+            for session in ("PAGE", "ROOT-1", "NONE")
+        ] == two_got
+        assert [] == browser.heard
+
+    driven(script)
+
+
+def test_a_detached_session_is_forgotten() -> None:
+    """Its client hears of the end, and may not use it any more."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, one_got = await browser.client()
+        browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
+
+        browser.say("Target.detachedFromTarget", "ROOT-1", sessionId="PAGE")
+        browser.say("Page.loadEventFired", "PAGE")
+        browser.multiplexer.from_client(
+            one, {"id": 1, "method": "Page.enable", "sessionId": "PAGE"}
+        )
+
+        assert ["Target.attachedToTarget", "Target.detachedFromTarget", None] == [
+            message.get("method") for message in one_got
+        ]
+        assert -32001 == one_got[-1]["error"]["code"]
+
+    driven(script)
+
+
+def test_a_session_that_is_known_by_an_answer_alone_belongs_to_who_asked() -> None:
+    """Attaching answers with a session; the event may come later, or not at all."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, one_got = await browser.client()
+        browser.multiplexer.from_client(
+            one, {"id": 1, "method": "Target.attachToTarget", "params": {"targetId": "T"}}
+        )
+        browser.answer(browser.heard[-1], {"sessionId": "PAGE"})
+
+        browser.say("Page.loadEventFired", "PAGE")
+
+        assert {"method": "Page.loadEventFired", "params": {}, "sessionId": "PAGE"} == one_got[-1]
+
+    driven(script)
+
+
+def test_a_browser_context_ends_with_the_client_that_made_it() -> None:
+    """The browser is told so, whatever the client has asked for."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, _ = await browser.client()
+        for params in ({}, {"disposeOnDetach": False, "proxyServer": "p"}):
+            browser.multiplexer.from_client(
+                one, {"id": 1, "method": "Target.createBrowserContext", "params": params}
+            )
+
+        assert [
+            {"disposeOnDetach": True},
+            {"disposeOnDetach": True, "proxyServer": "p"},
+        ] == [message["params"] for message in browser.heard]
+
+    driven(script)
+
+
+def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
+    """Answers to what it asked last, and events of its sessions, go nowhere."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, one_got = await browser.client()
+        browser.multiplexer.from_client(one, {"id": 1, "method": "Target.attachToTarget"})
+        asked = browser.heard[-1]
+
+        await browser.multiplexer.leave(one)
+        detached = browser.heard[-1]
+        browser.answer(asked, {"sessionId": "LATE"})
+        browser.say("Page.loadEventFired", "LATE")
+        browser.say("Target.targetCreated", "ROOT-1")
+
+        assert ("Target.detachFromTarget", {"sessionId": "ROOT-1"}) == (
+            detached["method"],
+            detached["params"],
+        )
+        assert [] == one_got
+
+    driven(script)
+
+
+@pytest.mark.parametrize(
+    ("message", "number", "text"),
+    [
+        (None, None, "Message must be an object with an integer 'id'"),
+        ([], None, "Message must be an object with an integer 'id'"),
+        ({"method": "A.b"}, None, "Message must be an object with an integer 'id'"),
+        ({"id": "1", "method": "A.b"}, None, "Message must be an object with an integer 'id'"),
+        ({"id": True, "method": "A.b"}, None, "Message must be an object with an integer 'id'"),
+        ({"id": 1}, 1, "Message must have string 'method' property"),
+        ({"id": 1, "method": 2}, 1, "Message must have string 'method' property"),
+        (
+            {"id": 1, "method": "A.b", "params": []},
+            1,
+            "Message has property 'params' of a wrong type",
+        ),
+    ],
+)
+def test_what_is_no_call_is_answered_without_the_browser(
+    message: Any, number: int | None, text: str
+) -> None:
+    """The client's connection lives on."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, one_got = await browser.client()
+
+        browser.multiplexer.from_client(one, message)
+
+        assert [{"id": number, "error": {"code": -32600, "message": text}}] == one_got
+        assert [] == browser.heard
+
+    driven(script)
+
+
+def test_an_error_of_the_browser_is_passed_on() -> None:
+    """Ours are raised, a client's are its own."""
+
+    async def script(browser: FakeBrowser) -> None:
+        one, one_got = await browser.client()
+        error = {"code": -32601, "message": "'No.such' wasn't found"}
+        browser.multiplexer.from_client(one, {"id": 9, "method": "No.such"})
+        browser.multiplexer.from_browser(
+            {"id": browser.heard[-1]["id"], "error": error, "sessionId": "ROOT-1"}
+        )
+        calling = asyncio.ensure_future(browser.multiplexer.call("No.such"))
+        await asyncio.wait({calling}, timeout=0)
+        browser.multiplexer.from_browser({"id": browser.heard[-1]["id"], "error": error})
+
+        assert [{"id": 9, "error": error}] == one_got
+        with pytest.raises(CallFailedError, match=r"No\.such: 'No\.such' wasn't found"):
+            await calling
+
+    driven(script)

@@ -1,0 +1,335 @@
+"""The browser's routes: what it is, what it shows, and its protocol for clients of any kind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import subprocess
+import sys
+import zlib
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, data_plane, http, send, signed, text
+from tests.agentdouble.sandbox.browser.browsing import (
+    AT_REST,
+    TAKES_NOTES,
+    Page,
+    client_of,
+    data_url,
+)
+
+PLAYWRIGHT = """
+import sys
+from playwright.sync_api import sync_playwright
+
+with sync_playwright() as playwright:
+    browser = playwright.chromium.connect_over_cdp(sys.argv[1])
+    page = browser.contexts[0].new_page()
+    page.goto("data:text/html,<title>before</title><button>go</button>")
+    page.evaluate("document.querySelector('button').onclick = () => document.title = 'after'")
+    page.get_by_role("button").click()
+    print(page.title())
+    page.close()
+    browser.close()
+"""
+SERVES_A_PAGE = """
+import http.server, threading
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<title>of the session's own</title>")
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_port)
+"""
+
+
+@pytest.fixture(scope="module")
+def plane(browsing: Emulator) -> DataPlane:
+    return data_plane(browsing, "routes")
+
+
+def read_png(picture: bytes) -> tuple[int, int, bytes]:
+    """Return width, height and the colour of the first pixel, which no filter changes."""
+    chunks, data = {}, picture[8:]
+    while data:
+        (length,) = struct.unpack(">I", data[:4])
+        kind, content = data[4:8], data[8 : 8 + length]
+        chunks[kind] = chunks.get(kind, b"") + content
+        data = data[12 + length :]
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    return width, height, zlib.decompress(chunks[b"IDAT"])[1:4]
+
+
+def info(plane: DataPlane) -> dict[str, Any]:
+    found: dict[str, Any] = plane.get("/v1/browser/info").json()["data"]
+    return found
+
+
+def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -> None:
+    """SBX-11: its protocol has an address that the session's token opens; it has no screen."""
+    answer = plane.get("/v1/browser/info")
+
+    document = answer.json()
+    data = document["data"]
+    agent, size = data.pop("user_agent"), data.pop("page_viewport")
+    query = "&".join(f"{name}={value}" for name, value in plane.query.items())
+    assert "HeadlessChrome/" in agent
+    assert 1280 == size["width"]
+    assert {
+        "success": True,
+        "message": "Operation successful",
+        "data": {
+            "cdp_url": f"{plane.url.replace('http', 'ws')}/v1/browser/cdp?{query}",
+            "vnc_url": "",
+            "cdp_ui_url": None,
+            "viewport": size,
+        },
+        "hint": None,
+    } == document
+
+
+@pytest.mark.parametrize("kind", ["ws", "http"])
+def test_playwright_connects_from_another_process(plane: DataPlane, kind: str) -> None:
+    """By the address that the browser says, and by an http URL as Chromium's own port has it."""
+    url = info(plane)["cdp_url"]
+    if kind == "http":
+        url = url.replace("ws://", "http://").replace("/v1/browser/cdp", "/v1/browser")
+
+    done = subprocess.run(
+        [sys.executable, "-c", PLAYWRIGHT, url], capture_output=True, text=True, timeout=60
+    )
+
+    assert ("after\n", "") == (done.stdout, done.stderr)
+
+
+def test_discovery_answers_as_a_browsers_own_port(plane: DataPlane) -> None:
+    """Its keys are Chromium's."""
+    answers = [
+        plane.get(f"/v1/browser{path}").json() for path in ("/json/version", "/cdp/json/version")
+    ]
+
+    assert answers[0] == answers[1]
+    assert {
+        "Browser",
+        "Protocol-Version",
+        "User-Agent",
+        "V8-Version",
+        "webSocketDebuggerUrl",
+    } == answers[0].keys()
+    assert info(plane)["cdp_url"] == answers[0]["webSocketDebuggerUrl"]
+
+
+def test_a_screenshot_shows_the_page_in_front(plane: DataPlane) -> None:
+    """JPEG if nothing else is asked for (U-BROWSER-FORMAT), as large as the page's viewport."""
+    with client_of(plane) as client:
+        client.page().go(data_url("<body style='background: rgb(0, 128, 255)'>"))
+        default = plane.get("/v1/browser/screenshot")
+        png = plane.get("/v1/browser/screenshot", format="png")
+        coarse = plane.get("/v1/browser/screenshot", format="jpeg", quality="1")
+        size = info(plane)["viewport"]
+
+    assert ["image/jpeg", "image/png", "image/jpeg"] == [
+        one.headers["content-type"] for one in (default, png, coarse)
+    ]
+    assert (size["width"], size["height"], b"\x00\x80\xff") == read_png(png.content)
+    assert b"\xff\xd8\xff" == default.content[:3]
+    assert len(coarse.content) < len(default.content)
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ({"format": "gif"}, ["query", "format"]),
+        ({"quality": "101"}, ["query", "quality"]),
+        ({"quality": "best"}, ["query", "quality"]),
+    ],
+)
+def test_a_picture_that_cannot_be_taken_is_refused(
+    plane: DataPlane, query: dict[str, str], where: list[str]
+) -> None:
+    """The field is named."""
+    answer = plane.get("/v1/browser/screenshot", **query)
+
+    assert (422, [where]) == (answer.status_code, [one["loc"] for one in answer.json()["detail"]])
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff"])
+def test_a_body_that_is_no_object_is_refused(plane: DataPlane, body: bytes) -> None:
+    """422, and nothing is done."""
+    answer = http.post(f"{plane.url}/v1/browser/actions", params=plane.query, content=body)
+
+    assert (422, ["body"]) == (answer.status_code, answer.json()["detail"][0]["loc"])
+
+
+def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
+    """Each has sessions of its own; what one made goes with it, what was there stays."""
+    with client_of(plane) as one, client_of(plane) as other:
+        before = set(other.pages())
+        context = one.call("Target.createBrowserContext")["browserContextId"]
+        target = one.call("Target.createTarget", url="about:blank", browserContextId=context)
+        page = Page(one, target["targetId"])
+        stolen = other.call("Runtime.evaluate", page.session, expression="1")
+        contexts = other.call("Target.getBrowserContexts")["browserContextIds"]
+        other.call("Target.setDiscoverTargets", discover=True)
+        one.socket.close()
+        other.wait_for("Target.targetDestroyed")
+
+        assert {"code": -32001, "message": "Session with given id not found."} == stolen
+        assert [context] == contexts
+        assert before == set(other.pages())
+        assert [] == other.call("Target.getBrowserContexts")["browserContextIds"]
+
+
+def test_a_large_answer_and_a_large_message_come_through(plane: DataPlane) -> None:
+    """Whole, in both directions."""
+    with client_of(plane) as client:
+        page = client.page()
+        page.go("about:blank")
+
+        assert 2_000_000 == len(page.evaluate("'ä'.repeat(2e6)"))
+        assert 2_000_000 == page.evaluate(f"'{'x' * 2_000_000}'.length")
+
+
+def test_what_is_no_message_does_not_end_the_connection(plane: DataPlane) -> None:
+    """It is answered as an error; the next message is heard."""
+    with client_of(plane) as client:
+        client.socket.send("{")
+        refused = json.loads(client.socket.recv(30))
+        client.socket.send('{"id": 1, "method": "No.such\\u0000"}')
+        unknown = json.loads(client.socket.recv(30))
+        client.socket.send('\x00{"id": 2, "method": "No.such"}\x00')
+        further = json.loads(client.socket.recv(30))
+
+        assert [-32600, -32601, -32601] == [
+            one["error"]["code"] for one in (refused, unknown, further)
+        ]
+
+
+def test_a_page_of_the_sessions_own_code_is_seen(browsing: Emulator, plane: DataPlane) -> None:
+    """Code and browser share the network, and the files."""
+    port = text(browsing, SERVES_A_PAGE, "routes").strip()
+    text(browsing, "open('/home/gem/page.html', 'w').write('<title>a file</title>')", "routes")
+    with client_of(plane) as client:
+        page = client.page()
+        page.go(f"http://127.0.0.1:{port}/")
+        served = page.evaluate("document.title")
+        page.go("file:///home/gem/page.html")
+        read = page.evaluate("document.title")
+
+    assert ("of the session's own", "a file") == (served, read)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"Authorization": "wrong"}, 403),
+        ({"Authorization": ""}, 401),
+        ({"faasInstanceName": "s-none"}, 404),
+    ],
+)
+def test_the_token_opens_every_route_of_the_browser(
+    plane: DataPlane, query: dict[str, str], status: int
+) -> None:
+    """Without it there is neither an answer nor a connection."""
+    wrong = {**plane.query, **query}
+    url = httpx.URL(f"{plane.url.replace('http', 'ws')}/v1/browser/cdp", params=wrong)
+
+    answers = [
+        http.get(f"{plane.url}/v1/browser/{path}", params=wrong).status_code
+        for path in ("info", "screenshot", "json/version")
+    ]
+    with pytest.raises(InvalidStatus) as refused, connect(str(url), proxy=None):
+        pass
+
+    assert [status] * 4 == [*answers, refused.value.response.status_code]
+
+
+def test_a_web_page_may_not_connect(plane: DataPlane) -> None:
+    """A foreign Origin is refused, although the token is right."""
+    url = info(plane)["cdp_url"]
+
+    with (
+        pytest.raises(InvalidStatus) as refused,
+        connect(url, proxy=None, origin="http://evil.example"),
+    ):
+        pass
+
+    assert 403 == refused.value.response.status_code
+
+
+def test_the_token_is_in_no_log(plane: DataPlane, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither at a connection that is accepted nor at one that is refused, at any level."""
+    caplog.set_level(logging.DEBUG)
+    with client_of(plane) as client:
+        client.call("Browser.getVersion")
+    url = info(plane)["cdp_url"].replace("s-", "s-none")
+    with pytest.raises(InvalidStatus), connect(url, proxy=None):
+        pass
+
+    logged = "\n".join(
+        record.getMessage()
+        for record in caplog.records
+        if not record.name.startswith(("httpx", "httpcore", "websockets.client"))
+    )
+    assert plane.query["Authorization"] not in logged
+
+
+def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:
+    """No made-up success."""
+    answer = plane.post("/v1/browser/restart")
+
+    assert (501, False) == (answer.status_code, answer.json()["success"])
+    assert answer.json()["message"].startswith("This route of a session's browser is part of")
+
+
+def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
+    """The client is told why."""
+    plane = data_plane(browsing, "ends")
+    with client_of(plane) as client:
+        client.call("Browser.getVersion")
+        http.delete(f"{browsing.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+        with pytest.raises(ConnectionClosed) as closed:
+            client.call("Browser.getVersion")
+
+    received = closed.value.rcvd
+    assert received is not None
+    assert (1001, "destroyed by caller") == (received.code, received.reason)
+
+
+def test_the_ledger_says_how_pictures_are_and_what_is_scrolled(chromium_path: str) -> None:
+    """U-BROWSER-FORMAT png, U-BROWSER-SCROLL notches-up."""
+    unknowns = {"U-BROWSER-FORMAT": "png", "U-BROWSER-SCROLL": "notches-up"}
+    with Emulator(pool_size=0, unknowns=unknowns) as double:
+        plane = data_plane(double, "s")
+        with client_of(plane) as client:
+            page = client.page()
+            page.go(data_url(TAKES_NOTES))
+            plane.post("/v1/browser/actions", x=1, y=1)
+            plane.post("/v1/browser/actions", action_type="SCROLL", dx=1, dy=-2)
+            wheel = page.evaluate(f"{AT_REST}.then(() => notes.pop())")
+        picture = plane.get("/v1/browser/screenshot")
+
+    assert ("wheel 120,240", "image/png") == (wheel, picture.headers["content-type"])
+
+
+def test_a_tools_variables_are_there_when_the_browser_comes_first(chromium_path: str) -> None:
+    """The session's code has the environment that it would have without a browser."""
+    with Emulator(pool_size=0) as double:
+        envs = [{"Key": "COLOUR", "Value": "red"}]
+        wanted = {"ToolId": double.tool_id, "UserSessionId": "s", "Envs": envs}
+        send(signed(double, wanted, action="CreateSession"))
+
+        info(data_plane(double, "s"))
+
+        assert "red\n" == text(double, "import os; print(os.environ['COLOUR'])", "s")

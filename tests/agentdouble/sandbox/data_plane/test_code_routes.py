@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import (
+    DataPlane,
+    background,
+    data_plane,
+    has_gone,
+    http,
+    output,
+    text,
+)
+
+EXECUTE = "/v1/jupyter/execute"
+
+
+@pytest.fixture
+def plane(double: Emulator) -> DataPlane:
+    """The data plane of a session that has run nothing."""
+    return data_plane(double)
+
+
+def printed(plane: DataPlane, code: str, **fields: Any) -> str:
+    data = plane.data(EXECUTE, code=code, **fields)
+    return "".join(one["text"] for one in data["outputs"] if one["name"] == "stdout")
+
+
+def test_code_runs_in_the_kernel_that_invoke_tool_uses(double: Emulator, plane: DataPlane) -> None:
+    """One context, whichever way it is reached."""
+    text(double, "x = 41")
+
+    answer = plane.post(EXECUTE, code="x + 1").json()
+
+    data = answer["data"]
+    assert data.pop("msg_id")
+    assert {
+        "success": True,
+        "message": "Code executed successfully",
+        "data": {
+            "kernel_name": "python3",
+            "session_id": plane.query["faasInstanceName"],
+            "status": "ok",
+            "execution_count": 2,
+            "outputs": [output("execute_result", data={"text/plain": "42"}, execution_count=2)],
+            "code": "x + 1",
+        },
+        "hint": None,
+    } == answer
+
+
+def test_a_named_session_has_a_context_of_its_own(plane: DataPlane) -> None:
+    """And files in common with the others."""
+    plane.data(EXECUTE, code="x = 1; open('f', 'w').write('shared')")
+    plane.data(EXECUTE, code="x = 2", session_id="other")
+
+    assert "1\n" == printed(plane, "print(x)")
+    assert "2 shared\n" == printed(plane, "print(x, open('f').read())", session_id="other")
+
+
+def test_code_that_raises_is_a_result(plane: DataPlane) -> None:
+    """As InvokeTool has it."""
+    answer = plane.post(EXECUTE, code="1 / 0", session_id="other").json()
+
+    assert (False, "error", "ZeroDivisionError") == (
+        answer["success"],
+        answer["data"]["status"],
+        answer["data"]["outputs"][0]["ename"],
+    )
+
+
+def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
+    """A closed one's kernel is gone."""
+    made = plane.data("/v1/jupyter/sessions/create", session_id="one")
+    plane.data("/v1/jupyter/sessions/create")
+    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    listed = plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
+    active = plane.get("/v1/jupyter/info").json()["data"]["active_sessions"]
+    url = f"{plane.url}/v1/jupyter/sessions"
+    closed = http.delete(f"{url}/one", params=plane.query)
+    again = http.delete(f"{url}/one", params=plane.query)
+    http.delete(url, params=plane.query)
+
+    assert ("one", "python3") == (made["session_id"], made["kernel_name"])
+    assert (2, 2, "python3") == (len(listed), active, listed["one"]["kernel_name"])
+    assert (200, 404) == (closed.status_code, again.status_code)
+    assert has_gone(pid, timeout_s=10)
+    assert {} == plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
+
+
+def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One too many is refused by name."""
+    monkeypatch.setattr("agentdouble.sandbox.notebooks.MOST", 1)
+    plane.data("/v1/jupyter/sessions/create", session_id="one")
+
+    response = plane.post("/v1/jupyter/sessions/create", session_id="two")
+
+    assert (429, "1 Jupyter sessions are open and no more are allowed: close one.") == (
+        response.status_code,
+        response.json()["message"],
+    )
+
+
+def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPlane) -> None:
+    """The instance and its own kernel live on."""
+    text(double, "x = 1")
+    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    killed = plane.post(EXECUTE, code="import os; os._exit(3)", session_id="one").json()
+
+    assert has_gone(pid, timeout_s=10)
+    assert "exited with code 3" in killed["message"]
+    assert "False\n" == printed(plane, "print('os' in globals())", session_id="one")
+    assert "1\n" == text(double, "print(x)")
+
+    os.kill(int(printed(plane, "import os; print(os.getpid())", session_id="one")), signal.SIGKILL)
+    while "one" in plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]:
+        pass
+    assert "new\n" == printed(plane, "print('new')", session_id="one")
+
+
+def test_sessions_end_with_their_sandbox(double: Emulator, plane: DataPlane) -> None:
+    """Code that runs in one is told so."""
+    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    plane.bash("mkfifo begun")
+    code = "open('begun', 'w').close(); import time; time.sleep(600)"
+    running = background(lambda: plane.post(EXECUTE, code=code, session_id="one"))
+    plane.bash("cat begun")
+    double.reset()
+
+    assert has_gone(pid, timeout_s=10)
+    assert 410 == running.result(20).status_code
+
+
+def test_a_kernel_of_another_language(plane: DataPlane) -> None:
+    """By the name it has for InvokeTool, too."""
+    assert "42\n" == printed(plane, "console.log(6 * 7)", kernel_name="javascript")
+
+
+@pytest.mark.parametrize(
+    ("language", "code"), [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)")]
+)
+def test_code_runs_in_a_language(plane: DataPlane, language: str, code: str) -> None:
+    """With what it has put out apart."""
+    data = plane.data("/v1/code/execute", language=language, code=code)
+
+    assert (language, "ok", "42\n", "", 0, None, None) == tuple(
+        data[n]
+        for n in ("language", "status", "stdout", "stderr", "exit_code", "traceback", "session_id")
+    )
+
+
+def test_code_keeps_its_state_where_that_is_asked_for(plane: DataPlane) -> None:
+    """Else each time begins anew, and nothing is left of it."""
+    execute = "/v1/code/execute"
+    first = plane.data(execute, language="python", code="x = 1", stateful=True)
+    kept = plane.data(
+        execute, language="python", code="print(x)", stateful=True, session_id=first["session_id"]
+    )
+    lost = plane.post(execute, language="python", code="x").json()
+
+    assert "1\n" == kept["stdout"]
+    assert (False, 1) == (lost["success"], lost["data"]["exit_code"])
+    assert "NameError" in lost["data"]["traceback"][-1]
+    listed = plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
+    assert [first["session_id"]] == list(listed)
+
+
+def test_what_there_is_can_be_asked_for(plane: DataPlane) -> None:
+    """Kernels, languages and limits."""
+    jupyter = plane.get("/v1/jupyter/info").json()["data"]
+    code = plane.get("/v1/code/info").json()["data"]["languages"]
+
+    assert ("python3", 16, 1800) == tuple(
+        jupyter[name] for name in ("default_kernel", "max_sessions", "session_timeout_seconds")
+    )
+    assert "javascript" in jupyter["available_kernels"]
+    assert [("python", 30, 300), ("javascript", 30, 300)] == [
+        (one["language"], one["default_timeout"], one["max_timeout"]) for one in code
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("jupyter/execute", {}, 422),
+        ("jupyter/execute", {"code": " "}, 422),
+        ("jupyter/execute", {"code": "a\0"}, 422),
+        ("jupyter/execute", {"code": "1", "timeout": 0}, 422),
+        ("jupyter/execute", {"code": "1", "timeout": 301}, 400),
+        ("jupyter/execute", {"code": "x" * (2 << 20)}, 413),
+        ("jupyter/execute", {"code": "1", "kernel_name": "cobol"}, 400),
+        ("jupyter/execute", {"code": "1", "session_id": ""}, 422),
+        ("jupyter/execute", {"code": "1", "cwd": "none"}, 400),
+        ("jupyter/execute", {"code": "1", "cwd": "a\0"}, 422),
+        ("jupyter/sessions/create", {"cwd": "/dev/null"}, 400),
+        ("jupyter/sessions/create", {"kernel_name": "cobol"}, 400),
+        ("code/execute", {"language": "cobol", "code": "1"}, 422),
+        ("code/execute", {"code": "1"}, 422),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_what_cannot_be_run_is_refused(
+    shared: Emulator, path: str, body: dict[str, Any], status: int
+) -> None:
+    """With the status that says whose fault it is."""
+    assert status == data_plane(shared, "door").post(f"/v1/{path}", **body).status_code

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, data_plane, text
+
+EXECUTE = "/v1/jupyter/execute"
+WHERE = {"python3": "import os; print(os.getcwd())", "javascript": "console.log(Deno.cwd())"}
+
+
+@pytest.fixture(params=["auto", "none"], scope="module")
+def plane(request: pytest.FixtureRequest) -> Any:
+    """The data plane of a session that has a directory, in its own view and in a mapped one."""
+    with Emulator(isolation=request.param) as double:
+        made = data_plane(double)
+        made.bash("mkdir -p ~/work/\U0001f600")
+        yield made
+
+
+def where(plane: DataPlane, kernel: str = "python3", **fields: Any) -> str:
+    """Return where code runs, as its session names it."""
+    data = plane.data(EXECUTE, code=WHERE[kernel], kernel_name=kernel, **fields)
+    found = "".join(one["text"] for one in data["outputs"])
+    home = plane.bash("cd; pwd -P")["stdout"].strip()
+    return found.strip().replace(home, "~")
+
+
+@pytest.mark.parametrize("kernel", WHERE)
+@pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])
+def test_code_runs_in_a_directory_for_once(
+    plane: DataPlane, kernel: str, session: dict[str, str]
+) -> None:
+    """What comes after runs where it ran before."""
+    named = {"session_id": f"one-{kernel}"} if session else {}
+
+    found = [
+        where(plane, kernel, cwd="work", **named),
+        where(plane, kernel, cwd="/home/gem/work/\U0001f600", **named),
+        where(plane, kernel, **named),
+    ]
+
+    assert ["~/work", "~/work/\U0001f600", "~"] == found
+
+
+def test_code_that_fails_or_runs_too_long_comes_back(plane: DataPlane) -> None:
+    """And so does code that goes elsewhere itself."""
+    plane.post(EXECUTE, code="1 / 0", cwd="work")
+    after_error = where(plane)
+    plane.post(EXECUTE, code="import time; time.sleep(60)", cwd="work", timeout=1)
+    after_timeout = where(plane)
+    plane.data(EXECUTE, code="os.chdir('/')", cwd="work")
+
+    assert ["~"] * 3 == [after_error, after_timeout, where(plane)]
+
+
+def test_a_session_that_is_made_in_a_directory_stays_there(plane: DataPlane) -> None:
+    """Until its code goes elsewhere."""
+    plane.data("/v1/jupyter/sessions/create", session_id="there", cwd="work")
+
+    found = [where(plane, session_id="there"), where(plane, session_id="there", cwd="/home/gem")]
+
+    assert ["~/work", "~", "~/work"] == [*found, where(plane, session_id="there")]
+
+
+def test_code_execute_runs_in_a_directory(plane: DataPlane) -> None:
+    """Kept or not."""
+    said = plane.data("/v1/code/execute", language="python", code=WHERE["python3"], cwd="work")
+
+    assert said["stdout"].strip().endswith("/work")
+
+
+def test_an_execution_is_counted_once(plane: DataPlane) -> None:
+    """Going there and back is none of the session's code."""
+    counts = [
+        plane.data(EXECUTE, code="1", session_id="counts", **cwd)["execution_count"]
+        for cwd in ({}, {"cwd": "work"}, {})
+    ]
+
+    assert [1, 2, 3] == counts
+
+
+@pytest.mark.parametrize("cwd", ["none", "/dev/null", "work/../../../../../none"])
+@pytest.mark.parametrize("path", [EXECUTE, "/v1/jupyter/sessions/create"])
+def test_a_directory_that_is_not_there_is_refused(plane: DataPlane, path: str, cwd: str) -> None:
+    """By its name, and nothing has run or is left."""
+    before = plane.get("/v1/jupyter/info").json()["data"]["active_sessions"]
+    response = plane.post(path, code="open('/tmp/ran', 'w')", cwd=cwd, session_id="none")
+
+    assert 400 == response.status_code
+    assert f"Code cannot run in the directory {cwd!r}: " in response.json()["message"]
+    assert before == plane.get("/v1/jupyter/info").json()["data"]["active_sessions"]
+    assert "no\n" == plane.bash("test -e /tmp/ran && echo yes || echo no")["stdout"]
+
+
+def test_a_mapped_session_stays_inside() -> None:
+    """Where there is no view of its own, the rest of the machine is no directory of it."""
+    with Emulator(isolation="none") as double:
+        response = data_plane(double).post(EXECUTE, code="1", cwd="/usr")
+        said = text(double, "import os; print(os.getcwd())")
+
+    assert 400 == response.status_code
+    assert said.strip().endswith("/home")
+
+
+def test_a_directory_that_goes_away_meanwhile_is_no_error(plane: DataPlane) -> None:
+    """The code has run: its result is what it came to."""
+    plane.bash("mkdir -p ~/gone")
+    plane.data("/v1/jupyter/sessions/create", session_id="gone", cwd="gone")
+
+    data = plane.data(
+        EXECUTE, code="import os; os.rmdir('../gone'); 42", session_id="gone", cwd="work"
+    )
+
+    assert "42" == data["outputs"][0]["data"]["text/plain"]

@@ -1,0 +1,61 @@
+"""What the tests of the JavaScript kernel share: a kernel of their own, without HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import psutil
+
+from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.languages import JAVASCRIPT
+from agentdouble.sandbox.result import ExecutionResult, Output
+from agentdouble.settings import Settings
+
+MIB = 1024 * 1024
+
+
+class Session:
+    """One kernel on a loop of its own; ``memory`` is a setting, ``options`` are its engine's."""
+
+    def __init__(self, memory: int | None = None, **options: Any) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.kernels = Kernels(Settings.load(pool_size=0, javascript_memory_limit=memory))
+        self.workspace = self.kernels.workspace()
+        language = replace(JAVASCRIPT, fork_config={"JavaScriptKernel": options})
+        start = self.kernels.start(language, self.workspace)
+        self.kernel = self._loop.run_until_complete(start)
+
+    def __call__(self, code: str, timeout_s: float = 10) -> ExecutionResult:
+        """Run code."""
+        run = self.kernel.execute(code, timeout_s=timeout_s, output_limit=16 * MIB)
+        return self._loop.run_until_complete(run)
+
+    def engine(self) -> psutil.Process:
+        """Return the process of the engine."""
+        self("0")  # it is there when it has answered
+        (engine,) = psutil.Process(self.kernel.pid).children()
+        return engine
+
+    def close(self) -> None:
+        """End everything."""
+        self._loop.run_until_complete(self.kernels.close())
+        self._loop.close()
+
+
+def shown(result: ExecutionResult) -> str:
+    """Return the plain text of the result of a cell, which must have succeeded."""
+    assert "ok" == result.status, result
+    (text,) = (o.data["text/plain"] for o in result.outputs if o.data is not None)
+    return str(text)
+
+
+def streams(result: ExecutionResult) -> list[tuple[str | None, str | None]]:
+    return [(o.name, o.text) for o in result.outputs if o.output_type == "stream"]
+
+
+def failure(result: ExecutionResult) -> Output:
+    assert "error" == result.status, result
+    assert result.error is not None
+    return result.error

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import pytest
+
+from agentdouble.sandbox.javascript import imports
+from agentdouble.sandbox.result import Output
+from tests.agentdouble.sandbox.javascript.session import Session, failure, shown
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("1 + 1", "2"),
+        ("null", "null"),
+        ("10n ** 20n", "100000000000000000000n"),
+        ("-0", "-0"),
+        ("'a' + `b`", '"ab"'),
+        ("[1, {b: new Map([['c', 2]])}]", '[ 1, { b: Map(1) { "c" => 2 } } ]'),
+        ("{a: 1, b: [2]}", "{ a: 1, b: [ 2 ] }"),
+        ("Symbol('s')", "Symbol(s)"),
+        ("new (class Point { x = 1 })", "Point { x: 1 }"),
+        ("await new Promise(done => setTimeout(() => done('late'), 1))", '"late"'),
+        ("'日本' + '😀' // at the end", '"日本😀"'),
+    ],
+)
+def test_the_last_value_is_the_result(shared: Session, code: str, text: str) -> None:
+    """A cell's last value is shown as Deno.inspect shows it."""
+    assert text == shown(shared(code))
+
+
+@pytest.mark.parametrize("code", ["undefined", "let nothing = 1", "{ let block = 1 }", ""])
+def test_no_value_is_no_result(shared: Session, code: str) -> None:
+    """A cell that has no value, or undefined, puts nothing out."""
+    result = shared(code)
+
+    assert ("ok", ()) == (result.status, result.outputs)
+
+
+def test_what_is_declared_stays_and_can_be_declared_again(shared: Session) -> None:
+    """Variables, functions and classes live on; let and const can be declared anew."""
+    shared("let a = 1; const b = 2; function f() { return a } class A { v = 3 }")
+    shared("let a = 10; const b = 20;")
+
+    assert "[ 10, 20, 10, A { v: 3 } ]" == shown(shared("[a, b, f(), new A()]"))
+
+
+def test_a_thrown_error_has_its_own_name_and_stack(shared: Session) -> None:
+    """The stack names the cells and the places where the error came from."""
+    boom = shared("function boom() { throw new RangeError('no') }").execution_count
+    result = shared("const before = 1;\n  boom()")
+
+    assert Output(
+        "error",
+        ename="RangeError",
+        evalue="no",
+        traceback=(
+            "RangeError: no",
+            f"    at boom (cell-{boom}.js:1:25)",
+            f"    at cell-{result.execution_count}.js:2:3",
+        ),
+    ) == failure(result)
+
+
+def test_a_syntax_error_shows_the_line(shared: Session) -> None:
+    """A cell that cannot be parsed is an error that points at the place."""
+    result = shared("const fine = 1;\nlet b = 2 +* 3;")
+
+    assert Output(
+        "error",
+        ename="SyntaxError",
+        evalue="Unexpected token '*'",
+        traceback=(
+            "SyntaxError: Unexpected token '*'",
+            "let b = 2 +* 3;",
+            "           ^",
+            f"    at cell-{result.execution_count}.js:2:12",
+        ),
+    ) == failure(result)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "value"),
+    [
+        ("throw 42", "Uncaught", "42"),
+        ("throw {a: 1}", "Uncaught", "{ a: 1 }"),
+        ("await Promise.reject(new TypeError('t'))", "TypeError", "t"),
+        ("class Mine extends Error {}; throw new Mine('m')", "Mine", "m"),
+        ("(() => { throw new Error('e') })()", "Error", "e"),
+        ("foo(", "SyntaxError", "Unexpected end of input"),
+        ("eval('import x from \"y\"')", "SyntaxError", imports.REFUSAL),
+        ("prompt('?')", "Error", "prompt() is not available: nobody is there to answer"),
+    ],
+)
+def test_what_is_thrown_is_an_error(shared: Session, code: str, name: str, value: str) -> None:
+    """Whatever a cell throws, its error says what it is."""
+    error = failure(shared(code))
+
+    assert (name, value) == (error.ename, error.evalue)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("import path from 'node:path'; path.join('a', 'b')", '"a/b"'),
+        ("import {\n  join as j, // one\n  sep,\n} from 'node:path'\nj('a', sep)", '"a/"'),
+        ("import def, * as all from 'node:path'; def === all.default", "true"),
+        ("import 'node:path'; 1", "1"),
+        ("const text = `\nimport x from 'y'`; text.length", "18"),
+        ("(await import('node:path')).basename('/a/b')", '"b"'),
+        ("Deno.writeTextFileSync('m.js', 'export const v = 9');\nimport {v} from './m.js'; v", "9"),
+        ("import {v} from './m.js'; v", "9"),
+        (
+            """Deno.writeTextFileSync('d.json', '[7]');
+            import data from './d.json' with {type: 'json'}
+            data[0]""",
+            "7",
+        ),
+    ],
+)
+def test_imports_work_in_a_cell(shared: Session, code: str, text: str) -> None:
+    """Static imports, relative ones too, and dynamic imports; again as often as one likes."""
+    assert [text, text] == [shown(shared(code)), shown(shared(code))]
+
+
+def test_a_missing_export_is_an_error(shared: Session) -> None:
+    """A name that the module does not export is not silently undefined."""
+    error = failure(shared("import {nope} from 'node:path'"))
+
+    assert (
+        "The requested module 'node:path' does not provide an export named 'nope'" == error.evalue
+    )
+
+
+_GARBAGE = """
+for (let i = 0; i < 20; i++) {
+    queueMicrotask(() => { globalThis.last = Array.from({ length: 20000 }, (_, n) => ({ n })) });
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (f"{_GARBAGE} 1 + 1", "2"),
+        (f"await new Promise(done => setTimeout(done, 1)); {_GARBAGE} 1", "1"),
+        (f"{_GARBAGE} throw new TypeError('mine')", "TypeError"),
+    ],
+    ids=["result", "timer", "error"],
+)
+def test_a_promise_that_settles_is_never_lost(shared: Session, code: str, outcome: str) -> None:
+    """The engine collects garbage between the end of a cell and its answer, and still answers."""
+    results = [shared(code) for _ in range(40)]
+
+    assert {outcome} == {r.error.ename if r.error else shown(r) for r in results}
+
+
+def test_a_promise_that_nothing_can_settle_is_an_error(shared: Session) -> None:
+    """Where the engine finds that an awaited promise is garbage, the cell does not hang."""
+    code = "setTimeout(() => { for (let i = 0; i < 200; i++) new Array(1e5).fill(i) }, 1); await new Promise(() => {})"
+
+    result = shared(code, timeout_s=5)
+
+    assert result.error is not None
+    assert result.error.ename in ("NeverSettled", "Interrupted")
+
+
+def test_typescript_is_accepted_where_it_is_the_language() -> None:
+    """Types are taken off, enums and the like compiled; a mistake is an error with its place."""
+    session = Session(typescript=True)
+    try:
+        code = """
+        import type { Stats } from "node:fs";
+        interface Point { x: number }
+        enum Colour { Red = 3 }
+        const origin = <T extends Point>(p: T): T => p;
+        origin({ x: Colour.Red }) as Point
+        """
+        assert "{ x: 3 }" == shown(session(code))
+        assert "{ a: 1, b: [ 2 ] }" == shown(session("{a: 1 as number, b: [2]}"))
+        assert "7" == shown(session("{ let inner: number = 7; inner }"))
+        wrong = session("let fine = 1;\nlet x: = 3")
+        assert "SyntaxError" == failure(wrong).ename
+        place = f"    at cell-{wrong.execution_count}.js:2:8"
+        assert place == (failure(wrong).traceback or ())[-1]
+    finally:
+        session.close()
+
+
+def test_types_are_refused_in_javascript(shared: Session) -> None:
+    """JavaScript stays JavaScript: a type is a syntax error."""
+    assert "SyntaxError" == failure(shared("let typed: number = 1")).ename

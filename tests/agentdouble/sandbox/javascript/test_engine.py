@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.agentdouble.sandbox.javascript.session import MIB, Session, failure, shown, streams
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("Deno.readTextFileSync('/etc/passwd')", 'Requires read access to "/etc/passwd"'),
+        ("Deno.writeTextFileSync('/etc/x', '')", 'Requires write access to "/etc/x"'),
+        ("Deno.symlinkSync('/etc/passwd', 'link')", "Deno.symlinkSync() requires unscoped"),
+        ("new Deno.Command('ls').outputSync()", 'Requires run access to "ls"'),
+        ("process.kill(process.ppid, 0)", "Requires run access"),
+        ("Deno.dlopen('libc.so.6', {})", "Requires ffi access"),
+        ("Deno.hostname()", "Requires sys access"),
+        ("await fetch('http://127.0.0.1:9999')", "Requires net access"),
+        ("Deno.listen({port: 0})", "Requires net access"),
+        ("await import('https://example.com/x.js')", "A remote specifier was requested"),
+        ("await import('npm:chalk')", "npm specifiers were requested"),
+    ],
+)
+def test_code_is_confined(shared: Session, code: str, reason: str) -> None:
+    """Deno refuses what lies outside the session's directories, processes and the network."""
+    assert (failure(shared(code)).evalue or "").startswith(reason)
+
+
+def test_files_of_the_session_are_there(shared: Session) -> None:
+    """The working directory and TMPDIR can be written; other variables are undefined."""
+    code = """
+    Deno.writeTextFileSync("here.txt", "h");
+    const scratch = Deno.makeTempFileSync();
+    [Deno.readTextFileSync("here.txt"), scratch.startsWith(process.env.TMPDIR), process.env.API_KEY]
+    """
+
+    assert '[ "h", true, undefined ]' == shown(shared(code))
+
+
+def test_the_network_is_there_where_it_is_configured() -> None:
+    """With the option ``network`` code may listen and connect."""
+    session = Session(network=True)
+    try:
+        code = """
+        const server = Deno.serve({port: 0, onListen() {}}, () => new Response("hello"));
+        const answer = await (await fetch(`http://127.0.0.1:${server.addr.port}`)).text();
+        await server.shutdown();
+        answer
+        """
+        assert '"hello"' == shown(session(code))
+    finally:
+        session.close()
+
+
+def test_buffers_are_limited_too() -> None:
+    """They lie outside the heap that V8 limits; one too many is an error, and all else stays."""
+    session = Session(memory=64 * MIB)
+    try:
+        result = session(
+            "var held = []; while (held.length < 40) held.push(new Uint8Array(1e8).fill(1))",
+            timeout_s=30,
+        )
+
+        error = failure(result)
+        assert ("RangeError", "Array buffer allocation failed") == (error.ename, error.evalue)
+        assert "true" == shown(session("held.length > 0 && held.length < 15"))
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while (true);",
+        "try { while (true); } finally { while (true); }",
+        "while (true) await null",
+        "while (true) await new Promise(done => setTimeout(done, 1))",
+        "globalThis.never = new Promise(() => {}); await never",
+        "for (;;) console.log('x')",
+        "setTimeout(() => { while (true); }); await new Promise(done => setTimeout(done, 60000))",
+        "const held = (() => { while (true); })()",
+    ],
+)
+def test_an_interrupt_stops_code_and_keeps_state(shared: Session, code: str) -> None:
+    """Loops, awaits and busy coroutines end; variables stay, and nothing goes on behind."""
+    shared("var kept = 'kept'")
+
+    result = shared(code, timeout_s=0.2)
+
+    assert ("timeout", False) == (result.status, result.context_lost)
+    assert result.error is not None
+    assert "Interrupted" == result.error.ename
+    after = shared("await new Promise(done => setTimeout(done, 5)); kept")
+    assert ('"kept"', []) == (shown(after), streams(after))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("console.log('last'); Deno.exit(3)", "the JavaScript engine exited with code 3"),
+        ("console.log('last'); process.exit(4)", "the JavaScript engine exited with code 4"),
+        (
+            "console.log('last'); process.kill(process.pid, 'SIGKILL')",
+            "the JavaScript engine was killed by signal 9",
+        ),
+    ],
+)
+def test_an_engine_that_ends_is_reported_and_replaced(
+    session: Session, code: str, message: str
+) -> None:
+    """The cell says how the engine ended, keeps its output, and the next one has a new engine."""
+    session("var lost = 1")
+
+    result = session(code)
+
+    assert (
+        f"{message}; its variables are lost, and the next cell gets a new one"
+        == failure(result).evalue
+    )
+    assert [("stdout", "last\n")] == streams(result)
+    assert '"undefined"' == shown(session("typeof lost"))
+
+
+def test_an_engine_that_dies_between_cells_is_replaced(session: Session) -> None:
+    """An engine that is killed while nothing runs does not fail the next cell."""
+    engine = session.engine()
+    engine.kill()
+    psutil.wait_procs([engine], timeout=5)
+
+    assert "1" == shown(session("1"))
+
+
+HEAP_OF_200_MB = (
+    "var all = []; while (all.length < 25000) all.push(new Array(1000).fill(1)); 'held'"
+)
+
+
+def test_a_heap_below_the_limit_is_allowed(session: Session) -> None:
+    """The limit is 512 MiB unless a setting says otherwise."""
+    assert '"held"' == shown(session(HEAP_OF_200_MB))
+
+
+def test_running_out_of_memory_is_reported() -> None:
+    """A heap that grows beyond ``javascript_memory_limit`` ends the engine, and only that."""
+    session = Session(memory=64 * MIB)
+    try:
+        result = session(HEAP_OF_200_MB)
+
+        error = failure(result)
+        assert "OutOfMemory" == error.ename
+        assert [] == streams(result)
+        assert "1" == shown(session("1"))
+    finally:
+        session.close()
+
+
+def test_nothing_is_left_when_a_session_ends(session: Session) -> None:
+    """The engine ends with its kernel, however that ends."""
+    engine = session.engine()
+
+    psutil.Process(session.kernel.pid).kill()
+
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+
+
+def test_nothing_is_left_when_the_fork_server_dies(session: Session) -> None:
+    """The engine ends when the fork server is killed."""
+    engine = session.engine()
+    server = psutil.Process(session.kernel.pid).parent()
+    assert server is not None
+
+    server.kill()
+
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+
+
+DOUBLE = """
+from tests.agentdouble.sandbox.javascript.session import Session
+print(Session().engine().pid, flush=True)
+input()
+"""
+
+
+def test_nothing_is_left_when_the_double_is_killed() -> None:
+    """The engine ends when the process that runs the double is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", DOUBLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as double:
+        assert double.stdout is not None
+        engine = psutil.Process(int(double.stdout.readline()))
+        double.kill()
+
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)

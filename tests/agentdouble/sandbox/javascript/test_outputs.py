@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+
+from agentdouble.sandbox.fork_server import capped_stream
+from tests.agentdouble.sandbox.javascript.session import Session, shown, streams
+
+
+def test_console_goes_to_stdout_and_stderr_in_order(shared: Session) -> None:
+    """log, info and debug are stdout, warn and error are stderr, and their order is kept."""
+    code = (
+        "console.log('%d', 1); console.info(2); console.warn(3); console.error(4); console.debug(5)"
+    )
+
+    assert [("stdout", "1\n2\n"), ("stderr", "3\n4\n"), ("stdout", "5\n")] == streams(shared(code))
+
+
+def test_raw_writes_are_captured(shared: Session) -> None:
+    """What goes to the standard streams without the console is output too."""
+    code = """
+    const bytes = new TextEncoder().encode("é");
+    for (const byte of bytes) Deno.stdout.writeSync(new Uint8Array([byte]));
+    process.stdout.write("node\\n");
+    """
+
+    assert [("stdout", "énode\n")] == streams(shared(code))
+
+
+def test_a_flood_loses_nothing(shared: Session) -> None:
+    """Twenty thousand lines all arrive, in order."""
+    code = "for (let i = 0; i < 20000; i++) console.log('line ' + i)"
+
+    ((name, text),) = streams(shared(code))
+
+    assert "stdout" == name
+    assert [f"line {i}" for i in range(20000)] == (text or "").splitlines()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "console.log('x'.repeat(1e8))",
+        "let rest = new Uint8Array(1e7).fill(120); while (rest.length) rest = rest.subarray(Deno.stdout.writeSync(rest))",
+    ],
+    ids=["console", "raw"],
+)
+def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
+    session: Session, code: str
+) -> None:
+    """What goes beyond 8 MiB of a cell ends in the kernel: receiving it would hold the double."""
+    for _ in range(2):
+        (name, text), last = streams(session(f"{code}; console.error('after')"))
+
+        assert ("stdout", capped_stream.LIMIT) == (name, len(text or ""))
+        assert ("stderr", "after\n") == last
+
+
+@pytest.mark.parametrize(
+    "put_out", ["console.log(large)", "console.error(large)", "display(html, {raw: true})"]
+)
+def test_a_large_output_can_be_interrupted(session: Session, put_out: str) -> None:
+    """What was under way is finished, so that what comes after is whole; the state is kept."""
+    session("var large = 'x'.repeat(5e6), html = {'text/html': large}")
+
+    stopped = session(f"for (;;) {put_out}", timeout_s=0.5)
+    after = session("console.log('after'); large.length")
+
+    assert ("timeout", False) == (stopped.status, stopped.context_lost)
+    assert ([("stdout", "after\n")], "5000000") == (streams(after), shown(after))
+
+
+def test_display_shows_media_between_other_outputs(shared: Session) -> None:
+    """Objects with Jupyter's symbol, Deno.jupyter's helpers and raw bundles are shown in place."""
+    code = """
+    display({"text/html": "<b>raw</b>"}, {raw: true});
+    console.log("between");
+    display(Deno.jupyter.html`<i>${1}</i>`);
+    await display({[Symbol.for("Jupyter.display")]: async () => ({"text/markdown": "# h"})});
+    Deno.jupyter.svg`<svg/>`
+    """
+    result = shared(code)
+
+    assert [
+        ("display_data", {"text/html": "<b>raw</b>"}),
+        ("stream", None),
+        ("display_data", {"text/html": "<i>1</i>"}),
+        ("display_data", {"text/markdown": "# h"}),
+        ("execute_result", {"image/svg+xml": "<svg/>"}),
+    ] == [(o.output_type, o.data) for o in result.outputs]
+
+
+def test_a_display_is_no_result(shared: Session) -> None:
+    """What display returns can be awaited and is not shown itself."""
+    codes = ("display(1)", "await display(2)", "for (;;) { display(3); break }")
+
+    assert [["display_data"]] * 3 == [[o.output_type for o in shared(c).outputs] for c in codes]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("Promise.reject(new Error('x')); 1", "Uncaught (in promise) Error: x\n"),
+        ("queueMicrotask(() => { throw new Error('y') }); 1", "Uncaught Error: y\n"),
+    ],
+)
+def test_unhandled_errors_are_reported_and_harmless(shared: Session, code: str, text: str) -> None:
+    """An error that nobody catches is told on stderr, and the session goes on."""
+    result = shared(code)
+
+    (said,) = streams(result)
+    assert ("1", "stderr") == (shown(result), said[0])
+    assert (said[1] or "").startswith(text)

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, background, data_plane, has_gone, http, text
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def plane(shared: Emulator) -> Iterator[DataPlane]:
+    """The data plane of a session that no other test uses."""
+    plane = data_plane(shared, f"bash-{next(NUMBERS)}")
+    yield plane
+    http.delete(f"{plane.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+
+
+def listed(plane: DataPlane) -> dict[str, Any]:
+    return {one["session_id"]: one for one in plane.get("/v1/bash/sessions").json()["data"]}
+
+
+@pytest.fixture(scope="module", params=["auto", "none"])
+def isolated(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """A double with sessions held apart, and one without."""
+    with Emulator(isolation=request.param, pool_size=0) as double:
+        yield double
+
+
+def test_a_command_answers_with_its_output_and_exit_code(plane: DataPlane) -> None:
+    """stdout and stderr are apart, and a failure is completed all the same (SBX-09)."""
+    answer = plane.post("/v1/bash/exec", command="echo out; echo err >&2; (exit 3)").json()
+
+    data = answer["data"]
+    ids = {name: data.pop(name) for name in ("session_id", "command_id")}
+    assert all(ids.values())
+    assert {
+        "success": True,
+        "message": "Command completed with exit code 3",
+        "data": {
+            "command": "echo out; echo err >&2; (exit 3)",
+            "status": "completed",
+            "stdout": "out\n",
+            "stderr": "err\n",
+            "exit_code": 3,
+            "offset": 4,
+            "stderr_offset": 4,
+        },
+        "hint": None,
+    } == answer
+
+
+def test_a_session_keeps_its_state(plane: DataPlane) -> None:
+    """Directory, variables and functions stay; another session has its own."""
+    plane.bash('mkdir -p deep && cd deep; x=1; say() { echo "said $1"; }')
+
+    assert "/home/gem/deep 1\nsaid so\n" == plane.bash('echo "$PWD $x"; say so')["stdout"]
+    assert "/home/gem \n" == plane.bash('echo "$PWD $x"', "other")["stdout"]
+
+
+def test_a_session_without_a_name_is_a_new_one(plane: DataPlane) -> None:
+    """Its name is in the answer."""
+    one, two = (plane.data("/v1/bash/exec", command="echo $$") for _ in range(2))
+
+    assert one["session_id"] != two["session_id"]
+    assert one["stdout"] == plane.bash("echo $$", one["session_id"])["stdout"]
+
+
+def test_variables_hold_for_one_command(plane: DataPlane) -> None:
+    """Whatever they hold; None takes one away, for that command alone."""
+    plane.bash("export KEPT='it stays'")
+
+    env = {"A": 'it\'s "$KEPT"\n`x`', "KEPT": None}
+    assert 'it\'s "$KEPT"\n`x`|' == plane.bash('printf "%s|$KEPT" "$A"', env=env)["stdout"]
+    assert "|it stays" == plane.bash('printf "$A|$KEPT"')["stdout"]
+
+
+def test_the_working_directory_is_set_for_good(plane: DataPlane) -> None:
+    """exec_dir holds for the commands that follow, too."""
+    first = plane.bash("pwd", exec_dir="/tmp")["stdout"]
+
+    assert [first, first] == [plane.bash("pwd")["stdout"], plane.bash("pwd")["stdout"]]
+    assert "exec_dir '/none' is no directory." == plane.refusal(
+        "/v1/bash/exec", command="pwd", exec_dir="/none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "stdout", "code"),
+    [
+        ("cat <<END\n$((6 * 7))\nEND", "42\n", 0),
+        ("if", "", 2),
+        ("printf 'a\\xffb'", "a\ufffdb", 0),
+        ("echo 'Grüße 🌍'", "Grüße 🌍\n", 0),
+        ("no-such-command", "", 127),
+        ("echo a # comment", "a\n", 0),
+        ("# nothing", "", 0),
+        ("kill -9 $BASHPID", "", 137),
+        ("exit 7", "", 7),
+        ("exec 3>&- 4>&- 5>&-; echo on", "on\n", 0),
+    ],
+)
+def test_commands_of_every_kind(plane: DataPlane, command: str, stdout: str, code: int) -> None:
+    """None of them leaves the session without an answer, and the next one is answered too."""
+    data = plane.bash(command)
+
+    assert ("completed", stdout, code) == (data["status"], data["stdout"], data["exit_code"])
+    assert "again\n" == plane.bash("echo again")["stdout"]
+
+
+def test_a_timeout_ends_the_waiting_and_not_the_command(plane: DataPlane) -> None:
+    """It is answered as running; what it puts out later is read by its offset."""
+    running = plane.bash("echo begun; read line; echo got $line", timeout=0.2)
+    plane.data("/v1/bash/write", session_id="b", input="a line\n")
+    later = plane.data(
+        "/v1/bash/output", session_id="b", offset=running["offset"], wait=True, wait_timeout=20
+    )
+
+    assert ("running", "begun\n", None) == (
+        running["status"],
+        running["stdout"],
+        running["exit_code"],
+    )
+    assert "got a line\n" == later["stdout"]
+
+
+def test_an_async_command_is_answered_at_once(plane: DataPlane) -> None:
+    """Its result is to be had by its id, and so is that of each command."""
+    begun = plane.bash("read line; echo one; exit 0", async_mode=True)
+    waiting = plane.bash("echo never", async_mode=True)
+    plane.data("/v1/bash/write", session_id="b", command_id=begun["command_id"], input="\n")
+    read = {"session_id": "b", "wait": True, "wait_timeout": 20}
+    first = plane.data("/v1/bash/output", command_id=begun["command_id"], **read)
+    while first["command"]["status"] == "running":
+        first = plane.data("/v1/bash/output", command_id=begun["command_id"], **read)
+    second = plane.data("/v1/bash/output", command_id=waiting["command_id"], **read)
+
+    assert ("running", "pending") == (begun["status"], waiting["status"])
+    assert ("one\n", "completed") == (first["stdout"], first["command"]["status"])
+    assert ("", "killed") == (second["stdout"], second["command"]["status"])  # bash had ended
+
+
+def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
+    """The second waits for the first, in arrival order."""
+    first = plane.bash("read line; echo $line", async_mode=True)
+    second = background(lambda: plane.bash("echo second"))
+    while listed(plane)["b"]["command_count"] < 2:
+        pass
+    plane.data("/v1/bash/write", session_id="b", input="first\n")
+
+    assert "second\n" == second.result(20)["stdout"]
+    read = plane.data("/v1/bash/output", session_id="b", command_id=first["command_id"])
+    assert "first\n" == read["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("sleep 600", True),
+        ("sleep 600 & sleep 600", True),
+        ("trap '' TERM INT; while :; do :; done", False),
+        ("while :; do sleep 600; done", False),
+    ],
+)
+def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, kept: bool) -> None:
+    """What it has started is gone; its bash with it only where the command is bash itself."""
+    plane.bash("x=1")
+
+    data = plane.bash(command, hard_timeout=0.2)
+
+    assert ("timed_out", 137) == (data["status"], data["exit_code"])
+    assert f"{'1' if kept else ''}\n" == plane.bash("echo $x")["stdout"]
+    assert "" == plane.bash("pgrep -f 'sleep 60[0]' || true", "other")["stdout"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT"])
+def test_a_signal_ends_the_command_that_runs(plane: DataPlane, name: str) -> None:
+    """It is answered as killed, and its bash goes on."""
+    plane.bash("x=1")
+    running = plane.bash("sleep 600", async_mode=True)
+    while "sleep" not in plane.bash("pgrep -a sleep; true", "other")["stdout"]:
+        pass
+    plane.data("/v1/bash/kill", session_id="b", signal=name)
+    after = plane.bash("echo $x")
+    read = plane.data("/v1/bash/output", session_id="b", command_id=running["command_id"])
+
+    assert "killed" == read["command"]["status"]
+    assert "1\n" == after["stdout"]
+
+
+def test_long_output_is_cut_in_its_middle(plane: DataPlane) -> None:
+    """Where it is asked for; its end is always there."""
+    data = plane.bash("seq 1 100000", max_output_length=20)
+
+    assert (
+        "1\n2\n3\n4\n5\n\n[... 588875 characters were left out ...]\n99\n100000\n" == data["stdout"]
+    )
+    assert 588895 == len(plane.bash("seq 1 100000", max_output_length=0)["stdout"])
+
+
+def test_a_flood_is_bounded(plane: DataPlane) -> None:
+    """50 MB of output cost neither the answer nor the workbench as much memory."""
+    data = plane.bash("yes | head -c 50000000", max_output_length=0)
+
+    assert "completed" == data["status"]
+    assert len(data["stdout"]) < 10_000_000
+    assert "bytes were dropped" in data["stdout"][:100]
+
+
+def test_a_command_has_the_session_s_limits() -> None:
+    """Its memory is limited as that of the session's kernel."""
+    allocate = "python3 -c 'bytearray(900 << 20)'"
+    with Emulator(memory_limit=512 << 20, pool_size=0) as double:
+        data = data_plane(double).bash(allocate)
+
+    assert 1 == data["exit_code"]
+    assert "MemoryError" in data["stderr"]
+
+
+def test_the_session_s_python_comes_first(plane: DataPlane) -> None:
+    """A command has the modules that the session's code has."""
+    found = plane.bash("python3 -c 'import sys; print(sys.prefix)'")["stdout"]
+
+    assert f"{sys.prefix}\n" == found
+
+
+def test_a_session_is_made_listed_and_closed(plane: DataPlane) -> None:
+    """Its directory is the one it was made with; closed, it is gone."""
+    made = plane.data("/v1/bash/sessions/create", session_id="mine", exec_dir="/tmp")
+    plane.bash("cd /home/gem; true", "mine")
+    during = listed(plane)["mine"]
+    plane.data("/v1/bash/sessions/mine/close")
+
+    assert ("mine", "ready", "/tmp", None, 0) == tuple(
+        made[name]
+        for name in ("session_id", "status", "working_dir", "current_command", "command_count")
+    )
+    assert ("/home/gem", 1) == (during["working_dir"], during["command_count"])
+    assert "mine" not in listed(plane)
+
+
+def test_sessions_are_bounded(plane: DataPlane) -> None:
+    """The thirty-third is refused by name."""
+    for number in range(32):
+        plane.data("/v1/bash/sessions/create", session_id=str(number))
+
+    refusal = plane.refusal("/v1/bash/sessions/create")
+
+    assert "32 bash sessions are open and no more are allowed: close one." == refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("exec", {}, "command"),
+        ("exec", {"command": 1}, "command"),
+        ("exec", {"command": "a\0b"}, "command"),
+        ("exec", {"command": "x", "session_id": ""}, "session_id"),
+        ("exec", {"command": "x", "exec_dir": "a\0"}, "exec_dir"),
+        ("exec", {"command": "x", "env": {"a b": "c"}}, "env"),
+        ("exec", {"command": "x", "env": {"A": "\0"}}, "env"),
+        ("exec", {"command": "x", "timeout": -1}, "timeout"),
+        ("exec", {"command": "x", "hard_timeout": "soon"}, "hard_timeout"),
+        ("exec", {"command": "x", "max_output_length": -1}, "max_output_length"),
+        ("output", {"session_id": "b", "offset": -1}, "offset"),
+        ("kill", {"session_id": "b", "signal": "SIGSTOP"}, "signal"),
+        ("write", {"session_id": "b"}, "input"),
+    ],
+    ids=str,
+)
+def test_a_body_that_is_not_what_a_route_takes_is_refused(
+    plane: DataPlane, path: str, body: dict[str, Any], field: str
+) -> None:
+    """With 422 and the place, as FastAPI says it."""
+    response = plane.post(f"/v1/bash/{path}", **body)
+
+    assert 422 == response.status_code
+    assert ["body", field] == response.json()["detail"][0]["loc"][:2]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"command": "\\ud800"}'])
+def test_a_body_that_is_no_json_object_is_refused(plane: DataPlane, content: bytes) -> None:
+    """Nothing is run, and the answer says what is wrong."""
+    response = http.post(f"{plane.url}/v1/bash/exec", params=plane.query, content=content)
+
+    assert 422 == response.status_code, response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("output", {"session_id": "no"}, "There is no bash session 'no'."),
+        ("write", {"session_id": "no", "input": ""}, "There is no bash session 'no'."),
+        ("kill", {"session_id": "no"}, "There is no bash session 'no'."),
+        (
+            "write",
+            {"session_id": "b", "input": ""},
+            "No such command runs in the bash session 'b'.",
+        ),
+        (
+            "output",
+            {"session_id": "b", "command_id": "no"},
+            "There is no command 'no' in the bash session 'b'.",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named(
+    plane: DataPlane, path: str, body: dict[str, Any], message: str
+) -> None:
+    """A session or a command that nobody made is a failed operation."""
+    plane.bash(":")
+
+    assert message == plane.refusal(f"/v1/bash/{path}", **body)
+
+
+def test_files_are_shared_with_the_code_of_the_session(isolated: Emulator) -> None:
+    """Whether or not sessions are held apart, both begin in the same directory."""
+    text(isolated, "open('from-code', 'w').write('code')")
+    plane = data_plane(isolated)
+    plane.bash("echo bash > from-bash; echo tmp > $TMPDIR/there", exec_dir="/home/gem")
+
+    assert "code" == plane.bash("cat from-code")["stdout"]
+    assert "bash\n" == text(isolated, "print(open('from-bash').read(), end='')")
+    assert "tmp\n" == plane.bash("cat there", exec_dir="/tmp")["stdout"]
+
+
+def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
+    """It cannot take more processes than the session may have, and nothing of it is left."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux limits the processes of a session")
+
+    data = plane.bash("bomb() { bomb | bomb & }; bomb; sleep 600", hard_timeout=1)
+
+    assert "timed_out" == data["status"]
+    assert "calm\n" == plane.bash("echo calm", "after")["stdout"]
+
+
+def test_what_a_command_has_left_alone_ends_with_its_hard_timeout(plane: DataPlane) -> None:
+    """A process whose parent has ended is the session's all the same."""
+    data = plane.bash("(sleep 600 & echo $!); sleep 600", hard_timeout=0.5)
+
+    assert "timed_out" == data["status"]
+    assert has_gone(int(data["stdout"]), timeout_s=5)

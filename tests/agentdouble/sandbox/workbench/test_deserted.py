@@ -1,0 +1,173 @@
+"""Commands and code whose caller goes away while it waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox.workbench.bash_session import BashSession, Command
+from tests.agentdouble.calling import (
+    DataPlane,
+    data_plane,
+    exec_bash,
+    has_gone,
+    home_of,
+    http,
+    signed,
+    text,
+)
+
+RUNS = "echo $BASHPID > pid; echo > begun; exec sleep 600"
+
+
+@pytest.fixture
+def plane(double: Emulator) -> DataPlane:
+    """The data plane of a session that can tell when something has begun."""
+    text(double, "import os; os.mkfifo('begun')")
+    return data_plane(double)
+
+
+def desert(request: httpx.Request, begun: Path) -> None:
+    """Send a request on a socket, and close that when its command has begun."""
+    with socket.create_connection((request.url.host, request.url.port or 80)) as caller:
+        head = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
+        head += [f"{name}: {value}" for name, value in request.headers.items()]
+        caller.sendall("\r\n".join([*head, "", ""]).encode() + request.read())
+        with begun.open():
+            pass
+
+
+def on_plane(double: Emulator, plane: DataPlane, path: str, **body: Any) -> int:
+    """Desert an operation of the data plane; return the process id that it wrote."""
+    home = home_of(double, "s1")
+    request = http.build_request("POST", plane.url + path, params=plane.query, json=body)
+    desert(request, home / "begun")
+    return int((home / "pid").read_text())
+
+
+def on_control_plane(double: Emulator, command: str) -> int:
+    """Desert an ExecBash; return the process id that it wrote."""
+    body = {
+        "ToolId": double.tool_id,
+        "UserSessionId": "s1",
+        "OperationType": "ExecBash",
+        "OperationPayload": json.dumps({"command": command}),
+    }
+    asked, home = signed(double, body), home_of(double, "s1")
+    request = http.build_request(
+        asked.method, asked.url, headers=dict(asked.headers), content=asked.body
+    )
+    desert(request, home / "begun")
+    return int((home / "pid").read_text())
+
+
+@pytest.mark.parametrize(
+    ("path", "named"), [("/v1/bash/exec", "session_id"), ("/v1/shell/exec", "id")]
+)
+def test_a_command_whose_caller_goes_away_is_interrupted(
+    double: Emulator, plane: DataPlane, path: str, named: str
+) -> None:
+    """Its session keeps its state, and has its turn at once."""
+    plane.data(path, command="x=42", **{named: "b"})
+
+    pid = on_plane(double, plane, path, command=f"({RUNS})", **{named: "b"})
+
+    assert has_gone(pid, timeout_s=10)
+    data = plane.data(path, command="echo $x", **{named: "b"})
+    assert "42\n" == data.get("stdout", data.get("output"))
+
+
+def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: DataPlane) -> None:
+    """Its session keeps its state nevertheless."""
+    plane.bash("x=42")
+
+    ignores = f"(trap '' INT; {RUNS})"
+    pid = on_plane(double, plane, "/v1/bash/exec", command=ignores, session_id="b")
+
+    assert "42\n" == plane.bash("echo $x")["stdout"]
+    assert has_gone(pid, timeout_s=10)
+
+
+def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane: DataPlane) -> None:
+    """Nothing can end it otherwise; the next command begins anew."""
+    loops = "x=42; echo $$ > pid; echo > begun; while :; do :; done"
+    pid = on_plane(double, plane, "/v1/bash/exec", command=loops, session_id="b")
+
+    assert has_gone(pid, timeout_s=10)
+    assert "\n" == plane.bash("echo $x")["stdout"]
+
+
+def test_a_command_that_waits_for_its_turn_never_begins(tmp_path: Path) -> None:
+    """If its caller goes away before it has come."""
+    os.mkfifo(tmp_path / "go")
+
+    async def test() -> list[str]:
+        session = BashSession("b", str(tmp_path), str)
+        await session.start(None)
+        commands = [Command("cat go"), Command("echo > ran"), Command("test ! -e ran")]
+        for command in commands:
+            session.run(command)
+        with pytest.raises(asyncio.CancelledError), session.interrupting(commands[1]):
+            raise asyncio.CancelledError
+        await asyncio.to_thread((tmp_path / "go").write_text, "")
+        await commands[2].done.wait()
+        await session.close()
+        return [f"{one.status} {one.exit_code}" for one in commands]
+
+    assert ["completed 0", "killed None", "completed 0"] == asyncio.run(test())
+
+
+def test_what_runs_beside_its_caller_runs_on(double: Emulator, plane: DataPlane) -> None:
+    """An async command is nobody's to wait for, nor is one that has timed out."""
+    first = plane.bash("cat begun; echo one", async_mode=True)
+    (home_of(double, "s1") / "begun").write_text("go\n")
+    read = {"session_id": "b", "command_id": first["command_id"], "wait": True}
+    while plane.data("/v1/bash/output", **read)["command"]["status"] == "running":
+        pass
+
+    assert "go\none\n" == plane.data("/v1/bash/output", **read)["stdout"]
+
+
+def test_exec_bash_whose_caller_goes_away_is_interrupted(
+    double: Emulator, plane: DataPlane
+) -> None:
+    """As RunCode is; the session's bash keeps its state."""
+    exec_bash(double, "x=42")
+
+    pid = on_control_plane(double, f"({RUNS})")
+
+    assert has_gone(pid, timeout_s=10)
+    assert "42\n" == exec_bash(double, "echo $x")["data"]["stdout"]
+
+
+def test_exec_bash_of_a_fresh_bash_leaves_none_behind() -> None:
+    """U-EXECBASH-STATE: nobody could ever use it again."""
+    with Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}) as double:
+        text(double, "import os; os.mkfifo('begun')")
+        pid = on_control_plane(double, f"({RUNS})")
+
+        assert has_gone(pid, timeout_s=10)
+        plane = data_plane(double)
+        while plane.get("/v1/bash/sessions").json()["data"]:
+            pass
+
+
+@pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])
+def test_code_of_the_data_plane_is_interrupted_too(
+    double: Emulator, plane: DataPlane, session: dict[str, str]
+) -> None:
+    """And its kernel has its state."""
+    plane.data("/v1/jupyter/execute", code="x = 42", **session)
+    code = "open('pid', 'w').write('1'); open('begun', 'w').close()\nwhile True: pass"
+    on_plane(double, plane, "/v1/jupyter/execute", code=code, **session)
+
+    data = plane.data("/v1/jupyter/execute", code="x", timeout=10, **session)
+    assert ["42"] == [one["data"]["text/plain"] for one in data["outputs"]]

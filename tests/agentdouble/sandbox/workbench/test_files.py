@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import base64
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, data_plane, http, text
+
+
+@pytest.fixture(scope="module", params=["auto", "none"])
+def double(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """A double with sessions held apart, and one whose paths are mapped."""
+    with Emulator(isolation=request.param, pool_size=0) as double:
+        yield double
+
+
+@pytest.fixture
+def plane(double: Emulator) -> DataPlane:
+    """The data plane of a session without files."""
+    double.reset()
+    return data_plane(double)
+
+
+def write(plane: DataPlane, file: str, content: str, **fields: Any) -> int:
+    data = plane.data("/v1/file/write", file=file, content=content, **fields)
+    assert file == data["file"]
+    written: int = data["bytes_written"]
+    return written
+
+
+def read(plane: DataPlane, file: str, **fields: Any) -> str:
+    data = plane.data("/v1/file/read", file=file, **fields)
+    assert file == data["file"]
+    found: str = data["content"]
+    return found
+
+
+def failure(plane: DataPlane, operation: str, /, **body: Any) -> tuple[str, str | None, str]:
+    answer = plane.post(f"/v1/file/{operation}", **body).json()
+    assert not answer["success"], answer
+    data = answer["data"]
+    fields = {"path", "operation", "message", "error_type", "retryable"}
+    assert fields | {"errno", "errno_name", "exception_type"} == set(data)
+    return data["error_type"], data["errno_name"], answer["message"]
+
+
+def test_what_is_written_is_read_and_seen_by_code(double: Emulator, plane: DataPlane) -> None:
+    """SBX-10: one and the same file, for the file routes, code and commands."""
+    assert 7 == write(plane, "/home/gem/a b/ü.txt", "Grüße")
+
+    assert "Grüße" == read(plane, "/home/gem/a b/ü.txt")
+    assert "Grüße\n" == text(double, "print(open('a b/ü.txt', encoding='utf-8').read())")
+    assert "Grüße" == plane.bash("cat 'a b/ü.txt'")["stdout"]
+
+
+def test_writing_can_append_and_add_lines(plane: DataPlane) -> None:
+    """Newlines are added where they are asked for, but not to bytes."""
+    write(plane, "/tmp/f", "a", trailing_newline=True)
+    write(plane, "/tmp/f", "b", append=True, leading_newline=True)
+    write(plane, "/tmp/f", "Yw==", append=True, encoding="base64", leading_newline=True)
+
+    assert "a\n\nbc" == read(plane, "/tmp/f")
+    assert 0 == write(plane, "/tmp/f", "")
+    assert "" == read(plane, "/tmp/f")
+
+
+def test_bytes_are_written_as_base64(plane: DataPlane) -> None:
+    """Whatever they are; what is no UTF-8 is replaced when it is read as text."""
+    data = bytes(range(256))
+    write(plane, "/tmp/b", base64.b64encode(data).decode(), encoding="base64")
+
+    assert data == plane.get("/v1/file/download", path="/tmp/b").content
+    assert read(plane, "/tmp/b").startswith("\0\1\2")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ({}, "0\n1\n2\n3"),
+        ({"start_line": 1, "end_line": 3}, "1\n2\n"),
+        ({"start_line": 3}, "3"),
+        ({"end_line": 1}, "0\n"),
+        ({"start_line": 9}, ""),
+        ({"start_line": 2, "end_line": 2}, ""),
+    ],
+    ids=str,
+)
+def test_lines_are_read(plane: DataPlane, lines: dict[str, int], expected: str) -> None:
+    """Counted from 0; the last one is not included."""
+    write(plane, "/tmp/f", "0\n1\n2\n3")
+
+    assert expected == read(plane, "/tmp/f", **lines)
+
+
+def test_a_text_is_replaced_wherever_it_stands(plane: DataPlane) -> None:
+    """The answer says how often; where it is not found, nothing is changed."""
+    write(plane, "/tmp/f", "a.b.a")
+
+    replaced = [
+        plane.data("/v1/file/replace", file="/tmp/f", old_str=old, new_str="c")["replaced_count"]
+        for old in ("a", "x")
+    ]
+
+    assert ([2, 0], "c.b.c") == (replaced, read(plane, "/tmp/f"))
+    kind, _, _ = failure(plane, "replace", file="/tmp/f", old_str="", new_str="x")
+    assert "invalid_argument" == kind
+
+
+def test_lines_are_searched_for(plane: DataPlane) -> None:
+    """By a regular expression; numbers count from 1."""
+    write(plane, "/tmp/f", "one\ntwo\nthree\n")
+
+    found = plane.data("/v1/file/search", file="/tmp/f", regex="^t.*[eo]$")
+
+    assert {"file": "/tmp/f", "matches": ["two", "three"], "line_numbers": [2, 3]} == found
+
+
+def test_a_regular_expression_that_never_ends_is_ended(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the session answers meanwhile."""
+    from tests.agentdouble.calling import background
+
+    write(plane, "/tmp/f", "a" * 40 + "!")
+    searching = background(lambda: failure(plane, "search", file="/tmp/f", regex="(a+)+$"))
+
+    assert "on\n" == plane.bash("echo on")["stdout"]
+    assert "timeout" == searching.result(25)[0]
+
+
+def test_files_are_found_by_a_pattern(plane: DataPlane) -> None:
+    """Below the directory only."""
+    for name in ("a.py", "b.txt", "deep/er/c.py"):
+        write(plane, f"/home/gem/x/{name}", "")
+    home = "/home/gem/x"
+
+    def found(glob: str) -> list[str]:
+        files: list[str] = plane.data("/v1/file/find", path=home, glob=glob)["files"]
+        return files
+
+    assert [f"{home}/a.py"] == found("*.py")
+    assert [f"{home}/a.py", f"{home}/deep/er/c.py"] == found("**/*.py")
+    assert [] == found("../*")
+    assert "invalid_argument" == failure(plane, "find", path=home, glob="/etc/*")[0]
+
+
+def test_a_directory_is_listed(plane: DataPlane) -> None:
+    """Names, kinds, sizes, what is asked for."""
+    write(plane, "/home/gem/b.txt", "12345")
+    write(plane, "/home/gem/.hidden", "1")
+    write(plane, "/home/gem/deep/a.py", "12")
+
+    def listed(**fields: Any) -> list[str]:
+        files = plane.data("/v1/file/list", path="/home/gem", **fields)["files"]
+        return [file["path"].removeprefix("/home/gem/") for file in files]
+
+    answer = plane.data("/v1/file/list", path="/home/gem", include_permissions=True)
+    entry = next(file for file in answer["files"] if file["name"] == "b.txt")
+    assert entry.pop("modified_time")
+    assert {
+        "name": "b.txt",
+        "path": "/home/gem/b.txt",
+        "is_directory": False,
+        "size": 5,
+        "permissions": "-rw-r--r--",
+        "extension": ".txt",
+    } == entry
+    assert (3, 1, 2) == tuple(answer[f"{n}_count"] for n in ("total", "directory", "file"))
+    assert ["b.txt", "deep"] == listed(show_hidden=False)
+    assert ["b.txt", "deep", "deep/a.py"] == listed(show_hidden=False, recursive=True)
+    assert ["b.txt", "deep"] == listed(show_hidden=False, recursive=True, max_depth=1)
+    assert ["deep/a.py"] == listed(recursive=True, file_types=[".py"])
+    assert ["b.txt", "deep/a.py"] == listed(
+        recursive=True, file_types=[".py", ".txt"], sort_by="size", sort_desc=True
+    )
+    assert "deep" == listed(sort_by="type")[0]
+
+
+def upload(plane: DataPlane, content: Any, name: str = "f.bin", /, **form: str) -> Any:
+    files = {"file": (name, content)}
+    url = f"{plane.url}/v1/file/upload"
+    return http.post(url, params=plane.query, files=files, data=form).json()
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ({"path": "/home/gem/new/there.bin"}, "/home/gem/new/there.bin"),
+        ({"path": "/tmp"}, "/tmp/f.bin"),
+        ({"path": "there"}, "/home/gem/there"),
+        ({}, "/home/gem/f.bin"),
+    ],
+    ids=str,
+)
+def test_a_file_is_uploaded(plane: DataPlane, form: dict[str, str], expected: str) -> None:
+    """To its path, into a directory under its own name, or home."""
+    data = bytes(range(256)) * 1000
+
+    answer = upload(plane, data, **form)
+
+    assert {
+        "success": True,
+        "message": "File uploaded successfully",
+        "data": {"file_path": expected, "file_size": 256_000, "success": True},
+        "hint": None,
+    } == answer
+    response = plane.get("/v1/file/download", path=expected, change_policy="abort")
+    assert (data, "application/octet-stream", "256000") == (
+        response.content,
+        response.headers["content-type"],
+        response.headers["content-length"],
+    )
+    assert ".upload-" not in plane.get("/v1/bash/sessions").text
+    assert "" == plane.bash("ls -A ~ | grep upload; true")["stdout"]
+
+
+def test_a_part_of_a_file_is_downloaded(plane: DataPlane) -> None:
+    """The range that a client asks for."""
+    write(plane, "/tmp/f", "0123456789")
+
+    response = http.get(
+        f"{plane.url}/v1/file/download",
+        params={**plane.query, "path": "/tmp/f"},
+        headers={"Range": "bytes=2-4"},
+    )
+
+    assert (206, b"234") == (response.status_code, response.content)
+
+
+def test_a_file_that_grows_is_downloaded_as_it_was(plane: DataPlane) -> None:
+    """What is appended meanwhile, as to a log, does not break the download off."""
+    size = 32 * 1024 * 1024 + 1000  # more than sockets hold, and no whole number of pieces
+    plane.bash(f"truncate -s {size} log")
+    got = 0
+
+    with httpx.stream(
+        "GET", f"{plane.url}/v1/file/download", params={**plane.query, "path": "log"}
+    ) as response:
+        plane.bash("echo grown >> log")
+        for piece in response.iter_bytes():
+            got += len(piece)
+
+    assert (200, str(size), size) == (
+        response.status_code,
+        response.headers["content-length"],
+        got,
+    )
+    assert f"{size + 6}\n" == plane.bash("wc -c < log")["stdout"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_file_without_a_size_is_downloaded(double: Emulator, plane: DataPlane) -> None:
+    """Those of /proc say that they are empty; where paths are mapped they are out of reach."""
+    response = plane.get("/v1/file/download", path="/proc/version")
+
+    if double.settings.isolation == "none":
+        assert 403 == response.status_code
+    else:
+        assert (200, read(plane, "/proc/version")) == (response.status_code, response.text)
+        assert response.text.startswith("Linux")
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type"),
+    [
+        (b"", "multipart/form-data; boundary=x"),
+        (b"--x\r\n", "multipart/form-data; boundary=x"),
+        (b"garbage", "multipart/form-data; boundary=x"),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nabc',
+            "multipart/form-data; boundary=x",
+        ),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="path"\r\n\r\n/tmp/f\r\n--x--',
+            "multipart/form-data; boundary=x",
+        ),
+        (b"{}", "application/json"),
+        (b"{}", ""),
+        (b"{}", "multipart/form-data"),
+    ],
+)
+def test_an_upload_that_is_none_is_refused(
+    plane: DataPlane, content: bytes, content_type: str
+) -> None:
+    """And leaves nothing, not even a part of a file."""
+    answer = http.post(
+        f"{plane.url}/v1/file/upload",
+        params=plane.query,
+        content=content,
+        headers={"Content-Type": content_type},
+    ).json()
+
+    assert not answer["success"]
+    assert "" == plane.bash("ls -A ~")["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "number"),
+    [
+        ("/home/gem/none", "not_found", "ENOENT"),
+        ("/home/gem", "is_a_directory", "EISDIR"),
+        ("/home/gem/f/x", "not_a_directory", "ENOTDIR"),
+        ("/home/gem/locked", "permission_denied", "EACCES"),
+        ("/home/gem/pipe", "invalid_argument", "EINVAL"),
+        ("/home/gem/loop", "invalid_path", "ELOOP"),
+        ("/home/gem/" + "x" * 300, "invalid_path", "ENAMETOOLONG"),
+        ("a\0b", "invalid_argument", None),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_file_that_cannot_be_read_says_why(
+    double: Emulator, plane: DataPlane, file: str, kind: str, number: str | None
+) -> None:
+    """With the public sandbox's data about it; a pipe does not keep anybody waiting."""
+    if file.endswith("locked") and double.settings.isolation == "none" and os.geteuid() == 0:
+        pytest.skip("root without isolation reads everything")
+    plane.bash("echo x > f; echo x > locked; chmod 000 locked; mkfifo pipe; ln -s loop loop")
+
+    found = failure(plane, "read", file=file)
+
+    assert (kind, number) == found[:2]
+    assert found[2].startswith("Cannot read ")
+    if "\0" not in file:
+        response = plane.get("/v1/file/download", path=file)
+        assert (False, True) == (response.json()["success"], response.status_code >= 400)
+
+
+@pytest.mark.parametrize("operation", ["read", "write", "replace", "search"])
+@pytest.mark.parametrize("secret", ["../../etc/agentdouble-secret", "out/secret", "secret"])
+def test_nothing_outside_of_the_session_is_to_be_had(
+    double: Emulator, plane: DataPlane, tmp_path: Any, operation: str, secret: str
+) -> None:
+    """Not by .., not by a link; in a view of its own it is not even there."""
+    (tmp_path / "secret").write_text("secret")
+    plane.bash(f"ln -s {tmp_path} out; ln -s {tmp_path}/secret secret")
+    fields = {"content": "x", "old_str": "s", "new_str": "x", "regex": "."}
+
+    failed = failure(plane, operation, file=f"/home/gem/{secret}", **fields)
+
+    assert failed[0] in ("not_found", "permission_denied", "already_exists")
+    assert "secret" == (tmp_path / "secret").read_text()
+    if operation == "read":
+        response = plane.get("/v1/file/download", path=f"/home/gem/{secret}")
+        assert response.status_code in (403, 404)
+        uploaded = upload(plane, b"x", path=f"/home/gem/{secret}")
+        assert not uploaded["success"] or "secret" == (tmp_path / "secret").read_text()
+
+
+def test_the_host_is_not_reached_through_proc(double: Emulator, plane: DataPlane) -> None:
+    """The root of another process is no way around the session's own."""
+    host = f"/proc/{os.getpid()}/root/etc/hostname"
+    for path in (host, f"/proc/{os.getpid()}/environ"):
+        assert failure(plane, "read", file=path)[0] in ("not_found", "permission_denied")
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "field"),
+    [
+        ("read", {}, "file"),
+        ("read", {"file": 1}, "file"),
+        ("read", {"file": "f", "start_line": -1}, "start_line"),
+        ("read", {"file": "f", "sudo": True}, "sudo"),
+        ("write", {"file": "f"}, "content"),
+        ("write", {"file": "f", "content": "", "encoding": "latin-1"}, "encoding"),
+        ("search", {"file": "f"}, "regex"),
+        ("find", {"path": "/tmp"}, "glob"),
+        ("list", {"path": "/tmp", "sort_by": "colour"}, "sort_by"),
+        ("list", {"path": "/tmp", "max_depth": 0}, "max_depth"),
+    ],
+    ids=str,
+)
+def test_a_body_that_is_not_what_a_route_takes_is_refused(
+    plane: DataPlane, operation: str, body: dict[str, Any], field: str
+) -> None:
+    """With 422 and the place, as FastAPI says it."""
+    response = plane.post(f"/v1/file/{operation}", **body)
+
+    assert 422 == response.status_code
+    assert ["body", field] == response.json()["detail"][0]["loc"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "kind"),
+    [
+        ("write", {"file": "/tmp/f", "content": "!", "encoding": "base64"}, "invalid_argument"),
+        ("write", {"file": "/home/gem", "content": ""}, "is_a_directory"),
+        ("write", {"file": "/dev/full", "content": "x"}, None),
+        ("search", {"file": "/tmp/f", "regex": "("}, "invalid_argument"),
+        ("search", {"file": "/tmp/none", "regex": "x"}, "not_found"),
+        ("find", {"path": "/tmp/none", "glob": "*"}, "not_found"),
+        ("list", {"path": "/tmp/none"}, "not_found"),
+        ("list", {"path": "/tmp/f"}, "not_a_directory"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_says_why(
+    plane: DataPlane, operation: str, body: dict[str, Any], kind: str | None
+) -> None:
+    """Each operation fails by itself."""
+    write(plane, "/tmp/f", "x")
+
+    found = failure(plane, operation, **body)[0]
+
+    assert kind in (found, None)
+
+
+def test_an_upload_has_a_limit_of_its_own() -> None:
+    """upload_limit holds for uploads, body_limit for the rest."""
+    with Emulator(body_limit=1000, upload_limit=5000, pool_size=0) as double:
+        plane = data_plane(double)
+        sizes = {
+            size: http.post(
+                f"{plane.url}/v1/file/upload",
+                params=plane.query,
+                files={"file": ("f", b"x" * size)},
+            ).status_code
+            for size in (3000, 6000)
+        }
+        written = plane.post("/v1/file/write", file="f", content="x" * 2000)
+
+    assert ({3000: 200, 6000: 413}, 413) == (sizes, written.status_code)
+    assert {
+        "success": False,
+        "message": "The request body is larger than 1000 bytes.",
+        "data": None,
+        "hint": None,
+    } == written.json()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of a file")
+def test_an_upload_that_is_too_large_is_named() -> None:
+    """One that its session has no room for; nothing of it is left."""
+    with Emulator(workspace_limit=2**20, pool_size=0) as double:
+        plane = data_plane(double)
+
+        answer = upload(plane, b"x" * 2 * 1024 * 1024)
+
+    assert "Cannot upload 'f.bin': File too large" == answer["message"]

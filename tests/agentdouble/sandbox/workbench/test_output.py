@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentdouble.sandbox.workbench import output
+from agentdouble.sandbox.workbench.output import Output, shorten
+
+
+def test_offsets_count_bytes() -> None:
+    """What is read between two offsets is what was put out between them."""
+    stream = Output()
+    stream.append("Grüße".encode())
+    stream.append(b", all")
+
+    assert 12 == stream.end
+    assert ("ße, all", 12) == stream.read(4)
+    assert ("Gr", 2) == stream.read(-1, 2)
+    assert ("", 12) == stream.read(99)
+
+
+def test_a_character_that_has_come_in_part_is_left_for_the_next_time() -> None:
+    """Nothing is replaced that the rest would have made whole."""
+    stream = Output()
+    stream.append("aß".encode()[:-1])
+    first, offset = stream.read(0)
+    stream.append("ß".encode()[1:])
+
+    assert ("a", 1) == (first, offset)
+    assert ("ß", 3) == stream.read(offset)
+
+
+def test_what_is_no_utf_8_is_replaced() -> None:
+    """Binary output can be read, the rest of it intact."""
+    stream = Output()
+    stream.append(b"a\xffb\xc3")
+
+    assert ("a\ufffdb\ufffd", 4) == stream.read(0, 4)
+
+
+def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded; who reads from before is told how much is missing."""
+    monkeypatch.setattr(output, "KEPT", 10)
+    stream = Output()
+    for _ in range(5):
+        stream.append(b"12345")
+
+    assert 25 == stream.end
+    text, end = stream.read(0)
+    assert ("[... 15 bytes were dropped ...]\n1234512345", 25) == (text, end)
+    assert ("5", 25) == stream.read(24)
+    assert ("[... 5 bytes were dropped ...]\n", 5) == stream.read(0, 5)
+
+
+def test_a_change_wakes_whoever_waits() -> None:
+    """Both new output and the end of a command do."""
+
+    async def woken() -> list[bool]:
+        stream = Output()
+        found = []
+        for change in (lambda: stream.append(b"x"), stream.wake):
+            waiting = asyncio.ensure_future(stream.changed())
+            await asyncio.sleep(0)
+            before = waiting.done()
+            change()
+            await waiting
+            found.append(before)
+        return found
+
+    assert [False, False] == asyncio.run(woken())
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdef", 0, "abcdef"),
+        ("abcdef", 4, "ab\n[... 2 characters were left out ...]\nef"),
+        ("abcdef", 1, "\n[... 5 characters were left out ...]\nf"),
+    ],
+)
+def test_a_text_is_shortened_in_its_middle(text: str, limit: int, expected: str) -> None:
+    """Head and tail stay, and a mark says how much is missing."""
+    assert expected == shorten(text, limit)

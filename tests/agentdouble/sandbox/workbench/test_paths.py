@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentdouble.sandbox.workbench.paths import OutsideError, Paths
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> Paths:
+    """The paths of a session without a view of its own."""
+    for name in ("home", "tmp", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "other" / "secret").write_text("secret")
+    return Paths((("/home/gem", f"{tmp_path}/home"), ("/tmp", f"{tmp_path}/tmp")))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/home/gem", "home"),
+        ("/home/gem/", "home"),
+        ("/home/gem/a/../b c", "home/b c"),
+        ("notes.txt", "home/notes.txt"),
+        ("/tmp/x/y", "tmp/x/y"),
+        ("/home/gem/../../tmp/ü", "tmp/ü"),
+    ],
+)
+def test_the_session_s_paths_are_mapped(
+    mapped: Paths, tmp_path: Path, path: str, expected: str
+) -> None:
+    """/home/gem and /tmp are the session's directories, and back again."""
+    assert str(tmp_path / expected) == mapped.real(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/",
+        "",
+        "../../etc/passwd",
+        "/home/gem/../other",
+        "/home/gemma",
+        "/tmp/../etc/passwd",
+        "/proc/self/root/etc/passwd",
+        "link/secret",
+        "linked",
+    ],
+)
+def test_nothing_outside_is_to_be_had_where_paths_are_mapped(
+    mapped: Paths, tmp_path: Path, path: str
+) -> None:
+    """Not by an absolute path, not by .., not by a link that leads out."""
+    (tmp_path / "home" / "link").symlink_to(tmp_path / "other")
+    (tmp_path / "home" / "linked").symlink_to("/etc/passwd")
+
+    if path == "":  # the home itself
+        assert str(tmp_path / "home") == mapped.real(path)
+        return
+    with pytest.raises(OutsideError):
+        mapped.real(path)
+
+
+def test_a_link_inside_is_followed(mapped: Paths, tmp_path: Path) -> None:
+    """From one of the session's directories to the other is no way out."""
+    (tmp_path / "home" / "link").symlink_to(tmp_path / "tmp")
+
+    assert str(tmp_path / "home/link/x") == mapped.real("link/x")
+
+
+def test_paths_are_shown_as_the_session_knows_them(mapped: Paths, tmp_path: Path) -> None:
+    """Where they really lie is the host's affair."""
+    assert "/home/gem/a" == mapped.shown(f"{tmp_path}/home/a")
+    assert "/tmp" == mapped.shown(f"{tmp_path}/tmp")
+    assert "/etc" == mapped.shown("/etc")
+
+
+def test_a_view_of_its_own_needs_no_mapping() -> None:
+    """The paths are what they are; a relative one begins at home."""
+    assert ("/etc/passwd", "/home/gem/a") == (Paths().real("/etc/passwd"), Paths().real("a"))
+    assert "/home/gem/a" == Paths().shown("/home/gem/a")
+
+
+def test_a_path_has_no_nul() -> None:
+    """It is refused before the system would."""
+    with pytest.raises(ValueError, match="NUL"):
+        Paths().real("a\0b")

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, background, data_plane, http
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def plane(shared: Emulator) -> Iterator[DataPlane]:
+    """The data plane of a session that no other test uses."""
+    plane = data_plane(shared, f"shell-{next(NUMBERS)}")
+    yield plane
+    http.delete(f"{plane.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+
+
+def shell(plane: DataPlane, command: str, **fields: Any) -> dict[str, Any]:
+    data: dict[str, Any] = plane.data("/v1/shell/exec", command=command, **{"id": "s", **fields})
+    return data
+
+
+def test_a_command_answers_with_what_the_terminal_shows(plane: DataPlane) -> None:
+    """stdout and stderr in their order, the exit code, and the line with its prompt."""
+    output = "out\nerr\n"
+
+    data = shell(plane, "echo out; echo err >&2; (exit 3)")
+
+    command = "echo out; echo err >&2; (exit 3)"
+    assert {
+        "session_id": "s",
+        "command": command,
+        "status": "completed",
+        "output": output,
+        "console": [{"ps1": "gem@agentdouble:/home/gem $", "command": command, "output": output}],
+        "exit_code": 3,
+    } == data
+
+
+def test_it_is_a_terminal(plane: DataPlane) -> None:
+    """Programs see one, with a size, on all three descriptors and as their own."""
+    seen = shell(plane, "test -t 0 && test -t 1 && test -t 2 && stty size </dev/tty")
+
+    assert ("24 80\n", 0) == (seen["output"], seen["exit_code"])
+
+
+def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
+    """And another one has its own."""
+    shell(plane, "cd /tmp; x=1")
+
+    assert "/tmp 1\n" == shell(plane, 'echo "$PWD $x"')["output"]
+    assert "/home/gem \n" == shell(plane, 'echo "$PWD $x"', id="other")["output"]
+    assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/home/gem")["output"]
+
+
+def test_a_directory_that_is_none_is_passed_over_unless_that_is_strict(plane: DataPlane) -> None:
+    """The shell stays where it is, or the command is refused."""
+    assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/none")["output"]
+    assert "exec_dir '/none' is no directory." == plane.refusal(
+        "/v1/shell/exec", command="pwd", exec_dir="/none", strict=True
+    )
+
+
+def test_what_is_typed_is_read_by_the_command(plane: DataPlane) -> None:
+    """The terminal shows it, too; waiting ends with the command."""
+    running = shell(plane, "read name; echo got $name", timeout=0.2)
+    written = plane.data("/v1/shell/write", id="s", input="me", press_enter=True)
+    waited = plane.data("/v1/shell/wait", id="s", seconds=20)
+    seen = plane.data("/v1/shell/view", id="s")
+
+    assert ("running", None) == (running["status"], running["exit_code"])
+    assert written["status"] in ("running", "completed")
+    assert {"status": "completed"} == waited
+    assert ("me\ngot me\n", "completed", 0) == (seen["output"], seen["status"], seen["exit_code"])
+    assert [("read name; echo got $name", "me\ngot me\n")] == [
+        (one["command"], one["output"]) for one in seen["console"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"async_mode": True}, "running"),
+        ({"timeout": 0.2}, "running"),
+        ({"no_change_timeout": 0.2}, "no_change_timeout"),
+        ({"hard_timeout": 0.2}, "hard_timeout"),
+    ],
+    ids=str,
+)
+def test_waiting_ends(plane: DataPlane, fields: dict[str, Any], status: str) -> None:
+    """Only the hard timeout ends the command as well."""
+    data = shell(plane, "sleep 600", **fields)
+
+    assert status == data["status"]
+    assert (137 if status == "hard_timeout" else None) == data["exit_code"]
+
+
+def test_output_is_a_change(plane: DataPlane) -> None:
+    """A command that goes on putting out is waited for."""
+    data = shell(plane, "for i in 1 2 3; do sleep 0.3; echo $i; done", no_change_timeout=5)
+
+    assert ("completed", "1\n2\n3\n") == (data["status"], data["output"])
+
+
+def test_what_runs_can_be_killed(plane: DataPlane) -> None:
+    """And whoever waits for it is answered."""
+    shell(plane, "x=1")
+    waiting = background(lambda: shell(plane, "sleep 600"))
+    while "sleep 600" not in plane.get("/v1/shell/sessions").text:
+        pass
+    while "sleep" not in plane.bash("pgrep -a sleep; true")["stdout"]:
+        pass
+
+    killed = plane.data("/v1/shell/kill", id="s")
+
+    assert {"status": "terminated", "exit_code": 137, "returncode": 137} == killed
+    assert "terminated" == waiting.result(20)["status"]
+    assert "1\n" == shell(plane, "echo $x")["output"]
+
+
+def test_long_output_is_cut(plane: DataPlane) -> None:
+    """At 30000 characters, unless it is not to be."""
+    cut = shell(plane, "seq 1 20000")["output"]
+    whole = shell(plane, "seq 1 20000", truncate=False)["output"]
+
+    assert ("19999\n20000\n", True) == (cut[-12:], "characters were left out" in cut)
+    assert 108894 == len(whole)
+
+
+@pytest.mark.parametrize("command", ["exit 3", "exec >/dev/null; true", "printf 'a\\036b'", "if"])
+def test_every_command_is_answered(plane: DataPlane, command: str) -> None:
+    """Also one that ends its shell, or takes its terminal away."""
+    assert "completed" == shell(plane, command)["status"]
+    assert "completed" == shell(plane, "true")["status"]
+
+
+def test_an_empty_name_is_none(plane: DataPlane) -> None:
+    """The platform's own client sends "" for a new shell, and for no directory."""
+    done = [plane.data("/v1/shell/exec", id="", exec_dir="", command="pwd") for _ in range(2)]
+
+    assert [0, 0] == [one["exit_code"] for one in done]
+    assert 2 == len({one["session_id"] for one in done} - {""})
+
+
+def test_shells_are_made_listed_and_closed(plane: DataPlane) -> None:
+    """One by one, or all of them."""
+    made = plane.data("/v1/shell/sessions/create", id="one", exec_dir="/tmp")
+    plane.data("/v1/shell/sessions/create", id="two")
+    listed = plane.get("/v1/shell/sessions").json()["data"]["sessions"]
+    url = f"{plane.url}/v1/shell/sessions"
+    http.delete(f"{url}/one", params=plane.query)
+    left = plane.get("/v1/shell/sessions").json()["data"]["sessions"]
+    http.delete(url, params=plane.query)
+
+    assert {"session_id": "one", "working_dir": "/tmp"} == made
+    assert ({"one", "two"}, {"two"}) == (set(listed), set(left))
+    assert ("/tmp", "completed", None) == tuple(
+        listed["one"][name] for name in ("working_dir", "status", "current_command")
+    )
+    assert {} == plane.get("/v1/shell/sessions").json()["data"]["sessions"]
+
+
+def test_shells_are_bounded(plane: DataPlane) -> None:
+    """The thirty-third is refused by name."""
+    for number in range(32):
+        plane.data("/v1/shell/sessions/create", id=str(number))
+
+    refusal = plane.refusal("/v1/shell/exec", command="true")
+
+    assert "32 shells are open and no more are allowed: close one." == refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("exec", {}),
+        ("exec", {"command": "a\0"}),
+        ("exec", {"command": "x", "timeout": -1}),
+        ("write", {"id": "s", "input": "x"}),
+        ("wait", {"id": "s", "seconds": "long"}),
+        ("view", {}),
+    ],
+    ids=str,
+)
+def test_a_body_that_is_not_what_a_route_takes_is_refused(
+    plane: DataPlane, path: str, body: dict[str, Any]
+) -> None:
+    """With 422, as FastAPI says it."""
+    assert 422 == plane.post(f"/v1/shell/{path}", **body).status_code
+
+
+@pytest.mark.parametrize("path", ["view", "wait", "kill", "write"])
+def test_a_shell_that_is_not_there_is_named(plane: DataPlane, path: str) -> None:
+    """It is a failed operation; so is typing where nothing runs."""
+    body = {"input": "", "press_enter": False} if path == "write" else {}
+
+    assert "There is no shell 'no'." == plane.refusal(f"/v1/shell/{path}", id="no", **body)
+    plane.data("/v1/shell/sessions/create", id="idle")
+    if path in ("write", "kill"):
+        refusal = plane.refusal(f"/v1/shell/{path}", id="idle", **body)
+        assert "Nothing runs in the shell 'idle'." == refusal
+
+
+@pytest.mark.parametrize("path", ["terminal-url", "sessions/stats"])
+def test_what_is_not_built_is_refused_by_name(plane: DataPlane, path: str) -> None:
+    """501, and never a made-up answer."""
+    assert 501 == plane.get(f"/v1/shell/{path}").status_code

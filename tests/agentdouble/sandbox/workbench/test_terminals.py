@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, data_plane, has_gone
+
+
+class Screen:
+    """A client of a terminal."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    def send(self, kind: str, data: Any = None) -> None:
+        self.connection.send(json.dumps({"type": kind, "data": data}))
+
+    def frame(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.connection.recv(timeout=20))
+        return found
+
+    def until(self, wanted: str, kind: str = "output") -> str:
+        """Return what is shown until a text has come."""
+        shown = ""
+        while wanted not in shown:
+            frame = self.frame()
+            shown += frame["data"] if frame["type"] == kind else ""
+        return shown
+
+    def opened(self) -> str:
+        """Return the name of the terminal, once that is ready."""
+        first = self.frame()
+        assert "session_id" == first["type"]
+        while self.frame()["type"] != "ready":
+            pass
+        name: str = first["data"]
+        return name
+
+
+def address(plane: DataPlane, **query: str) -> str:
+    url = plane.url.replace("http", "ws", 1)
+    return f"{url}/v1/shell/ws?{urlencode({**plane.query, **query})}"
+
+
+@contextmanager
+def screen(plane: DataPlane, **query: str) -> Iterator[Screen]:
+    with connect(address(plane, **query), proxy=None) as connection:
+        yield Screen(connection)
+
+
+def test_a_person_types_at_a_terminal(double: Emulator) -> None:
+    """An interactive bash in the session's home, with the files of its code."""
+    plane = data_plane(double)
+    plane.bash("echo kept > file")
+    with screen(plane) as one:
+        assert one.opened()
+        one.send("input", "pwd -P | wc -l; cat file; tty | cut -c1-5; echo $((6 * 7))x\n")
+        shown = one.until("42x\r\n")
+
+    assert "gem@agentdouble:" in shown
+    assert "1\r\nkept\r\n/dev/\r\n42x\r\n" in shown
+
+
+def test_keys_and_size_are_a_terminal_s(double: Emulator) -> None:
+    """Ctrl-C interrupts, and jobs are told of a new size."""
+    with screen(data_plane(double)) as one:
+        one.opened()
+        one.send("resize", {"cols": 100, "rows": 30})
+        one.send("input", "stty size; sh -c 'echo asl''eep; exec sleep 600'\n")
+        assert "30 100" in one.until("asleep\r\n")
+        one.send("input", "\x03")
+        one.send("pong", {"timestamp": 1})
+        one.send("input", "echo st''ill\n")
+
+        assert "^C" in one.until("still\r\n")
+
+
+def test_a_terminal_outlives_its_client(double: Emulator) -> None:
+    """By its name it is found again, with what it had shown; two may look at one."""
+    plane = data_plane(double)
+    with screen(plane) as one:
+        name = one.opened()
+        one.send("input", "x=4''2; echo do''ne\n")
+        one.until("done\r\n")
+    with screen(plane, session_id=name) as one, screen(plane, session_id=name) as other:
+        restored = one.until("done\r\n", "restore_output")
+        other.opened()
+        one.send("input", "echo $x.\n")
+
+        assert "gem@agentdouble:" in restored
+        assert ("42.\r\n" in one.until("42.\r\n"), "42.\r\n" in other.until("42.\r\n")) == (
+            True,
+            True,
+        )
+
+
+def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
+    """Its client is told by a close, and the name begins anew."""
+    plane = data_plane(double)
+    with screen(plane, session_id="t") as one:
+        one.opened()
+        one.send("input", "x=1; exit\n")
+        with pytest.raises(ConnectionClosed) as closed:
+            one.until("never")
+    with screen(plane, session_id="t") as one:
+        one.opened()
+        one.send("input", "echo [$x]\n")
+        one.until("[]\r\n")
+
+    assert closed.value.rcvd is not None
+    assert 1000 == closed.value.rcvd.code
+
+
+def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
+    """And with it what was begun there; its client is told why."""
+    with screen(data_plane(double)) as one:
+        one.opened()
+        one.send("input", "sleep 600 & echo p''id:$!:e''nd\n")
+        shown = one.until(":end\r\n")
+        pid = int(shown.rpartition("pid:")[2].partition(":")[0])
+        double.reset()
+        with pytest.raises(ConnectionClosed) as closed:
+            one.until("never")
+
+    assert has_gone(pid, timeout_s=10)
+    assert closed.value.rcvd is not None
+    assert (1001, True) == (closed.value.rcvd.code, "reset" in closed.value.rcvd.reason)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "no json",
+        "[]",
+        "{}",
+        b"bytes",
+        '{"type": "shout"}',
+        '{"type": "input"}',
+        '{"type": "input", "data": 1}',
+        '{"type": "resize", "data": {"cols": 0, "rows": 24}}',
+        '{"type": "resize", "data": {"cols": 80}}',
+    ],
+    ids=str,
+)
+def test_a_frame_that_is_none_is_an_error(shared: Emulator, frame: str | bytes) -> None:
+    """It is told, and the terminal stays."""
+    with screen(data_plane(shared, "door"), session_id="frames") as one:
+        one.opened()
+        one.connection.send(frame)
+        while (answer := one.frame())["type"] != "error":
+            pass
+        one.send("input", "echo st''ays\n")
+        one.until("stays")
+
+    assert answer["data"]
+
+
+def test_only_the_token_opens_a_terminal(
+    double: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no longer seen behind the door, and in no log."""
+    caplog.set_level(logging.DEBUG, "agentdouble")
+    plane = data_plane(double)
+    with pytest.raises(InvalidStatus) as refused, screen(plane, Authorization="x"):
+        pass
+    with screen(plane) as one:
+        one.opened()
+        one.send("input", "env | grep -c Authorization; echo en''d\n")
+        shown = one.until("end\r\n")
+
+    assert 403 == refused.value.response.status_code
+    assert plane.query["Authorization"] not in shown + caplog.text
+    assert plane.query["Authorization"] not in str(
+        [entry.to_dict() for entry in double.journal.entries()]
+    )

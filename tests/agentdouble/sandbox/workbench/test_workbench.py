@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox.workbench.client import SpawnedProcess, Workbench
+from tests.agentdouble.calling import (
+    DataPlane,
+    background,
+    call,
+    data_plane,
+    error_of,
+    exec_bash,
+    has_gone,
+    home_of,
+    http,
+    run,
+    text,
+)
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workbenches")
+
+
+def workbench_of(plane: DataPlane) -> psutil.Process:
+    """Return the process whose child a bash of the session is."""
+    bash = psutil.Process(int(plane.bash("echo $$", "whose")["stdout"]))
+    found = bash.parent()
+    assert found is not None
+    return found
+
+
+def test_it_is_started_when_it_is_needed(double: Emulator) -> None:
+    """A session that only runs code has none; one that only has files has no kernel."""
+    run(double, "1", "code")
+    exec_bash(double, ":", "files")
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+    assert {"code": 1, "files": 1} == {s["UserSessionId"]: len(s["pids"]) for s in sessions}
+
+
+def test_it_ends_with_its_session(double: Emulator) -> None:
+    """And with it what its terminals have started, whatever they did to get away."""
+    plane = data_plane(double)
+    workbench = workbench_of(plane)
+    stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+    waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
+    while "sleep 600" not in plane.get("/v1/bash/sessions").text:
+        pass
+
+    double.reset()
+
+    assert not workbench.is_running()
+    assert not psutil.pid_exists(stray)
+    response = waiting.result(20)
+    assert (410, True) == (response.status_code, "the double was reset" in response.text)
+
+
+def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) -> None:
+    """What ran in its terminals is lost, files and the session's code are not."""
+    run(double, "x = 42")
+    plane = data_plane(double)
+    plane.bash("echo kept > file")
+    workbench = workbench_of(plane)
+    stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+    waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
+    while "sleep 600" not in plane.get("/v1/bash/sessions").text:
+        pass
+
+    workbench.kill()
+
+    response = waiting.result(20)
+    assert 502 == response.status_code
+    assert (
+        "The session's workbench is gone: killed by signal 9. What ran in its terminals is lost, "
+        "files are kept; the next call starts another one."
+    ) == response.json()["message"]
+    assert has_gone(stray, timeout_s=10)
+    assert "kept\n" == plane.bash("cat file")["stdout"]
+    assert "42\n" == text(double, "print(x)")
+
+
+def test_it_dies_with_the_double_s_fork_server(double: Emulator) -> None:
+    """The call that waits is answered, and the next one begins anew."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux forks workbenches")
+    plane = data_plane(double)
+    server = workbench_of(plane).parent()
+    assert server is not None
+    waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
+    while "sleep 600" not in plane.get("/v1/bash/sessions").text:
+        pass
+
+    server.kill()
+
+    assert "its fork server has ended" in waiting.result(20).json()["message"]
+    assert "again\n" == plane.bash("echo again")["stdout"]
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"isolation": "none"}, {"provisioner": "local-provisioner"}],
+    ids=str,
+)
+def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
+    """Whoever starts it, the double's end is its own."""
+    with Emulator(pool_size=0, **settings) as double:
+        plane = data_plane(double)
+        workbench = workbench_of(plane).pid
+        stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+
+    assert not psutil.pid_exists(workbench)
+    assert has_gone(stray, timeout_s=10)
+
+
+def test_a_provisioner_that_has_kernels_elsewhere_has_no_workbench() -> None:
+    """Terminals and files would be this machine's, not the session's: refused by name."""
+    with Emulator(provisioner="elsewhere", pool_size=0) as double:
+        body = {
+            "ToolId": double.tool_id,
+            "UserSessionId": "s1",
+            "OperationType": "ExecBash",
+            "OperationPayload": '{"command": "id"}',
+        }
+        error = error_of(call(double, body))
+
+    assert (501, "NotImplemented") == (error["status"], error["Code"])
+    assert "terminals and files with the provisioner 'elsewhere'" in error["Message"]
+
+
+@ON_LINUX
+def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
+    """A session that could put another socket in its place would have the double call that."""
+    from agentdouble.sandbox import isolation
+
+    if not isolation.find_out().offers("files"):
+        pytest.skip("needs a view of the file system of the session's own")
+    plane = data_plane(double)
+    plane.bash(":")
+    socket = home_of(double, "s1").parent / "workbench.sock"
+
+    seen = plane.bash(f"ls -d {socket} {socket.parent}/*", max_output_length=0)
+
+    assert socket.is_socket()
+    assert f"{socket}\n" not in seen["stdout"]
+
+
+@ON_LINUX
+def test_orphans_that_have_ended_are_reaped(double: Emulator) -> None:
+    """They would stay as zombies, and count against the session's processes."""
+    plane = data_plane(double)
+    workbench = workbench_of(plane)
+
+    plane.bash("for i in $(seq 50); do (setsid true &) ; done; sleep 0.2")
+
+    zombies = [c for c in workbench.children() if c.status() == psutil.STATUS_ZOMBIE]
+    assert [] == zombies
+
+
+def test_a_double_that_is_killed_leaves_no_workbench() -> None:
+    """Without a fork server, it ends when the double does."""
+    script = """
+import sys
+from agentdouble import Emulator
+from tests.agentdouble.calling import data_plane
+with Emulator(provisioner="local-provisioner", pool_size=0) as double:
+    print(data_plane(double).bash("sleep 600 & echo $PPID $!")["stdout"], flush=True)
+    sys.stdin.read()
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdin is not None
+    pids = [int(pid) for pid in child.stdout.readline().split()]
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+
+    assert [True, True] == [has_gone(pid, timeout_s=10) for pid in pids]
+
+
+def test_no_call_is_lost_with_a_connection_that_was_kept() -> None:
+    """Each has a connection of its own; one that is closed just when it is used loses its call."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.read(1)
+        writer.close()
+
+    async def work(socket: Path) -> None:
+        async with await asyncio.start_unix_server(answer, socket):
+            process = SpawnedProcess(await asyncio.create_subprocess_exec("true"))
+            workbench = Workbench(process, socket)
+            assert [200, 200] == [(await workbench.http.get("/")).status_code for _ in range(2)]
+            await process.exited
+            await workbench.http.aclose()
+
+    with tempfile.TemporaryDirectory() as directory:  # a socket's path is short
+        asyncio.run(work(Path(directory, "s")))
+
+    assert 2 == connections

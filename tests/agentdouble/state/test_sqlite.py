@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.errors import SettingsError, StateError
+from agentdouble.settings import Settings
+from agentdouble.state import Record, make_store
+from tests.agentdouble.calling import http
+
+
+def url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def keep(path: Path, **records: Record) -> None:
+    async def do() -> None:
+        store = make_store(url(path))
+        await store.open()
+        for id_, record in records.items():
+            store.put("tool", id_, record)
+        await store.close()
+
+    asyncio.run(do())
+
+
+def kept(path: Path) -> dict[str, Record]:
+    async def do() -> dict[str, Record]:
+        store = make_store(url(path))
+        await store.open()
+        try:
+            return dict(await store.load("tool"))
+        finally:
+            await store.close()
+
+    return asyncio.run(do())
+
+
+def test_records_outlive_their_store(tmp_path: Path) -> None:
+    """Another store on the same file has them."""
+    keep(tmp_path / "a.db", one={"n": 1})
+    keep(tmp_path / "a.db", two={"n": 2})
+
+    assert {"one": {"n": 1}, "two": {"n": 2}} == kept(tmp_path / "a.db")
+
+
+def test_a_file_beside_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three slashes: the path is relative."""
+    monkeypatch.chdir(tmp_path)
+
+    keep(Path("here.db"), one={})
+
+    assert (tmp_path / "here.db").is_file()
+    assert {"one": {}} == kept(tmp_path / "here.db")
+
+
+def test_what_was_saved_survives_a_kill(tmp_path: Path) -> None:
+    """SIGKILL right after saved() has returned loses nothing, and leaves no lock."""
+    script = f"""
+import asyncio, os, signal
+from agentdouble.state import make_store
+
+async def main():
+    store = make_store({url(tmp_path / "a.db")!r})
+    await store.open()
+    for number in range(20):
+        store.put("tool", str(number), {{"n": number}})
+        await store.saved()
+    store.put("tool", "never saved", {{}})
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+
+    assert -9 == done.returncode
+    assert {str(number): {"n": number} for number in range(20)} == kept(tmp_path / "a.db")
+
+
+def damaged(path: Path) -> str:
+    """Break a page of a good file and return what the error names."""
+    keep(path, **{f"r{number}": {"text": "x" * 1000} for number in range(50)})
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = b"\xff" * 4096
+    path.write_bytes(content)
+    return "damaged"
+
+
+def no_database(path: Path) -> str:
+    path.write_text("This is a text, and a long one, so that it is clear that it is none. " * 20)
+    return "file is not a database"
+
+
+def another_format(path: Path) -> str:
+    keep(path, one={})
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    return "has the format 99"
+
+
+def a_folder(path: Path) -> str:
+    path.mkdir()
+    return "cannot be opened"
+
+
+def in_no_folder(path: Path) -> str:
+    path.parent.rmdir()
+    return "cannot be opened"
+
+
+def read_only(path: Path) -> str:
+    if os.geteuid() == 0:
+        pytest.skip("root writes to files that are read-only")
+    keep(path, one={})
+    path.chmod(0o400)
+    return "readonly"
+
+
+@pytest.mark.parametrize(
+    "spoil", [damaged, no_database, another_format, a_folder, in_no_folder, read_only]
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, spoil: object) -> None:
+    """The double does not start, and says which file and why; the port is free again."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "a.db"
+    assert callable(spoil)
+    reason = spoil(path)
+    double = Emulator(state=url(path))
+
+    with pytest.raises(StateError) as caught:
+        double.start()
+
+    assert str(path) in str(caught.value)
+    assert reason in str(caught.value)
+    assert str(path) == caught.value.where
+    Emulator(port=int(double.url.rpartition(":")[2])).stop()
+
+
+def test_a_file_belongs_to_one_double_at_a_time(tmp_path: Path) -> None:
+    """A second one would take the first one's living sessions for lost."""
+    state = url(tmp_path / "a.db")
+    with Emulator(state=state) as first:
+        with pytest.raises(StateError, match="Another double uses it"):
+            Emulator(state=state).start()
+        assert 200 == http.get(f"{first.url}/ping").status_code
+
+    with Emulator(state=state):
+        pass
+
+
+def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -> None:
+    """saved() never says that something is kept which is not."""
+    path = tmp_path / "a.db"
+
+    async def do() -> str:
+        store = make_store(url(path))
+        await store.open()
+        connection = store._connection  # type: ignore[attr-defined]
+        await connection.exec_driver_sql("PRAGMA query_only = 1")
+        store.put("tool", "1", {})
+        with pytest.raises(StateError) as caught:
+            await store.saved()
+        await connection.exec_driver_sql("PRAGMA query_only = 0")
+        await store.saved()
+        await store.close()
+        return str(caught.value)
+
+    message = asyncio.run(do())
+
+    assert f"The state file {path} cannot be written: " in message
+    assert {"1": {}} == kept(path)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("", "names no state"),
+        ("sqlite", "names no state"),
+        ("sqlite://", "names no state"),
+        ("sqlite:///", "names no state"),
+        ("sqlite:///:memory:", "names no state"),
+        ("sqlite:///a.db?mode=ro", "names no state"),
+        ("mysql://host/db", "names no state"),
+        ("/tmp/a.db", "names no state"),
+        ("postgresql://", "PostgreSQL is named by postgresql://"),
+        ("postgresql+asyncpg://user:secret@host/db", "PostgreSQL is named by postgresql://"),
+    ],
+)
+def test_another_url_is_refused(state: str, told: str) -> None:
+    """The setting is named; a password in it is not repeated."""
+    with pytest.raises(SettingsError, match=told) as caught:
+        Settings.load(state=state)
+
+    assert "state" == caught.value.key
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("state", ["memory", "sqlite:///{}"])
+def test_sqlalchemy_is_imported_where_it_is_asked_for(tmp_path: Path, state: str) -> None:
+    """A double that keeps its state in memory does not pay for a database."""
+    chosen = state.format(tmp_path / "a.db")
+    script = f"""
+import sys
+from agentdouble import Emulator
+with Emulator(state={chosen!r}):
+    print("sqlalchemy" in sys.modules, "aiosqlite" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    asked = chosen != "memory"
+    assert f"{asked} {asked}\n" == done.stdout

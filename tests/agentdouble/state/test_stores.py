@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentdouble.state import Record, Store, make_store
+
+MakeStore = Callable[[], Store]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
+    """Makes a store; what holds for one kind holds for the other."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgresql_url")
+    else:
+        url = "memory" if request.param == "memory" else f"sqlite:///{tmp_path / 'state.db'}"
+    return lambda: make_store(url)
+
+
+def after(make: MakeStore, change: Callable[[Store], None]) -> dict[str, dict[str, Record]]:
+    """Return what a store holds after a change that was saved."""
+
+    async def do() -> dict[str, dict[str, Record]]:
+        store = make()
+        await store.open()
+        change(store)
+        await store.saved()
+        found = {kind: dict(await store.load(kind)) for kind in ("tool", "session")}
+        await store.close()
+        return found
+
+    return asyncio.run(do())
+
+
+def test_a_new_store_is_empty(make: MakeStore) -> None:
+    """Nothing was ever kept in it."""
+    assert {"tool": {}, "session": {}} == after(make, lambda _store: None)
+
+
+def test_records_are_kept_by_kind_and_id(make: MakeStore) -> None:
+    """A record is any JSON object, and the same id may be in two kinds."""
+
+    def change(store: Store) -> None:
+        store.put("tool", "1", {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]})
+        store.put("session", "1", {"number": 1.5})
+
+    assert {
+        "tool": {"1": {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]}},
+        "session": {"1": {"number": 1.5}},
+    } == after(make, change)
+
+
+def test_the_last_change_counts(make: MakeStore) -> None:
+    """A record takes the place of the one before; what is deleted is gone, or comes back."""
+
+    def change(store: Store) -> None:
+        for text in ("first", "second"):
+            store.put("tool", "kept", {"text": text})
+        store.put("tool", "gone", {})
+        store.delete("tool", "gone")
+        store.delete("tool", "back")
+        store.put("tool", "back", {})
+        store.delete("tool", "never there")
+
+    assert {"kept": {"text": "second"}, "back": {}} == after(make, change)["tool"]
+
+
+def test_a_later_change_finds_an_earlier_one(make: MakeStore) -> None:
+    """Also when the earlier one is saved already."""
+
+    async def do() -> tuple[dict[str, Record], dict[str, Record]]:
+        store = make()
+        await store.open()
+        store.put("tool", "1", {"n": 1})
+        await store.saved()
+        store.put("tool", "1", {"n": 2})
+        await store.saved()
+        before = dict(await store.load("tool"))
+        store.delete("tool", "1")
+        await store.saved()
+        found = dict(await store.load("tool"))
+        await store.close()
+        return before, found
+
+    assert ({"1": {"n": 2}}, {}) == asyncio.run(do())
+
+
+def test_many_at_once_are_all_saved(make: MakeStore) -> None:
+    """Every caller returns when its own change is kept; one that goes away takes nobody's with it."""
+
+    async def do() -> set[str]:
+        store = make()
+        await store.open()
+
+        async def one(number: int) -> None:
+            store.put("tool", str(number), {})
+            await store.saved()
+
+        tasks = [asyncio.ensure_future(one(number)) for number in range(100)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        found = set(await store.load("tool"))
+        await store.close()
+        return found
+
+    assert {str(number) for number in range(100)} == asyncio.run(do())
+
+
+def test_one_record_is_read(make: MakeStore) -> None:
+    """As it was last put, saved or not, also while others write; one that is not there is None."""
+
+    async def do() -> list[Record | None]:
+        store = make()
+        await store.open()
+        found = []
+        for number in range(3):
+            store.put("tool", "1", {"n": number})
+            store.put("session", "1", {"n": -1})
+            read = store.read("tool", "1"), store.read("tool", "2"), store.read("session", "1")
+            found += await asyncio.gather(*read, store.saved())
+            store.put("tool", "2", {})
+            store.delete("tool", "2")
+        await store.close()
+        return found
+
+    expected = [[{"n": number}, None, {"n": -1}, None] for number in range(3)]
+    assert [one for many in expected for one in many] == asyncio.run(do())
+
+
+def test_opening_and_closing_twice_is_no_error(make: MakeStore) -> None:
+    """Whoever is sure to need it may open it."""
+
+    async def do() -> None:
+        store = make()
+        await store.open()
+        await store.open()
+        await store.close()
+        await store.close()
+
+    asyncio.run(do())

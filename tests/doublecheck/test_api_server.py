@@ -1,0 +1,159 @@
+"""The clients of API-server mode: blocking, async, and how their values show themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from doublecheck import AgentEvent, AgentSession, AnswerError, Platform, RefusedError, Target
+from doublecheck.async_platform import AsyncPlatform
+from doublecheck.clients import api_server
+from doublecheck.connecting import serving_double
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+
+APP = "doublecheck_reference"
+TOOL = json.dumps({"do": "tool", "word": "owl"})
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with serving_double(agents=REFERENCE_AGENTS) as target:
+        yield target
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    with Platform(target) as client:
+        client.reset()
+        yield client
+
+
+def test_a_session_lives_and_dies(client: Platform) -> None:
+    """Created, listed, read and deleted."""
+    created = client.create_session(APP, user_id="ann", session_id="s 1", state={"a": 1})
+    listed = client.list_sessions(APP, user_id="ann")
+    read = client.get_session(APP, "s 1", user_id="ann")
+    client.delete_session(created)
+
+    assert (APP, "ann", "s 1", {"a": 1}, ()) == (
+        created.app_name,
+        created.user_id,
+        created.id,
+        created.state,
+        created.events,
+    )
+    assert ((created,), created) == (listed, read)
+    assert () == client.list_sessions(APP, user_id="ann")
+
+
+def test_a_run_returns_events(client: Platform) -> None:
+    """As values: who, what, and what was called."""
+    session = client.create_session(APP)
+
+    text, call, response, final = client.run(session, TOOL, stateDelta={"b": 2})
+
+    assert ["owl", "owl has 3 letters."] == [text.text, final.text]
+    assert [("count_letters", {"word": "owl"})] == [
+        (one["name"], one["args"]) for one in call.function_calls
+    ]
+    assert [{"letters": 3}] == [one["response"] for one in response.function_responses]
+    history = client.get_session(APP, session.id)
+    assert (text, call, response, final) == history.events[1:]
+    assert {"b": 2} == history.state
+    assert (APP,) == client.list_apps()
+    assert () == client.list_artifacts(session)
+
+
+def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
+    """Increments first, if they are wanted; and it can be left."""
+    session = client.create_session(APP)
+
+    all_of_them = list(client.run_sse(session, "word"))
+    with closing(client.run_sse(session, TOOL, streaming=True)) as events:
+        first = next(events)
+
+    assert [("word", False)] == [(event.text, event.partial) for event in all_of_them]
+    assert ("o", True) == (first.text, first.partial)
+
+
+def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
+    """In a stream the last event says it, otherwise RefusedError does."""
+    session = client.create_session(APP)
+    wrong = json.dumps({"do": "stream"})
+
+    (event,) = client.run_sse(session, wrong)
+    with pytest.raises(RefusedError, match=r"HTTP 500.*missing 2 required") as caught:
+        client.run(session, wrong)
+
+    assert "TypeError" in (event.error or "")
+    assert 500 == caught.value.status
+
+
+@pytest.mark.parametrize("method", ["run", "run_sse"])
+def test_an_unknown_session_is_refused(client: Platform, method: str) -> None:
+    """RefusedError with the status, before any event."""
+    unknown = AgentSession("nope", APP, "ann")
+
+    with pytest.raises(RefusedError) as caught:
+        list(getattr(client, method)(unknown, "hi"))
+
+    assert 404 == caught.value.status
+
+
+def test_async_code_does_the_same(target: Target) -> None:
+    """Each method, awaited."""
+
+    async def main() -> list[object]:
+        async with AsyncPlatform(target) as client:
+            apps = await client.list_apps()
+            session = await client.create_session(APP, user_id="bob", session_id="s1")
+            events = await client.run(session, "hi")
+            async with contextlib.aclosing(client.run_sse(session, "hi")) as stream:
+                streamed = [event.text async for event in stream]
+            read = await client.get_session(APP, "s1", user_id="bob")
+            listed = await client.list_sessions(APP, user_id="bob")
+            artifacts = await client.list_artifacts(session)
+            await client.delete_session(session)
+            with pytest.raises(RefusedError):
+                await client.get_session(APP, "s1", user_id="bob")
+            with pytest.raises(RefusedError):
+                [event async for event in client.run_sse(session, "hi")]
+            texts = [event.text for event in events]
+            return [apps, texts, streamed, len(read.events), len(listed), artifacts]
+
+    assert [(APP,), ["hi"], ["hi"], 4, 1, ()] == asyncio.run(main())
+
+
+def test_names_are_quoted_in_paths() -> None:
+    """Whatever characters they have."""
+    assert "/apps/a%2Fb/users/%C3%BC%20x/sessions/%3F" == api_server.session_path("a/b", "ü x", "?")
+
+
+@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', "5"])
+def test_what_is_no_event_is_an_answer_error(data: str) -> None:
+    """With what was sent."""
+    with pytest.raises(AnswerError, match="This is no event"):
+        api_server.read_event(data)
+
+
+def test_values_show_themselves() -> None:
+    """Short in a terminal; escaped, line by line, in a notebook."""
+    call = {"functionCall": {"name": "<f>"}}
+    answer = {"functionResponse": {"name": "f"}}
+    said = AgentEvent("model", ({"text": "<hi>"}, call, answer), author="a", partial=True)
+    failed = AgentEvent(None, (), error="it broke")
+    session = AgentSession("s1", "app", "ann", {"k": 1}, (said, failed))
+
+    assert "<AgentEvent a partial '<hi>' calls <f> answers f>" == repr(said)
+    assert "<AgentEvent ? error='it broke'>" == repr(failed)
+    assert "<AgentSession app/ann/s1 events=2 state={'k': 1}>" == repr(session)
+    shown = session._repr_mimebundle_()
+    assert repr(session) == shown["text/plain"]
+    assert "&lt;hi&gt; calls &lt;f&gt; answers f" in shown["text/html"]
+    assert "it broke" in shown["text/html"]
+    assert "&lt;hi&gt;" in said._repr_mimebundle_()["text/html"]

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp
+
+from agentdouble import Emulator, serving
+from agentdouble.mcp_services import McpBackend, ServerBackend
+from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
+from tests.mcp_official import everything
+from tests.mcp_official.everything.events import Events
+from tests.mcp_official.keyed import keyed
+from tests.mcp_official.suite import NotInstalledError, Suite, find_node
+
+DIRECT, FRONT = "everything", "front"
+
+
+@pytest.fixture(scope="package")
+def double() -> Iterator[Emulator]:
+    """A double with the server as the service ``everything``, and ``front`` in front of it."""
+    with Emulator(pool_size=0) as double:
+        server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
+        double.mcp.create(DIRECT, server)
+        behind = server_of(double, DIRECT)
+        double.mcp.create(FRONT, McpBackend(behind["httpUrl"], behind["headers"]))
+        yield double
+
+
+def server_of(double: Emulator, service: str) -> dict[str, Any]:
+    """Return what the access record says of a service: ``httpUrl`` and ``headers``."""
+    server: dict[str, Any] = double.mcp.record(service)["mcpServers"][service]
+    return server
+
+
+@pytest.fixture(scope="package")
+def suite(pytestconfig: pytest.Config) -> Suite:
+    """The conformance suite, installed once into pytest's cache."""
+    try:
+        cache = pytestconfig.cache
+        assert cache is not None, "the suite is installed into pytest's cache"
+        found = Suite(find_node(), cache.mkdir("mcp-conformance"))
+        found.install()
+    except NotInstalledError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+    return found
+
+
+@pytest.fixture(scope="package")
+def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
+    """Tells the address at which a service answers to whoever cannot send its key."""
+    with ExitStack() as stack:
+        addresses = {}
+        for service in (DIRECT, FRONT):
+            _, key = server_of(double, service)["headers"]["Authorization"].split()
+            proxy = stack.enter_context(_served(keyed(double.url, key)))
+            addresses[service] = f"{proxy}/mcp/{service}"
+        yield addresses.__getitem__
+
+
+@contextmanager
+def _served(app: ASGIApp) -> Iterator[str]:
+    listener = serving.open_socket("127.0.0.1", 0)
+    thread = serving.ServerThread(app, listener)
+    thread.start()
+    try:
+        yield serving.address_of(listener)
+    finally:
+        thread.stop()

@@ -1,0 +1,86 @@
+"""Resources: two that stand, one by a template, one to watch."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    BlobResourceContents,
+    EmptyResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    SubscribeRequestParams,
+    TextResourceContents,
+    UnsubscribeRequestParams,
+)
+
+from tests.mcp_official.everything import media
+from tests.mcp_official.everything.tables import Context
+
+TEXT = "test://static-text"
+BINARY = "test://static-binary"
+WATCHED = "test://watched-resource"
+TEMPLATE = "test://template/{id}/data"
+
+_LISTED = [
+    Resource(uri=TEXT, name="text", description="A text that stands", mime_type="text/plain"),
+    Resource(uri=BINARY, name="binary", description="A picture", mime_type="image/png"),
+    Resource(uri=WATCHED, name="watched", description="One to watch", mime_type="text/plain"),
+]
+_TEXTS = {
+    TEXT: "This is the content of the static text resource.",
+    WATCHED: "This is the content of the watched resource.",
+}
+
+
+async def list_resources(
+    ctx: Context, params: PaginatedRequestParams | None
+) -> ListResourcesResult:
+    return ListResourcesResult(resources=_LISTED)
+
+
+async def list_templates(
+    ctx: Context, params: PaginatedRequestParams | None
+) -> ListResourceTemplatesResult:
+    listed = ResourceTemplate(
+        uri_template=TEMPLATE,
+        name="template",
+        description="Data by id",
+        mime_type="application/json",
+    )
+    return ListResourceTemplatesResult(resource_templates=[listed])
+
+
+async def read(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    return ReadResourceResult(contents=[_content(str(params.uri))])
+
+
+async def subscribe(ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+    ctx.lifespan_context.watch(str(params.uri), ctx.session)
+    return EmptyResult()
+
+
+async def unsubscribe(ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+    ctx.lifespan_context.unwatch(str(params.uri), ctx.session)
+    return EmptyResult()
+
+
+def _content(uri: str) -> TextResourceContents | BlobResourceContents:
+    if uri in _TEXTS:
+        return TextResourceContents(uri=uri, mime_type="text/plain", text=_TEXTS[uri])
+    if uri == BINARY:
+        return BlobResourceContents(uri=uri, mime_type="image/png", blob=media.picture())
+    found = re.fullmatch(r"test://template/([^/]+)/data", uri)
+    if found is None:
+        raise MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+    id_ = found[1]
+    data = json.dumps({"id": id_, "templateTest": True, "data": f"Data for ID: {id_}"})
+    return TextResourceContents(uri=uri, mime_type="application/json", text=data)

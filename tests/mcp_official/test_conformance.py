@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from tests.mcp_official.conftest import DIRECT, FRONT, server_of
+from tests.mcp_official.suite import Suite
+
+# sampling and logs are deprecated by the newest revision, and required by the one before
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+# what a revision does not require, and is found all the same
+BESIDE = {
+    "2025-11-25": {"json-schema-2020-12", "server-session-lifecycle", "server-sse-polling"},
+    "2026-07-28": {
+        "http-custom-header-server-validation",
+        "http-header-validation",
+        "json-schema-2020-12",
+    },
+}
+
+
+@pytest.mark.parametrize("service", [DIRECT, FRONT])
+@pytest.mark.parametrize(("revision", "required"), [("2025-11-25", 30), ("2026-07-28", 37)])
+def test_a_service_does_all_that_a_revision_requires(
+    suite: Suite,
+    with_key: Callable[[str], str],
+    service: str,
+    revision: str,
+    required: int,
+    tmp_path: Path,
+) -> None:
+    """The official suite finds every required scenario, behind a key and behind a service."""
+    outcome = suite.revision(with_key(service), revision, tmp_path)
+
+    assert ({}, required) == (outcome.failed, len(outcome.scored))
+    assert BESIDE[revision] - outcome.extra_passed == set()
+
+
+def test_the_suite_gets_nowhere_without_the_key(
+    suite: Suite, double: Emulator, tmp_path: Path
+) -> None:
+    """What the suite has found, it has found with the key."""
+    address = server_of(double, DIRECT)["httpUrl"]
+
+    (bad,) = suite.scenario(address, "ping", "2025-11-25", tmp_path)
+
+    assert "has no API key" in bad
