@@ -1,41 +1,12 @@
-"""The command line: ``doublecheck run``."""
+"""``doublecheck run``: its options."""
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated, Literal
 
 import typer
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    help="Put an agent platform, or its double, through the same checks.",
-    epilog="Try it on a double of its own first: [bold]doublecheck run[/bold]",
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from agentdouble import __version__
-
-        typer.echo(f"doublecheck {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _doublecheck(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    pass
-
-
-_RUN_EXAMPLES = """
+EXAMPLES = """
 [bold]Examples[/bold]
 
   doublecheck run                                 a double of its own
@@ -54,7 +25,6 @@ _RUN_EXAMPLES = """
 """
 
 
-@app.command(epilog=_RUN_EXAMPLES)
 def run(
     url: Annotated[
         str | None, typer.Option(help="Where the platform runs (default: a double is started).")
@@ -81,19 +51,3 @@ def run(
         checking.Order(url, target, reference_app, select, verbose=verbose), as_json=as_json
     )
     raise typer.Exit(code)
-
-
-def main() -> None:
-    """Run the command line; an error of ours is one line on stderr, never a traceback."""
-    from doublecheck.errors import DoubleCheckError, TargetError
-
-    try:
-        app(prog_name="doublecheck")
-    except DoubleCheckError as error:
-        print(f"doublecheck: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        sys.exit(2 if isinstance(error, TargetError) else 3)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe went away, as head does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)

@@ -1,0 +1,23 @@
+"""The command line: ``doublecheck run``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on stderr, never a traceback."""
+    from doublecheck.cli.app import app
+    from doublecheck.errors import DoubleCheckError, TargetError
+
+    try:
+        app(prog_name="doublecheck")
+    except DoubleCheckError as error:
+        print(f"doublecheck: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
+        sys.exit(2 if isinstance(error, TargetError) else 3)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe went away, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

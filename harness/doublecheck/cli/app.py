@@ -1,0 +1,38 @@
+"""The commands of ``doublecheck``, each a module of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from doublecheck.cli import run_command
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Put an agent platform, or its double, through the same checks.",
+    epilog="Try it on a double of its own first: [bold]doublecheck run[/bold]",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from agentdouble import __version__
+
+        typer.echo(f"doublecheck {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _doublecheck(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command(epilog=run_command.EXAMPLES)(run_command.run)
