@@ -20,7 +20,7 @@ from doublecheck.platform import Platform
 if TYPE_CHECKING:
     from doublecheck.target import Target
 
-REFERENCE_AGENTS = Path(__file__).parent / "reference_agents"
+REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
 @pytest.fixture(scope="session")

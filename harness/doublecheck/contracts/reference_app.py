@@ -1,45 +1,15 @@
-"""The reference applications: what a target must run for checks that look inside an application.
-
-The field ``do`` of the payload selects what the first one does:
-
-=============== ===================================================================
-``echo``        (default) returns payload and headers as the application saw them, as JSON
-``say``         returns ``prompt`` itself
-``fail``        raises, with ``prompt`` as the message
-``stream``      yields each of ``chunks``; with ``gate``, the next one only when released
-``release``     lets the stream of that ``gate`` go on by one chunk
-``fail_late``   yields each of ``chunks``, then raises
-``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
-``block``       blocks its event loop until the ping function has been called meanwhile
-=============== ===================================================================
-
-The second one has an entrypoint and no ping function. The third, of MCP, is in
-``reference_tools``, the fourth, of A2A, in ``reference_executor``.
-"""
+"""The reference applications with our decorators, as the checks' own double serves them."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import threading
-from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
-from doublecheck.contracts.reference_executor import reference_executor
-from doublecheck.contracts.reference_tools import reference_tools
+from doublecheck.contracts.reference import executor, tools
+from doublecheck.contracts.reference.deeds import BARE_NAME, NAME, Deeds, Headers
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
-
-NAME = "reference"
-BARE_NAME = "reference-bare"
-PING = "reference application"
-BUSY = "reference application, busy"
-BLOCKED_AT_MOST_S = 5.0
-READ_WITHIN_S = 5.0
-
-Payload = Mapping[str, Any]
 
 
 def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
@@ -50,18 +20,11 @@ def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
 def reference_app() -> SimpleApp:
     """Return the reference application."""
     app = agentdouble.SimpleApp(NAME)
-    deeds = _Deeds()
+    deeds = Deeds(_run_code)
 
     @app.entrypoint
     async def entrypoint(payload: dict[str, Any], headers: dict[str, str]) -> Any:
-        do = payload.get("do", "echo")
-        if do == "stream":
-            return deeds.stream(payload)
-        if do == "fail_late":
-            return fail_late(payload)
-        if do == "echo":
-            return json.dumps({"payload": payload, "headers": headers})
-        return await getattr(deeds, do)(payload)
+        return await deeds.do(payload, headers)
 
     @app.ping
     def ping() -> str:
@@ -81,60 +44,46 @@ def bare_app() -> SimpleApp:
     return app
 
 
-class _Deeds:
-    def __init__(self) -> None:
-        self._gates: dict[str, asyncio.Semaphore] = {}
-        self._blocked = threading.Event()
-        self._pinged = threading.Event()
-
-    async def say(self, payload: Payload) -> str:
-        return str(payload["prompt"])
-
-    async def fail(self, payload: Payload) -> str:
-        raise RuntimeError(payload["prompt"])
-
-    async def run_code(self, payload: Payload) -> str:
-        return await asyncio.to_thread(agentdouble.run_code, payload["prompt"])
-
-    async def stream(self, payload: Payload) -> AsyncIterator[str]:
-        gate = payload.get("gate")
-        if gate is None:
-            for chunk in payload["chunks"]:
-                yield chunk
-            return
-        released = self._gates[gate] = asyncio.Semaphore(0)
-        try:
-            for chunk in payload["chunks"]:
-                yield chunk
-                await asyncio.wait_for(released.acquire(), READ_WITHIN_S)
-        except asyncio.TimeoutError:
-            raise RuntimeError(f"{chunk!r} was not read within {READ_WITHIN_S:g} s") from None
-        finally:
-            del self._gates[gate]
-
-    async def release(self, payload: Payload) -> str:
-        gate = self._gates.get(payload["gate"])
-        if gate is None:
-            return "no such stream"
-        gate.release()
-        return "released"
-
-    async def block(self, _payload: Payload) -> str:
-        self._pinged.clear()
-        self._blocked.set()
-        pinged = self._pinged.wait(BLOCKED_AT_MOST_S)  # blocks the loop on purpose
-        self._blocked.clear()
-        return BUSY if pinged else "nobody pinged"
-
-    def ping(self) -> str:
-        if not self._blocked.is_set():
-            return PING
-        self._pinged.set()
-        return BUSY
+def reference_tools() -> MCPApp:
+    """Return the reference application of MCP."""
+    app = agentdouble.MCPApp(tools.NAME)
+    for function in tools.TOOLS:
+        app.tool(function)
+    app.agent_as_a_tool(tools.AGENT)
+    return app
 
 
-async def fail_late(payload: Payload) -> AsyncIterator[str]:
-    """Yield the chunks, then raise."""
-    for chunk in payload["chunks"]:
-        yield chunk
-    raise RuntimeError(payload["prompt"])
+def reference_executor() -> A2AApp:
+    """Return the reference application of A2A."""
+    from a2a.server.agent_execution import AgentExecutor
+    from a2a.server.tasks import TaskStore
+
+    app = agentdouble.A2AApp(executor.NAME)
+    kept: dict[str, Any] = {}
+    steps = executor.Steps(kept)
+
+    @app.task_store(kept=kept)
+    class Kept(TaskStore):
+        kept: dict[str, Any]
+
+        def save_task(self, task: Any) -> None:
+            self.kept[task.id] = task
+
+        async def get_task(self, task_id: str) -> Any:
+            return self.kept.get(task_id)
+
+        def delete_task(self, task_id: str) -> None:
+            self.kept.pop(task_id, None)
+
+    @app.agent_executor(runner="echo")
+    class Executor(AgentExecutor):
+        """Does what the first word of a message says."""
+
+        async def execute(self, context: Any, event_queue: Any) -> None:
+            await steps.do(context, event_queue)
+
+    return app
+
+
+def _run_code(code: str, _headers: Headers) -> str:
+    return agentdouble.run_code(code)

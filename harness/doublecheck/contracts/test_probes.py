@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from doublecheck.clients import application
-from doublecheck.contracts import reference_app as reference
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.reference import deeds as reference
 from doublecheck.platform import Platform
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")

@@ -1,0 +1,108 @@
+"""What the reference application does.
+
+The field ``do`` of the payload selects it:
+
+=============== ===================================================================
+``echo``        (default) returns payload and headers as the application saw them, as JSON
+``say``         returns ``prompt`` itself
+``fail``        raises, with ``prompt`` as the message
+``stream``      yields each of ``chunks``; with ``gate``, the next one only when released
+``release``     lets the stream of that ``gate`` go on by one chunk
+``fail_late``   yields each of ``chunks``, then raises
+``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
+``block``       blocks its event loop until the ping function has been called meanwhile
+=============== ===================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+NAME = "reference"
+BARE_NAME = "reference-bare"
+PING = "reference application"
+BUSY = "reference application, busy"
+BLOCKED_AT_MOST_S = 5.0
+READ_WITHIN_S = 5.0
+
+Payload = Mapping[str, Any]
+Headers = Mapping[str, str]
+RunCode = Callable[[str, Headers], str]
+
+
+class Deeds:
+    """What the reference application does; ``run_code(code, headers)`` is its way to a sandbox."""
+
+    def __init__(self, run_code: RunCode) -> None:
+        self._run_code = run_code
+        self._gates: dict[str, asyncio.Semaphore] = {}
+        self._blocked = threading.Event()
+        self._pinged = threading.Event()
+
+    async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
+        """Do what the payload says; what it comes to is a string or yields some."""
+        do = payload.get("do", "echo")
+        if do == "stream":
+            return self._stream(payload)
+        if do == "fail_late":
+            return _fail_late(payload)
+        if do == "echo":
+            return json.dumps({"payload": payload, "headers": dict(headers)})
+        if do == "say":
+            return str(payload["prompt"])
+        if do == "run_code":
+            return await asyncio.to_thread(self._run_code, payload["prompt"], headers)
+        if do == "release":
+            return self._release(payload["gate"])
+        if do == "block":
+            return self._block()
+        if do == "fail":
+            raise RuntimeError(payload["prompt"])
+        raise ValueError(f"The reference application knows no {do!r}.")
+
+    def ping(self) -> str:
+        """Tell whether the application is busy, and let go what waits for that."""
+        if not self._blocked.is_set():
+            return PING
+        self._pinged.set()
+        return BUSY
+
+    async def _stream(self, payload: Payload) -> AsyncIterator[str]:
+        gate = payload.get("gate")
+        if gate is None:
+            for chunk in payload["chunks"]:
+                yield chunk
+            return
+        released = self._gates[gate] = asyncio.Semaphore(0)
+        try:
+            for chunk in payload["chunks"]:
+                yield chunk
+                await asyncio.wait_for(released.acquire(), READ_WITHIN_S)
+        except asyncio.TimeoutError:
+            raise RuntimeError(f"{chunk!r} was not read within {READ_WITHIN_S:g} s") from None
+        finally:
+            del self._gates[gate]
+
+    def _release(self, name: str) -> str:
+        gate = self._gates.get(name)
+        if gate is None:
+            return "no such stream"
+        gate.release()
+        return "released"
+
+    def _block(self) -> str:
+        self._pinged.clear()
+        self._blocked.set()
+        pinged = self._pinged.wait(BLOCKED_AT_MOST_S)  # blocks the loop on purpose
+        self._blocked.clear()
+        return BUSY if pinged else "nobody pinged"
+
+
+async def _fail_late(payload: Payload) -> AsyncIterator[str]:
+    for chunk in payload["chunks"]:
+        yield chunk
+    raise RuntimeError(payload["prompt"])

@@ -1,0 +1,78 @@
+"""What the reference application of A2A does.
+
+The first word of a message selects it:
+
+=========== =====================================================================
+``say``     an artifact with the other words
+``steps``   an artifact for each step, the next one when ``release`` has named the gate:
+            ``steps GATE one two``
+``release`` lets the steps of that gate go on by one
+``forget``  has the task store delete the task of that id
+=========== =====================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+NAME = "reference-executor"
+READ_WITHIN_S = 5.0
+
+Say = Callable[[str], Awaitable[None]]
+Tasks = MutableMapping[str, Any]
+
+
+class Steps:
+    """What the executor does; ``kept`` is what the task store has."""
+
+    def __init__(self, kept: Tasks) -> None:
+        self._kept = kept
+        self._gates: dict[str, asyncio.Event] = {}
+
+    async def do(self, context: Any, event_queue: Any) -> None:
+        """Do what a message says, and complete its task."""
+        from a2a.server.tasks import TaskUpdater
+
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+
+        async def say(text: str) -> None:
+            await updater.add_artifact([_text_part(text)])
+
+        word, *words = context.get_user_input().split()
+        await self._obey(word, words, say)
+        await updater.complete()
+
+    async def _obey(self, word: str, words: list[str], say: Say) -> None:
+        if word == "steps":
+            await self._steps(words[0], words[1:], say)
+        elif word == "release":
+            gate = self._gates.get(words[0])
+            if gate is not None:
+                gate.set()
+        elif word == "forget":
+            self._kept.pop(words[0], None)
+        else:
+            await say(" ".join(words))
+
+    async def _steps(self, name: str, steps: list[str], say: Say) -> None:
+        try:
+            for step in steps:
+                gate = self._gates[name] = asyncio.Event()
+                await say(step)
+                await asyncio.wait_for(gate.wait(), READ_WITHIN_S)
+        finally:
+            self._gates.pop(name, None)
+
+
+def _text_part(text: str) -> Any:
+    """Return a part of either version of the A2A SDK."""
+    try:
+        from a2a.helpers import new_text_part
+    except ImportError:  # below 1.0
+        from a2a import types
+
+        older: Any = types
+        return older.Part(root=older.TextPart(text=text))
+    return new_text_part(text)

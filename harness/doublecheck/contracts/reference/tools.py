@@ -1,0 +1,66 @@
+"""The tools of the reference application of MCP: of every kind that the checks ask for."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+NAME = "reference-tools"
+
+
+class Size(enum.Enum):
+    """An enum, by whose values a schema goes."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+@dataclass
+class Item:
+    """A complex object."""
+
+    name: str
+    count: int = 1
+
+
+@dataclass
+class Order:
+    """A complex object with others inside."""
+
+    customer: str
+    items: list[Item] = field(default_factory=list)
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def join(first: str, second: str = "!") -> str:
+    """Join two texts.
+
+    The second one is
+    optional.
+    """
+    return first + second
+
+
+def place(order: Order, size: Size = Size.SMALL, express: bool | None = None) -> dict[str, Any]:
+    """Place an order."""
+    return {"order": asdict(order), "size": size.value, "express": express}
+
+
+async def facts(text: str) -> dict:  # type: ignore[type-arg]
+    """Return a dict of all kinds of values."""
+    return {"text": text, "number": 1.5, "nothing": None, "nested": {"list": [1, True, "x"]}}
+
+
+async def shout(prompt: str) -> str:
+    """Answer in capitals; nothing else."""
+    return prompt.upper()
+
+
+TOOLS: tuple[Callable[..., Any], ...] = (add, join, place, facts)
+AGENT = shout
