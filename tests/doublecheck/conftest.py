@@ -21,3 +21,11 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"PLATFORM_{variable}", raising=False)
     for variable in ("ACCESS_KEY", "SECRET_KEY"):
         monkeypatch.delenv(f"PLATFORM_{variable}", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _quiet_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell pytester's runs, which have no configuration, what pytest-asyncio wants to be told."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("pytester")  # it forgets the options of before
+        monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")
