@@ -14,13 +14,19 @@ from agentdouble.invoke_tool import DEFAULT_REGION, Address
 from agentdouble.signing import Credentials
 from doublecheck.errors import CredentialsMissingError, TargetError
 from doublecheck.secret import Secret
+from doublecheck.surfaces import SURFACES, Surface
 
 if TYPE_CHECKING:
     from agentdouble import Emulator
 
-__all__ = ["API_KEY", "URL", "Credentials", "Kind", "Target", "named_url"]
+__all__ = ["API_KEY", "URL", "Credentials", "Kind", "Surface", "Target", "named_url"]
 
 Kind = Literal["double", "live"]
+IN_PROCESS = SURFACES - {"runtimes"}
+DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
+    "double": IN_PROCESS - {"library"},
+    "live": IN_PROCESS - {"library", "services"},
+}
 MakeService = Callable[[str, Any], Mapping[str, Any]]
 
 URL = "DOUBLECHECK_URL"
@@ -34,7 +40,9 @@ class Target:
     """A platform that the harness points at.
 
     ``url`` is where the application answers, ``control_plane`` where InvokeTool does (by
-    default the same address). ``reference_app`` declares that the application is the
+    default the same address). ``offered`` are the surfaces that it declares to have, by default
+    those of its kind; ``allow_writes`` lets checks create and delete on a live platform; ``name``
+    is what reports call it. ``reference_app`` declares that the application is the
     reference application of the contract checks; ``ca_file`` names the certificates to trust,
     where not the public ones; ``restricted`` is a key pair without the full-access permission,
     which CTL-07 is checked with; ``make_service`` puts an MCP service of a name in front of a
@@ -53,8 +61,13 @@ class Target:
     ca_file: str | None = None
     restricted: Credentials | None = None
     make_service: MakeService | None = field(default=None, repr=False, compare=False)
+    name: str = ""
+    offered: frozenset[Surface] = frozenset()
+    allow_writes: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.kind)
+        object.__setattr__(self, "offered", self.offered or DEFAULT_OFFERS[self.kind])
         object.__setattr__(self, "url", _checked(self.url))
         object.__setattr__(self, "control_plane", _checked(self.control_plane or self.url))
 
@@ -72,6 +85,7 @@ class Target:
             ca_file=double.connection.ca_file,
             restricted=_restricted_of(double),
             make_service=_service_maker(double),
+            offered=IN_PROCESS,
         )
 
     @classmethod
@@ -114,6 +128,10 @@ class Target:
     def admin(self) -> bool:
         """Whether it answers ``/_emulator``: its clock can be moved and its journal read."""
         return self.kind == "double"
+
+    def offers(self, surface: Surface) -> bool:
+        """Whether it declares to have a surface."""
+        return surface in self.offered
 
     @property
     def loopback(self) -> bool:

@@ -22,7 +22,7 @@ class Verdict(str, Enum):
     """What a check came to; from the worst to the most harmless.
 
     An error means that the check could not be carried out: it is never blamed on the
-    platform. The last three were not carried out for a reason that the report gives.
+    platform. Those from NOT_RUN on were not carried out, for a reason that the report gives.
     """
 
     FAILED = "failed"
@@ -30,6 +30,7 @@ class Verdict(str, Enum):
     NOT_RUN = "not run"
     NOT_OBSERVABLE = "not observable"
     NOT_APPLICABLE = "not applicable"
+    NOT_OFFERED = "not offered"
     PASSED = "passed"
 
 
@@ -41,8 +42,10 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 def why_not(clause: Clause, target: Target, *, reference_app: bool) -> str | None:
     """Return why a check cannot be carried out on a target, or None if it can."""
-    if clause.scope == "library" and target.kind == "live":
-        return f"{Verdict.NOT_APPLICABLE.value}: checks the library, not a live platform"
+    if clause.scope == "library" and not target.offers("library"):
+        return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"
+    if not target.offers(clause.surface):
+        return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {clause.surface}"
     if reference_app and not target.reference_app:
         return f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application"
     return None
@@ -56,7 +59,7 @@ def of_failure(when: str, error: BaseException) -> Verdict:
 
 def of_skip(reason: str) -> Verdict:
     """Return the verdict that a reason for not carrying out a check begins with."""
-    for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE):
+    for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE, Verdict.NOT_OFFERED):
         if reason.startswith(f"{verdict.value}: "):
             return verdict
     return Verdict.NOT_RUN

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from doublecheck import Credentials, CredentialsMissingError, Secret, Target, TargetError
+from doublecheck.surfaces import SURFACES
 from doublecheck.target import is_loopback, named_url
 
 ENVIRON = {
@@ -138,3 +139,21 @@ def test_the_environment_may_name_a_url(environ: dict[str, str], expected: str |
 def test_loopback_is_this_machine(url: str, expected: bool) -> None:
     """Addresses and the name of loopback are; nothing else is."""
     assert expected == is_loopback(url)
+
+
+def test_a_target_declares_its_surfaces() -> None:
+    """By default those of its kind; the library is that of this process, if the double is."""
+    live = Target("http://a")
+    double = Target("http://a", kind="double")
+    narrow = Target("http://a", name="staging", offered=frozenset({"api_server"}))
+
+    assert [(True, False), (True, True), (False, False)] == [
+        (one.offers("application"), one.offers("services")) for one in (live, double, narrow)
+    ]
+    assert (False, False) == (double.offers("library"), double.offers("runtimes"))
+    assert ("live", "double", "staging") == (live.name, double.name, narrow.name)
+
+
+def test_a_double_in_this_process_offers_the_library(platform_server: Target) -> None:
+    """Everything but what does not exist yet."""
+    assert SURFACES - {"runtimes"} == platform_server.offered

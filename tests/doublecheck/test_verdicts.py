@@ -51,15 +51,22 @@ def test_what_a_target_cannot_show_is_said() -> None:
         why_not(find("INV-01"), live, reference_app=True),
         why_not(find("INV-01"), double, reference_app=True),
         why_not(find("CTL-01"), live, reference_app=False),
+        why_not(find("SVC-01"), live, reference_app=False),
+        why_not(find("HST-01"), double, reference_app=True),
     ]
 
     assert [
-        "not applicable: checks the library, not a live platform",
+        "not applicable: checks the library of this process, not a platform",
         "not observable: needs the reference application",
         None,
         None,
+        "not offered: live declares no services",
+        "not offered: double declares no runtimes",
     ] == reasons
-    assert [Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE] == [
-        of_skip(reason) for reason in reasons if reason is not None
-    ]
+    assert [
+        Verdict.NOT_APPLICABLE,
+        Verdict.NOT_OBSERVABLE,
+        Verdict.NOT_OFFERED,
+        Verdict.NOT_OFFERED,
+    ] == [of_skip(reason) for reason in reasons if reason is not None]
     assert Verdict.NOT_RUN == of_skip("not run: takes 30 minutes")

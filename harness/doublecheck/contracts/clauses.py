@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 
 from doublecheck.errors import ClauseError
+from doublecheck.surfaces import Surface
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,6 +21,26 @@ else:
     import tomli as tomllib
 
 MARKER = "clause"
+_SURFACE_OF_GROUP: Mapping[str, Surface] = {
+    "HST": "runtimes",
+    "INV": "application",
+    "PRB": "application",
+    "API": "api_server",
+    "MCP": "mcp",
+    "SVC": "services",
+    "CTL": "control_plane",
+    "SBX": "sandbox",
+    "RUN": "library",
+    "DEC": "library",
+    "A2A": "a2a",
+    "AUT": "runtimes",
+}
+_SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
+    "MCP-01": "services",
+    "MCP-02": "services",
+    "A2A-05": "library",
+    "AUT-01": "api_server",
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,11 @@ class Clause:
     level: Literal["must", "should"]
     scope: Literal["wire", "app", "library"]
     text: str
+
+    @property
+    def surface(self) -> Surface:
+        """The surface that a target must offer for this clause to bind it."""
+        return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
 
     def __str__(self) -> str:
         return f"{self.id} ({self.level}): {self.text}"

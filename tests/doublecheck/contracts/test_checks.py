@@ -151,7 +151,7 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     expected |= dict.fromkeys(("API-09", "API-11", "API-17"), Verdict.NOT_OBSERVABLE)
     expected |= {"SBX-03": Verdict.NOT_RUN, "CTL-07": Verdict.NOT_RUN}
     services = ("MCP-01", "MCP-02", "SVC-01", "SVC-02", "SVC-03")
-    expected |= dict.fromkeys(services, Verdict.NOT_RUN)
+    expected |= dict.fromkeys(services, Verdict.NOT_OFFERED)
     assert expected | {"CTL-08": Verdict.NOT_OBSERVABLE} == told
 
 
