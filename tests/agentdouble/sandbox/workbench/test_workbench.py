@@ -193,25 +193,25 @@ with Emulator(provisioner="local-provisioner", pool_size=0) as double:
 
 def test_no_call_is_lost_with_a_connection_that_was_kept() -> None:
     """Each has a connection of its own; one that is closed just when it is used loses its call."""
-    connections = 0
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        await reader.read(1)
-        writer.close()
 
     async def work(socket: Path) -> None:
+        closed: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            rest = await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            closed.put_nowait(rest)
+
         async with await asyncio.start_unix_server(answer, socket):
             process = SpawnedProcess(await asyncio.create_subprocess_exec("true"))
             workbench = Workbench(process, socket)
             assert [200, 200] == [(await workbench.http.get("/")).status_code for _ in range(2)]
             await process.exited
             await workbench.http.aclose()
+            assert [b"", b""] == [await asyncio.wait_for(closed.get(), 10) for _ in range(2)]
 
     with tempfile.TemporaryDirectory() as directory:  # a socket's path is short
         asyncio.run(work(Path(directory, "s")))
-
-    assert 2 == connections
