@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from doublecheck.contracts.clauses import Clause
-from doublecheck.running import Check, Run
+from doublecheck.runs import Check, Run
 
 
 def document(run: Run, target: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import clauses
-from doublecheck.running import Check, Run
+from doublecheck.runs import Check, Run
 from doublecheck.verdicts import Verdict
 
 _STYLES = {

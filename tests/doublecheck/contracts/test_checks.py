@@ -51,10 +51,10 @@ from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import Output
 from agentdouble.sandbox.terminal import Terminal
 from doublecheck import Credentials, Target, contracts
+from doublecheck.collecting import Collector
 from doublecheck.connecting import serving_double
 from doublecheck.contracts import reference_app, wire
-from doublecheck.running import Run as CheckRun
-from doublecheck.running import _Collector
+from doublecheck.runs import Run as CheckRun
 from doublecheck.verdicts import Verdict
 
 CHECKED = (
@@ -82,7 +82,7 @@ def check(pytester: pytest.Pytester) -> Callable[..., CheckRun]:
     """Runs contract checks in a pytest of their own: all, or those of one clause."""
 
     def run(*arguments: str, clause: str | None = None) -> CheckRun:
-        collector = _Collector()
+        collector = Collector()
         chosen = [] if clause is None else ["-k", clause]
         ended = pytester.inline_run(
             "--pyargs", *_modules(clause), *chosen, *arguments, plugins=[collector]

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from doublecheck.reports import terminal
-from doublecheck.running import Check, Run
+from doublecheck.runs import Check, Run
 from doublecheck.verdicts import Verdict
 
 RUN = Run(

@@ -1,0 +1,52 @@
+"""What a run of the checks came to: values, which say nothing of how it was carried out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.verdicts import Verdict, worst
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check and what it came to; ``reason`` says why, where it did not pass."""
+
+    name: str
+    clause: str
+    verdict: Verdict
+    reason: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the checks came to; ``pytest_exit`` is how pytest itself ended.
+
+    ``chosen`` is how many checks were to be carried out: more than there are in ``checks``
+    where the run was interrupted.
+    """
+
+    checks: tuple[Check, ...]
+    pytest_exit: int
+    started: dt.datetime | None = None
+    duration_s: float = 0.0
+    chosen: int = 0
+    interrupted: bool = False
+
+    def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
+        """Return the checks of each clause that has any, in the specification's order."""
+        checked = {
+            clause: [check for check in self.checks if check.clause == id_]
+            for id_, clause in clauses().items()
+        }
+        return {clause: checks for clause, checks in checked.items() if checks}
+
+    def verdicts(self) -> Mapping[Clause, Verdict]:
+        """Return the verdict on each clause that was checked: the worst of its checks."""
+        return {
+            clause: worst([check.verdict for check in checks])
+            for clause, checks in self.by_clause().items()
+        }
