@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TargetError,
         UnreachableError,
     )
+    from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
@@ -61,6 +62,7 @@ _HOMES = {
     "Credentials": "target",
     "CredentialsMissingError": "errors",
     "DoubleCheckError": "errors",
+    "Exchange": "exchanges",
     "JournalEntry": "results",
     "McpClient": "mcp",
     "McpResult": "results",
@@ -97,6 +99,7 @@ __all__ = [
     "Credentials",
     "CredentialsMissingError",
     "DoubleCheckError",
+    "Exchange",
     "JournalEntry",
     "McpClient",
     "McpResult",

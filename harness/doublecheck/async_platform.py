@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from doublecheck.clients import admin, api_server, application, calls, data_plan
 from doublecheck.clients.calls import Call, Request
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
+from doublecheck.recording import Exchanges
 from doublecheck.results import (
     AgentEvent,
     AgentSession,
@@ -37,6 +39,7 @@ class AsyncPlatform:
     def __init__(self, target: Target, *, timeout_s: float = TIMEOUT_S) -> None:
         self.target = target
         self.clock = AsyncPlatformClock(self)
+        self.exchanges = Exchanges()
         self._http = httpx.AsyncClient(**sending.options(target, timeout_s))
 
     @property
@@ -90,13 +93,12 @@ class AsyncPlatform:
             request_id=request_id,
             headers=headers,
         )
-        with sending.translated(request.url):
-            async with self._http.stream(**sending.arguments(request)) as response:
-                if not response.is_success or not application.streams(response):
-                    await response.aread()
-                    application.refuse_no_stream(response)
-                async for event in EventSource(response).aiter_sse():
-                    yield StreamEvent(event.data)
+        async with self._streaming(request) as response:
+            if not response.is_success or not application.streams(response):
+                await response.aread()
+                application.refuse_no_stream(response)
+            async for event in EventSource(response).aiter_sse():
+                yield StreamEvent(event.data)
 
     async def ping(self) -> str:
         """Return the text of ``/ping`` (PRB-01)."""
@@ -277,13 +279,12 @@ class AsyncPlatform:
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        with sending.translated(request.url):
-            async with self._http.stream(**sending.arguments(request)) as response:
-                if not response.is_success or not application.streams(response):
-                    await response.aread()
-                    application.refuse_no_stream(response)
-                async for event in EventSource(response).aiter_sse():
-                    yield api_server.read_event(event.data)
+        async with self._streaming(request) as response:
+            if not response.is_success or not application.streams(response):
+                await response.aread()
+                application.refuse_no_stream(response)
+            async for event in EventSource(response).aiter_sse():
+                yield api_server.read_event(event.data)
 
     async def journal(self) -> tuple[JournalEntry, ...]:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""
@@ -318,12 +319,18 @@ class AsyncPlatform:
 
     async def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
-        with sending.translated(request.url):
-            return await self._http.request(**sending.arguments(request))
+        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+            return recording.answered(await self._http.request(**sending.arguments(request)))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
+
+    @asynccontextmanager
+    async def _streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
+        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+            async with self._http.stream(**sending.arguments(request)) as response:
+                yield recording.streamed(response)
 
     async def _call(self, call: Call[T]) -> T:
         return call.read(await self.send(call.request))

@@ -7,7 +7,8 @@ stands in ``clients``, once. Only the sending differs.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from doublecheck.browser import Browser
 from doublecheck.clients import admin, api_server, application, calls, data_plane, mcp, sandbox
 from doublecheck.clients.calls import Call, Request
 from doublecheck.mcp import McpClient
+from doublecheck.recording import Exchanges
 from doublecheck.results import (
     AgentEvent,
     AgentSession,
@@ -40,9 +42,9 @@ class Platform:
     """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
 
     It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
-    waits for the application; run_code waits as long as its code may run. Every method raises
-    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer that is not
-    what was asked for.
+    waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
+    last requests with what came of them. Every method raises UnreachableError, NoAnswerError,
+    and RefusedError or AnswerError for an answer that is not what was asked for.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Platform:
     ) -> None:
         self.target = target
         self.clock = PlatformClock(self)
+        self.exchanges = Exchanges()
         self._http = httpx.Client(**sending.options(target, timeout_s))
         self._on_close = on_close
 
@@ -107,8 +110,7 @@ class Platform:
             request_id=request_id,
             headers=headers,
         )
-        arguments = sending.arguments(request)
-        with sending.translated(request.url), self._http.stream(**arguments) as response:
+        with self._streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 response.read()
                 application.refuse_no_stream(response)
@@ -296,8 +298,7 @@ class Platform:
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        arguments = sending.arguments(request)
-        with sending.translated(request.url), self._http.stream(**arguments) as response:
+        with self._streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 response.read()
                 application.refuse_no_stream(response)
@@ -337,8 +338,8 @@ class Platform:
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
-        with sending.translated(request.url):
-            return self._http.request(**sending.arguments(request))
+        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+            return recording.answered(self._http.request(**sending.arguments(request)))
 
     def close(self) -> None:
         """Close every connection, and stop the double if ``connect()`` started it."""
@@ -346,6 +347,16 @@ class Platform:
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()
+
+    @contextmanager
+    def _streaming(self, request: Request) -> Iterator[httpx.Response]:
+        arguments = sending.arguments(request)
+        with (
+            sending.translated(request.url),
+            self.exchanges.recording(request) as recording,
+            self._http.stream(**arguments) as response,
+        ):
+            yield recording.streamed(response)
 
     def _call(self, call: Call[T]) -> T:
         return call.read(self.send(call.request))

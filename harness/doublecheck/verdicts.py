@@ -22,7 +22,8 @@ class Verdict(str, Enum):
     """What a check came to; from the worst to the most harmless.
 
     An error means that the check could not be carried out: it is never blamed on the
-    platform. Those from NOT_RUN on were not carried out, for a reason that the report gives.
+    platform. Those that begin with "not" were not carried out for a reason that the report
+    gives. What the specification leaves open is observed, and neither passes nor fails.
     """
 
     FAILED = "failed"
@@ -31,6 +32,7 @@ class Verdict(str, Enum):
     NOT_OBSERVABLE = "not observable"
     NOT_APPLICABLE = "not applicable"
     NOT_OFFERED = "not offered"
+    OBSERVED = "observed"
     PASSED = "passed"
 
 
@@ -40,7 +42,9 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
     return min(carried_out or verdicts, key=list(Verdict).index)
 
 
-def why_not(clause: Clause, target: Target, *, reference_app: bool) -> str | None:
+def why_not(
+    clause: Clause, target: Target, *, reference_app: bool, writes: bool = False
+) -> str | None:
     """Return why a check cannot be carried out on a target, or None if it can."""
     if clause.scope == "library" and not target.offers("library"):
         return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"

@@ -21,6 +21,7 @@ NAMES = [
     "Credentials",
     "CredentialsMissingError",
     "DoubleCheckError",
+    "Exchange",
     "JournalEntry",
     "McpClient",
     "McpResult",

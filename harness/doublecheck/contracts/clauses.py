@@ -79,12 +79,12 @@ def find(id_: str) -> Clause:
     return found
 
 
-def clause(id_: str, *, reference_app: bool = False) -> pytest.MarkDecorator:
+def clause(id_: str, *, reference_app: bool = False, writes: bool = False) -> pytest.MarkDecorator:
     """Mark a check with the clause it checks; raise ClauseError for an unknown id.
 
     ``reference_app`` says that this check needs the reference application, though the clause
-    binds every deployment.
+    binds every deployment; ``writes`` that it makes or deletes something on the target.
     """
     needs = reference_app or find(id_).scope == "app"
-    mark: pytest.MarkDecorator = getattr(pytest.mark, MARKER)(find(id_), reference_app=needs)
-    return mark
+    named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
+    return named(find(id_), reference_app=needs, writes=writes)
