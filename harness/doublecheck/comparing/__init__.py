@@ -1,0 +1,1 @@
+"""Comparing two platforms' answers to one call: pure functions over values."""

@@ -1,0 +1,65 @@
+"""What a comparison comes to: differences, each with where it is and what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+Kind = Literal["value", "type", "only double", "only live", "order"]
+
+
+class Class(str, Enum):
+    """What a difference, an answer or a whole conversation comes to; the worst comes first.
+
+    A difference is assumed where an unknown that the double's answer relied on leaves it open.
+    """
+
+    DIVERGES = "diverges"
+    ONLY_LIVE = "only live"
+    ONLY_DOUBLE = "only double"
+    ASSUMED = "assumed"
+    SAME = "same"
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it is no more than the specification leaves open."""
+        return self in (Class.ASSUMED, Class.SAME)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where two answers differ; ids and times stand there as references.
+
+    ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]``
+    inside a stream. ``because`` names the unknown that explains it, where one does.
+    """
+
+    kind: Kind
+    path: str
+    double: Any = None
+    live: Any = None
+    because: str | None = None
+
+    @property
+    def cls(self) -> Class:
+        """What the difference comes to."""
+        if self.because is not None:
+            return Class.ASSUMED
+        if self.kind == "only live":
+            return Class.ONLY_LIVE
+        return Class.ONLY_DOUBLE if self.kind == "only double" else Class.DIVERGES
+
+    def __str__(self) -> str:
+        reason = f" ({self.because})" if self.because else ""
+        if self.kind in ("only live", "only double"):
+            value = self.live if self.kind == "only live" else self.double
+            return f"{self.path}: {self.kind}: {value!r}{reason}"
+        what = "" if self.kind == "value" else f"{self.kind}: "
+        return f"{self.path}: {what}double {self.double!r}, live {self.live!r}{reason}"
+
+
+def worst(classes: Iterable[Class]) -> Class:
+    """Return the worst of some classes; of none, that all is the same."""
+    return min(classes, key=list(Class).index, default=Class.SAME)

@@ -1,0 +1,144 @@
+"""References: the names under which ids and times stand, so that what remains can be compared.
+
+An id is followed by its value: it has the same name in whichever field, text or call it
+turns up again. ``Pairs`` follows the ids of two platforms at once: those that stand at the
+same place belong together from then on, so an id that a platform confuses shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from doublecheck.comparing import volatile
+from doublecheck.comparing.volatile import TIME
+
+_SHORTEST_IN_TEXT = 6  # a shorter id would be found in words that have nothing to do with it
+_DEEPEST = 100
+
+
+class References:
+    """The ids of one platform, each with its name."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, value: str, name: str) -> None:
+        """Give a value a name that it has from now on."""
+        self._names[value] = name
+
+    def name(self, value: str, noun: str) -> str:
+        """Return the name of an id, made if it has none: ``<session 1>``."""
+        if noun == TIME:
+            return f"<{TIME}>"
+        if value not in self._names:
+            self._counts[noun] += 1
+            self._names[value] = f"<{noun} {self._counts[noun]}>"
+        return self._names[value]
+
+    def known(self, value: str) -> str | None:
+        """Return the name of an id, if it has one."""
+        return self._names.get(value)
+
+    def replaced(self, text: str) -> str:
+        """Return a text with the ids in it that have names."""
+        for value in sorted(self._names, key=len, reverse=True):
+            if len(value) >= _SHORTEST_IN_TEXT and value in text:
+                text = text.replace(value, self._names[value])
+        return text
+
+    def normalised(self, document: Any, key: str = "") -> Any:
+        """Return a document with names where ids and times stood."""
+        if isinstance(document, Mapping):
+            return {name: self.normalised(value, name) for name, value in document.items()}
+        if isinstance(document, (list, tuple)):
+            return [self.normalised(value, key) for value in document]
+        noun = volatile.noun_of(document, key)
+        if noun is not None:
+            return self.name(str(document), noun)
+        return self.text(document) if isinstance(document, str) else document
+
+    def text(self, text: str) -> str:
+        """Return a text with names where ids and times stood."""
+        return "".join(
+            piece.text if piece.noun is None else self.name(piece.text, piece.noun)
+            for piece in volatile.pieces(self.replaced(text))
+        )
+
+
+class Pairs:
+    """The ids of a double and a live platform, and which belong together."""
+
+    def __init__(self) -> None:
+        self.double = References()
+        self.live = References()
+        self._counts: Counter[str] = Counter()
+        self._live_of: dict[str, str] = {}
+        self._double_of: dict[str, str] = {}
+
+    def seed(self, name: str, double: str, live: str) -> None:
+        """Say that two values are the same thing, ``<name>``, before anything is compared."""
+        if double and live and double != live:
+            self._link(double, live, f"<{name}>")
+
+    def link(self, double: str, live: str, noun: str) -> bool:
+        """Return whether two ids belong together; two that nobody has seen do from now on."""
+        if double in self._live_of or live in self._double_of:
+            return self._live_of.get(double) == live
+        self._counts[noun] += 1
+        self._link(double, live, f"<{noun} {self._counts[noun]}>")
+        return True
+
+    def to_double(self, document: Any) -> Any:
+        """Return a document that is meant for the live platform as the double has to get it."""
+        if isinstance(document, str):
+            return self._in_text(document)
+        if isinstance(document, Mapping):
+            return {name: self.to_double(value) for name, value in document.items()}
+        if isinstance(document, (list, tuple)):
+            return type(document)(self.to_double(value) for value in document)
+        return document
+
+    def _in_text(self, text: str) -> str:
+        if text in self._double_of:
+            return self._double_of[text]
+        for live in sorted(self._double_of, key=len, reverse=True):
+            if len(live) >= _SHORTEST_IN_TEXT and live in text:
+                text = text.replace(live, self._double_of[live])
+        return text
+
+    def _link(self, double: str, live: str, name: str) -> None:
+        self._live_of[double], self._double_of[live] = live, double
+        self.double.add(double, name)
+        self.live.add(live, name)
+
+
+def loaded(text: str) -> Any:
+    """Return the document that a text is; raise ValueError for no JSON, or too deeply nested."""
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _inner(one)]
+        if not level:
+            return document
+    raise ValueError("nested too deeply")
+
+
+def parsed(text: str) -> Any:
+    """Return the JSON object or array that a text is, or None."""
+    try:
+        return loaded(text) if text[:1] in ("{", "[") else None
+    except ValueError:
+        return None
+
+
+def _inner(document: Any) -> Iterable[Any]:
+    if isinstance(document, dict):
+        return document.values()
+    return document if isinstance(document, list) else ()
