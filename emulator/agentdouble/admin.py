@@ -22,13 +22,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard, serving
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceEndedError
+from agentdouble.errors import InstanceEndedError, LedgerError
 from agentdouble.journal import Journal
+from agentdouble.ledger import Ledger
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/_emulator"
+_LONGEST_ID = 18  # digits
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Controls:
     version: str
     clock: Clock
     journal: Journal
+    ledger: Ledger
     instances: Instances
     reset: Callable[[], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
@@ -59,6 +62,8 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/clock", routes.advance, methods=["POST"]),
             Route("/journal", routes.journal),
             Route("/journal", routes.clear_journal, methods=["DELETE"]),
+            Route("/unknowns", routes.unknowns),
+            Route("/unknowns", routes.change_unknowns, methods=["PUT"]),
             Route("/sessions", routes.sessions),
             Route("/sessions/{session_id}", routes.destroy, methods=["DELETE"]),
             Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
@@ -113,6 +118,36 @@ class _Routes:
         """Forget the requests that were served."""
         self._controls.journal.clear()
         return JSONResponse({"entries": []})
+
+    async def unknowns(self, request: Request) -> Response:
+        """Say which answers are in force, and which the entries of the journal relied on.
+
+        With ``after``, the id of an entry, only those that came after it.
+        """
+        after = request.query_params.get("after", "0")
+        if not after.isdecimal() or len(after) > _LONGEST_ID:
+            raise _RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
+        return JSONResponse(self._unknowns(int(after)))
+
+    async def change_unknowns(self, request: Request) -> Response:
+        """Choose other answers, on top of those the double was started with, until told anew.
+
+        A reset leaves them, so that tests can be run under an alternative.
+        """
+        try:
+            self._controls.ledger.change(_choices(await request.body()))
+        except (ValueError, LedgerError) as error:
+            raise _RefusedError(400, "BadRequest", str(error)) from None
+        return JSONResponse(self._unknowns(0))
+
+    def _unknowns(self, after: int) -> Mapping[str, Any]:
+        entries = [one for one in self._controls.journal.entries() if one.id > after]
+        return {
+            "in_force": self._controls.ledger.answers(),
+            "settled": sorted(self._controls.ledger.settled),
+            "relied_on": sorted({id_ for one in entries for id_ in one.unknowns}),
+            "last": entries[-1].id if entries else after,
+        }
 
     async def sessions(self, _request: Request) -> Response:
         """Return the living session instances, and why the others have ended."""
@@ -230,6 +265,17 @@ def _ended(ended: Ended) -> Mapping[str, Any]:
         "reason": ended.reason,
         "executions": ended.executions,
     }
+
+
+def _choices(body: bytes) -> Mapping[str, str]:
+    explanation = 'The body must be {"U-...": "alternative"}'
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{explanation}: {error}.") from None
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise ValueError(f"{explanation}.")
+    return document
 
 
 def _seconds(body: bytes, name: str) -> dt.timedelta:

@@ -310,6 +310,7 @@ class Emulator:
             version=__version__,
             clock=self.clock,
             journal=self.journal,
+            ledger=self._ledger,
             instances=self._instances,
             reset=self._reset,
             advance=self._advance,

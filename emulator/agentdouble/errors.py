@@ -5,6 +5,7 @@
     AgentDoubleError
     ├── SettingsError             a setting that is unknown or has a wrong value
     ├── LedgerError               an unknown, or an alternative of one, that does not exist
+    │   └── ProfileError          a profile that cannot be read, or names what does not exist
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
     ├── NotBuiltError             something the platform has and the double does not have yet
     ├── AddressInUseError         a port that another program listens on
@@ -90,6 +91,14 @@ class LedgerError(AgentDoubleError):
     def __init__(self, message: str, *, unknown: str) -> None:
         super().__init__(message)
         self.unknown = unknown
+
+
+class ProfileError(LedgerError):
+    """A profile cannot be read, or names what does not exist; ``file`` is where it stands."""
+
+    def __init__(self, message: str, *, file: object, unknown: str = "") -> None:
+        super().__init__(message, unknown=unknown)
+        self.file = str(file)
 
 
 class MissingExtraError(AgentDoubleError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -84,19 +84,41 @@ def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
 class Ledger:
     """The unknowns with one answer chosen for each; ``chosen`` overrides defaults by name.
 
-    Raises LedgerError when ``chosen`` names an unknown or an alternative that does not exist
-    or is not built.
+    ``settled`` are those whose answer is known from a deployment and no guess. Raises
+    LedgerError when ``chosen`` names an unknown or an alternative that does not exist or is
+    not built.
     """
 
-    def __init__(self, chosen: Mapping[str, str] | None = None) -> None:
-        self._answers = {id_: unknown.default for id_, unknown in unknowns().items()}
-        for id_, name in (chosen or {}).items():
-            self._answers[id_] = find(id_).answer(name)
+    def __init__(
+        self, chosen: Mapping[str, str] | None = None, settled: Iterable[str] = ()
+    ) -> None:
+        self._chosen = dict(chosen or {})
+        self.settled = frozenset(settled)
+        self._answers = _answers(self._chosen)
 
     def answer(self, id_: str) -> Alternative:
         """Return the answer in force; raise LedgerError if there is no such unknown."""
         found = self._answers.get(id_)
         return found if found is not None else self._answers[find(id_).id]
+
+    def answers(self) -> Mapping[str, str]:
+        """Return the name of each answer in force by the id of its unknown."""
+        return {id_: answer.name for id_, answer in self._answers.items()}
+
+    def change(self, chosen: Mapping[str, str]) -> None:
+        """Choose other answers on top of those it was made with; ``{}`` goes back to those.
+
+        Holds from the next question on, wherever this ledger is in force. Raises LedgerError,
+        and changes nothing.
+        """
+        self._answers = _answers({**self._chosen, **chosen})
+
+
+def _answers(chosen: Mapping[str, str]) -> dict[str, Alternative]:
+    answers = {id_: unknown.default for id_, unknown in unknowns().items()}
+    for id_, name in chosen.items():
+        answers[id_] = find(id_).answer(name)
+    return answers
 
 
 def find(id_: str) -> Unknown:

@@ -28,8 +28,8 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agentdouble import ledger
-from agentdouble.errors import LedgerError, SettingsError, StateError
+from agentdouble import ledger, profiles
+from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
 from agentdouble.state import check_url
 
 if sys.version_info >= (3, 11):
@@ -183,6 +183,11 @@ class Settings(BaseSettings):
     unknowns: dict[str, str] = Field(
         default_factory=dict, description="alternatives chosen in the ledger of unknowns, by id"
     )
+    profile: Path | None = Field(
+        None,
+        description="profile.toml with the alternatives that a deployment was found to live; "
+        "what stands in unknowns goes first",
+    )
 
     @classmethod
     def load(cls, file: Path | None = None, **overrides: Any) -> Settings:
@@ -203,10 +208,7 @@ class Settings(BaseSettings):
             _raise(error, given, in_environment, file or _default_file())
         except pydantic_settings.SettingsError as error:  # a value that must be JSON and is not
             _raise_not_json(error, in_environment)
-        try:
-            ledger.Ledger(settings.unknowns)
-        except LedgerError as error:
-            raise SettingsError(str(error), key="unknowns", source="the settings") from None
+        settings._check_unknowns()
         try:
             check_url(settings.state)
         except StateError as error:
@@ -224,7 +226,18 @@ class Settings(BaseSettings):
 
     def chosen(self) -> ledger.Ledger:
         """Return the ledger with the alternatives that these settings choose."""
-        return ledger.Ledger(self.unknowns)
+        profile = profiles.read(self.profile) if self.profile is not None else profiles.EMPTY
+        settled = profile.unknowns.keys() - self.unknowns.keys()
+        return ledger.Ledger({**profile.unknowns, **self.unknowns}, settled)
+
+    def _check_unknowns(self) -> None:
+        try:
+            ledger.Ledger(self.unknowns)
+            self.chosen()
+        except ProfileError as error:
+            raise SettingsError(str(error), key="profile", source=error.file) from None
+        except LedgerError as error:
+            raise SettingsError(str(error), key="unknowns", source="the settings") from None
 
 
 def _environment_keys() -> dict[str, str]:

@@ -259,3 +259,58 @@ def test_a_ttl_beyond_the_calendar_does_not_spoil_the_session() -> None:
         after = result(double, "1")["SessionId"]
 
     assert (400, session) == (refused, after)
+
+
+def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) -> None:
+    """By all entries of the journal, or by those after one of them."""
+    run(double, "1")
+    first = http.get(f"{double.url}/_emulator/unknowns").json()
+    run(double, "1/0")
+    second = http.get(f"{double.url}/_emulator/unknowns?after={first['last']}").json()
+    none = http.get(f"{double.url}/_emulator/unknowns?after={second['last']}").json()
+
+    assert "U-INVOKETOOL-WIRE" in first["relied_on"]
+    assert "U-EXEC-SUCCESS" not in first["relied_on"]
+    assert "U-EXEC-SUCCESS" in second["relied_on"]
+    assert ([], second["last"]) == (none["relied_on"], none["last"])
+    assert ("false", []) == (none["in_force"]["U-EXEC-SUCCESS"], none["settled"])
+
+
+def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
+    """From the next request on, over resets, until told anew."""
+    url = f"{double.url}/_emulator/unknowns"
+    chosen = http.put(url, json={"U-EXEC-SUCCESS": "true"}).json()
+    double.reset()
+    under = run(double, "1/0")["success"]
+    http.put(url, json={})
+
+    assert ("true", True) == (chosen["in_force"]["U-EXEC-SUCCESS"], under)
+    assert run(double, "1/0")["success"] is False
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"U-EXEC-SUCESS": "true"}', "Did you mean U-EXEC-SUCCESS?"),
+        (b'{"U-EXEC-SUCCESS": "maybe"}', "It has: false, true."),
+        (b'{"U-EXEC-SUCCESS": true}', "The body must be"),
+        (b"[]", "The body must be"),
+        (b"{", "The body must be"),
+    ],
+)
+def test_wrong_choices_change_nothing(double: Emulator, content: bytes, told: str) -> None:
+    """They are refused, and the answers in force stay."""
+    url = f"{double.url}/_emulator/unknowns"
+    before = http.get(url).json()["in_force"]
+
+    response = http.put(url, content=content)
+
+    assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
+    assert told in response.json()["error"]["message"]
+    assert before == http.get(url).json()["in_force"]
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "9" * 19])
+def test_a_wrong_mark_in_the_journal_is_refused(double: Emulator, after: str) -> None:
+    """It is the id of an entry."""
+    assert 400 == http.get(f"{double.url}/_emulator/unknowns?after={after}").status_code

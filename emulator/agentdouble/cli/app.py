@@ -55,6 +55,8 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve --port 0 --unknown U-TTL-EXTENDS=sliding
 
+  agentdouble serve --profile profile.toml
+
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
 """
 
@@ -93,6 +95,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="profile.toml of a deployment, from doublecheck calibrate (none)."),
+    ] = None,
     state: Annotated[
         str | None,
         typer.Option(
@@ -118,6 +124,7 @@ def serve(
         "a2a_grpc_port": a2a_grpc_port,
         "agents": agents,
         "reload": reload or None,
+        "profile": profile,
     }
     serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
 
