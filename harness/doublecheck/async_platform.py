@@ -28,6 +28,7 @@ from doublecheck.results import (
     Session,
     StreamEvent,
 )
+from doublecheck.surfaces import Surface
 from doublecheck.target import Target
 
 T = TypeVar("T")
@@ -306,14 +307,25 @@ class AsyncPlatform:
         method: str,
         path: str,
         *,
+        surface: Surface | None = None,
         headers: Mapping[str, str] | None = None,
         content: bytes = b"",
         timeout_s: float | None = None,
     ) -> httpx.Response:
-        """Send any request to the application and return the answer as it came."""
+        """Send any request and return the answer as it came.
+
+        It goes to the surface that the specification puts its path in, unless ``surface`` is
+        another: the API server's ``/health``, say.
+        """
         return await self.send(
             calls.request(
-                self.target, method, path, headers=headers, content=content, timeout_s=timeout_s
+                self.target,
+                method,
+                path,
+                surface=surface,
+                headers=headers,
+                content=content,
+                timeout_s=timeout_s,
             )
         )
 

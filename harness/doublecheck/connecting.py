@@ -15,10 +15,11 @@ from agentdouble import environment
 from agentdouble import running as doubles
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck import sending
+from doublecheck.addresses import is_loopback
 from doublecheck.clients import admin
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.platform import TIMEOUT_S, Platform
-from doublecheck.target import Kind, Target, is_loopback, named_url
+from doublecheck.target import Kind, Target, named_url
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp

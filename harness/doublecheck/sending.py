@@ -32,7 +32,7 @@ def options(target: Target, timeout_s: float) -> dict[str, Any]:
 
 
 def _verify(target: Target) -> ssl.SSLContext | bool:
-    encrypted = target.url.startswith("https") or target.control_plane.startswith("https")
+    encrypted = any(address.startswith("https") for address in target.addresses)
     if not encrypted or target.ca_file is None:
         return encrypted
     try:

@@ -1,4 +1,4 @@
-"""The surfaces of a platform, of which a target declares those that it has."""
+"""The surfaces of a platform: what a target declares to have, and which of them a path is of."""
 
 from __future__ import annotations
 
@@ -17,3 +17,23 @@ Surface = Literal[
 ]
 
 SURFACES: frozenset[Surface] = frozenset(get_args(Surface))
+
+_HTTP: tuple[tuple[Surface, tuple[str, ...]], ...] = (
+    ("api_server", ("/list-apps", "/apps", "/run", "/run_sse", "/version")),
+    ("mcp", ("/mcp",)),
+    ("a2a", ("/.well-known",)),
+)
+
+
+def surface_of(path: str) -> Surface:
+    """Return the surface that the specification puts a path in.
+
+    Probes are the application's: who means the API server's ``/health`` has to say so.
+    """
+    route = path.partition("?")[0]
+    if route == "/":
+        return "a2a"
+    for surface, prefixes in _HTTP:
+        if any(route == prefix or route.startswith(f"{prefix}/") for prefix in prefixes):
+            return surface
+    return "application"

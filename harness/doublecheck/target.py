@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from agentdouble import environment
 from agentdouble.invoke_tool import DEFAULT_REGION, Address
 from agentdouble.signing import Credentials
+from doublecheck.addresses import checked, is_loopback
 from doublecheck.errors import CredentialsMissingError, TargetError
 from doublecheck.secret import Secret
 from doublecheck.surfaces import SURFACES, Surface
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["API_KEY", "URL", "Credentials", "Kind", "Surface", "Target", "named_url"]
 
 Kind = Literal["double", "live"]
+_WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
 IN_PROCESS = SURFACES - {"runtimes"}
 DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
     "double": IN_PROCESS - {"library"},
@@ -39,8 +39,9 @@ RESTRICTED_SECRET_KEY = "DOUBLECHECK_RESTRICTED_SECRET_KEY"  # noqa: S105 (the n
 class Target:
     """A platform that the harness points at.
 
-    ``url`` is where the application answers, ``control_plane`` where InvokeTool does (by
-    default the same address). ``offered`` are the surfaces that it declares to have, by default
+    ``url`` is where the application answers; ``api_server``, ``mcp``, ``a2a`` and
+    ``control_plane`` are where those surfaces do, by default the same address. ``api_key`` is
+    shown to each, unless ``api_keys`` has another for it. ``offered`` are the surfaces that it declares to have, by default
     those of its kind; ``allow_writes`` lets checks create and delete on a live platform; ``name``
     is what reports call it. ``reference_app`` declares that the application is the
     reference application of the contract checks; ``ca_file`` names the certificates to trust,
@@ -64,12 +65,18 @@ class Target:
     name: str = ""
     offered: frozenset[Surface] = frozenset()
     allow_writes: bool = False
+    api_server: str = ""
+    mcp: str = ""
+    a2a: str = ""
+    api_keys: Mapping[Surface, Secret] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind)
         object.__setattr__(self, "offered", self.offered or DEFAULT_OFFERS[self.kind])
-        object.__setattr__(self, "url", _checked(self.url))
-        object.__setattr__(self, "control_plane", _checked(self.control_plane or self.url))
+        object.__setattr__(self, "url", checked(self.url))
+        for surface in _WITH_ADDRESS:
+            address = getattr(self, surface) or self.url
+            object.__setattr__(self, surface, checked(address))
 
     @classmethod
     def of(cls, double: Emulator, *, reference_app: bool = False) -> Target:
@@ -133,10 +140,23 @@ class Target:
         """Whether it declares to have a surface."""
         return surface in self.offered
 
+    def at(self, surface: Surface) -> str:
+        """Return the address of a surface."""
+        return str(getattr(self, surface)) if surface in _WITH_ADDRESS else self.url
+
+    def key_of(self, surface: Surface) -> Secret | None:
+        """Return the API key that a surface is shown."""
+        return self.api_keys.get(surface, self.api_key)
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Every address of it."""
+        return frozenset({self.url, *map(self.at, _WITH_ADDRESS)})
+
     @property
     def loopback(self) -> bool:
-        """Whether it is on this machine."""
-        return is_loopback(self.url) and is_loopback(self.control_plane)
+        """Whether it is on this machine, with all of its surfaces."""
+        return all(map(is_loopback, self.addresses))
 
     def address(self) -> Address:
         """Return where to call InvokeTool, and as whom; raise CredentialsMissingError."""
@@ -185,17 +205,6 @@ def named_control_plane(environ: Mapping[str, str]) -> str | None:
     return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
     encrypted = any((one or "").startswith("https") for one in (url, control_plane))
     return (environ.get(environment.CA_FILE) or None) if encrypted else None
@@ -224,20 +233,6 @@ def _restricted_of(double: Emulator) -> Credentials | None:
         found.secret_key.get_secret_value(),
         None if token is None else token.get_secret_value(),
     )
-
-
-def _checked(url: str) -> str:
-    explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises ValueError for a port that is none)
-    except ValueError as error:
-        raise TargetError(f"{explanation} ({error}).") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise TargetError(f"{explanation}.")
-    if parts.query or parts.fragment or parts.username:
-        raise TargetError(f"{explanation}, without a user, a query or a fragment.")
-    return url.rstrip("/")
 
 
 def _credentials(

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck import Credentials, CredentialsMissingError, Secret, Target, TargetError
-from doublecheck.surfaces import SURFACES
-from doublecheck.target import is_loopback, named_url
+from doublecheck import (
+    Credentials,
+    CredentialsMissingError,
+    Platform,
+    Secret,
+    Target,
+    TargetError,
+    UnreachableError,
+)
+from doublecheck.addresses import is_loopback
+from doublecheck.surfaces import SURFACES, surface_of
+from doublecheck.target import named_url
 
 ENVIRON = {
     "PLATFORM_TOOL_ID": "t-env",
@@ -157,3 +166,61 @@ def test_a_target_declares_its_surfaces() -> None:
 def test_a_double_in_this_process_offers_the_library(platform_server: Target) -> None:
     """Everything but what does not exist yet."""
     assert SURFACES - {"runtimes"} == platform_server.offered
+
+
+def test_each_surface_may_have_an_address_and_a_key_of_its_own() -> None:
+    """What has none is at the application's address, with the target's key."""
+    target = Target(
+        "http://a",
+        mcp="http://b/",
+        control_plane="http://c",
+        api_key=Secret("for all"),
+        api_keys={"mcp": Secret("for mcp")},
+    )
+
+    assert ("http://a", "http://b", "http://c") == (
+        target.at("api_server"),
+        target.at("mcp"),
+        target.at("control_plane"),
+    )
+    assert (Secret("for all"), Secret("for mcp")) == (target.key_of("a2a"), target.key_of("mcp"))
+    assert not Target("http://127.0.0.1:1", mcp="http://elsewhere.example").loopback
+
+
+def test_requests_go_to_the_surface_that_their_path_is_of(platform_server: Target) -> None:
+    """One whose path several have goes where it is told to."""
+    dead = "http://127.0.0.1:1"
+    url, key = platform_server.url, Secret("k")
+    target = Target(dead, api_server=url, mcp=url, a2a=url, api_keys={"api_server": key})
+
+    with Platform(target) as platform:
+        card = platform.request("GET", "/.well-known/agent-card.json")
+        health = platform.request("GET", "/health", surface="api_server")
+        assert platform.list_apps()
+        assert platform.mcp().tools()
+        with pytest.raises(UnreachableError):
+            platform.ping()
+
+    assert (200, None) == (card.status_code, card.request.headers.get("authorization"))
+    assert (200, "Bearer k") == (health.status_code, health.request.headers["authorization"])
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/", "a2a"),
+        ("/?x=y", "a2a"),
+        ("/.well-known/agent-card.json", "a2a"),
+        ("/run", "api_server"),
+        ("/run_sse?x", "api_server"),
+        ("/apps/a/users/b/sessions", "api_server"),
+        ("/mcp/service", "mcp"),
+        ("/mcpx", "application"),
+        ("/runtimes/x", "application"),
+        ("/invoke", "application"),
+        ("/_emulator/health", "application"),
+    ],
+)
+def test_a_path_is_of_one_surface(path: str, expected: str) -> None:
+    """As the specification has it; what it does not know is the application's."""
+    assert expected == surface_of(path)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.surfaces import Surface, surface_of
 from doublecheck.target import Target
 
 if TYPE_CHECKING:
@@ -44,16 +45,21 @@ def request(
     method: str,
     path: str,
     *,
+    surface: Surface | None = None,
     headers: Mapping[str, str] | None = None,
     content: bytes = b"",
     timeout_s: float | None = None,
 ) -> Request:
-    """Return a request to the application, with the target's API key."""
-    authorization = {}
-    if target.api_key is not None:
-        authorization = {"Authorization": f"Bearer {target.api_key.reveal()}"}
+    """Return a request to a surface, by default the one that the path is of, with its API key."""
+    asked = surface or surface_of(path)
+    key = target.key_of(asked)
+    authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
     return Request(
-        method, target.url + path, {**authorization, **(headers or {})}, content, timeout_s
+        method,
+        target.at(asked) + path,
+        {**authorization, **(headers or {})},
+        content,
+        timeout_s,
     )
 
 

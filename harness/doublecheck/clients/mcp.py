@@ -40,10 +40,11 @@ class McpServer:
         A path is asked with the target's API key, unless another is given.
         """
         ours = address.startswith("/")
-        if api_key is None and ours and target.api_key is not None:
-            api_key = target.api_key.reveal()
+        key = target.key_of("mcp")
+        if api_key is None and ours and key is not None:
+            api_key = key.reveal()
         authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        url = target.url + address if ours else address
+        url = target.mcp + address if ours else address
         return cls(url, {**authorization, **(headers or {})})
 
 

@@ -213,7 +213,7 @@ def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None
 @clause("API-14")
 def test_health_answers(platform: Platform) -> None:
     """With success."""
-    assert platform.request("GET", "/health").is_success
+    assert platform.request("GET", "/health", surface="api_server").is_success
 
 
 @clause("API-15")

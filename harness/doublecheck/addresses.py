@@ -1,0 +1,34 @@
+"""Addresses: what one must read like, and whether it is of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from doublecheck.errors import TargetError
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL's host is this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def checked(url: str) -> str:
+    """Return an address without a slash at its end; raise TargetError for an unusable one."""
+    explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 (raises ValueError for a port that is none)
+    except ValueError as error:
+        raise TargetError(f"{explanation} ({error}).") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise TargetError(f"{explanation}.")
+    if parts.query or parts.fragment or parts.username:
+        raise TargetError(f"{explanation}, without a user, a query or a fragment.")
+    return url.rstrip("/")
