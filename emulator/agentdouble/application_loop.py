@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 from agentdouble import serving
@@ -90,7 +90,7 @@ class ApplicationLoop:
             return await contained
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, self._loop))
 
-    async def iterate(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
+    async def iterate(self, items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
         """Yield what an async iterator yields, as it comes; closing this cancels it.
 
         The iterator runs in one task from beginning to end, because a generator may hold

@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, closing
 from typing import Any, NoReturn, TypeVar, cast
 
 from starlette.applications import Starlette
@@ -155,8 +155,9 @@ class SimpleApp:
 
     async def _stream(self, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._loop.iterate(chunks):
-                yield bodies.event(chunk)
+            async with aclosing(self._loop.iterate(chunks)) as items:
+                async for chunk in items:
+                    yield bodies.event(chunk)
         except Exception as error:
             _log.error(
                 "The entrypoint of %s raised in its stream.", self.name, exc_info=theirs(error)
@@ -198,14 +199,19 @@ class SimpleApp:
 async def _chunks(
     value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation
 ) -> AsyncIterator[Any]:
-    """Yield an entrypoint's chunks, its run_code bound to the invocation."""
+    """Yield an entrypoint's chunks, its run_code bound to the invocation.
+
+    It is closed with this: one that is only let go of cleans up when garbage is collected.
+    """
     with invoked_by(invocation):
         if inspect.isgenerator(value):
-            for chunk in value:
-                yield chunk
+            with closing(value):
+                for chunk in value:
+                    yield chunk
         else:
-            async for chunk in cast(AsyncIterator[Any], value):
-                yield chunk
+            async with aclosing(cast("AsyncGenerator[Any, None]", value)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
 
 def _missing_headers(request: Request) -> Response | None:
