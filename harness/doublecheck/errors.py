@@ -11,13 +11,16 @@
     ├── AnswerError               an answer that is not what its route promises
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── NotADoubleError           asked of a live platform what only a double can do
-    └── ClauseError               a clause id that does not exist
+    ├── ClauseError               a clause id that does not exist
+    └── FolderError               a folder that cannot be written, or holds other files
 
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class DoubleCheckError(Exception):
@@ -96,3 +99,11 @@ class ClauseError(DoubleCheckError):
     def __init__(self, message: str, *, clause: str) -> None:
         super().__init__(message)
         self.clause = clause
+
+
+class FolderError(DoubleCheckError):
+    """A folder that cannot be written, or holds files of somebody else's; ``folder`` is which."""
+
+    def __init__(self, message: str, *, folder: Path) -> None:
+        super().__init__(message)
+        self.folder = folder

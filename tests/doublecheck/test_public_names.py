@@ -22,6 +22,7 @@ NAMES = [
     "CredentialsMissingError",
     "DoubleCheckError",
     "Exchange",
+    "FolderError",
     "JournalEntry",
     "McpClient",
     "McpResult",

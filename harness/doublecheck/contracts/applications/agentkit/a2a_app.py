@@ -1,0 +1,63 @@
+"""The reference application of A2A, with the platform's own SDK: reference/executor.py."""
+
+import os
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.tasks import TaskStore
+from a2a.types import AgentCapabilities, AgentCard, AgentSkill
+from agentkit.apps import AgentkitA2aApp
+from reference.executor import NAME, Steps
+
+app = AgentkitA2aApp()
+kept: dict = {}
+steps = Steps(kept)
+
+
+@app.task_store()
+class Kept(TaskStore):
+    """Keeps tasks where the executor can forget them; its methods are named as this SDK has them."""
+
+    async def save(self, task, context=None):
+        """Keep a task."""
+        kept[task.id] = task
+
+    async def get(self, task_id, context=None):
+        """Return a task, or nothing."""
+        return kept.get(task_id)
+
+    async def delete(self, task_id, context=None):
+        """Forget a task."""
+        kept.pop(task_id, None)
+
+
+@app.agent_executor()
+class Executor(AgentExecutor):
+    """Does what the first word of a message says."""
+
+    async def execute(self, context, event_queue):
+        """Do it."""
+        await steps.do(context, event_queue)
+
+    async def cancel(self, context, event_queue):
+        """Refuse: what it does ends by itself, soon."""
+        raise NotImplementedError
+
+
+def card(url: str) -> AgentCard:
+    """Return the card of the agent at a URL."""
+    skill = AgentSkill(id="obey", name="obey", description="Does what it is told.", tags=["check"])
+    return AgentCard(
+        name=NAME,
+        description="The reference application of the contract checks.",
+        url=url,
+        version="1.0.0",
+        capabilities=AgentCapabilities(streaming=True),
+        default_input_modes=["text"],
+        default_output_modes=["text"],
+        skills=[skill],
+    )
+
+
+if __name__ == "__main__":
+    host, port = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))
+    app.run(card(os.environ.get("URL", f"http://127.0.0.1:{port}")), host, port)

@@ -1,0 +1,110 @@
+"""The reference agent as google-adk takes it: no model, no key.
+
+A message that is JSON selects by ``do`` what it does; any other is said back.
+
+============ ====================================================================
+``stream``   yields each of ``chunks``, the next once ``gate`` is released, ``within_s``
+``release``  lets the stream of that ``gate`` go on by one chunk
+``tool``     says a word in increments, calls a tool, has its answer, concludes
+``history``  answers with what users have said in the session, as JSON
+============ ====================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from google.adk.agents import BaseAgent
+from google.adk.agents.run_config import StreamingMode
+from google.adk.events import Event
+from google.genai import types
+
+_gates: dict[str, asyncio.Semaphore] = {}
+
+
+class Reference(BaseAgent):
+    """Does what a message says, or says it back."""
+
+    async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
+        text = _text(ctx.user_content)
+        try:
+            order = json.loads(text)
+            deed = _DEEDS[order.pop("do")]
+        except (ValueError, KeyError, AttributeError):
+            yield _said(ctx, text)
+            return
+        async for event in deed(ctx, **order):
+            if not event.partial or _streaming(ctx):
+                yield event
+
+
+async def _stream(
+    ctx: Any, chunks: list[str], gate: str, within_s: float = 5
+) -> AsyncIterator[Event]:
+    released = _gates[gate] = asyncio.Semaphore(0)
+    try:
+        for chunk in chunks:
+            yield _said(ctx, chunk, partial=True)
+            await asyncio.wait_for(released.acquire(), within_s)
+    except asyncio.TimeoutError:
+        raise RuntimeError(f"{chunk!r} was not read within {within_s:g} s") from None
+    finally:
+        del _gates[gate]
+    yield _said(ctx, "".join(chunks))
+
+
+async def _release(ctx: Any, gate: str) -> AsyncIterator[Event]:
+    released = _gates.get(gate)
+    if released is not None:
+        released.release()
+    yield _said(ctx, "no such stream" if released is None else "released")
+
+
+async def _tool(ctx: Any, word: str) -> AsyncIterator[Event]:
+    for letter in word:
+        yield _said(ctx, letter, partial=True)
+    call = types.FunctionCall(id="call-1", name="count_letters", args={"word": word})
+    yield _event(ctx, "model", types.Part(function_call=call))
+    response = types.FunctionResponse(id=call.id, name=call.name, response={"letters": len(word)})
+    yield _event(ctx, "user", types.Part(function_response=response))
+    yield _said(ctx, f"{word} has {len(word)} letters.")
+
+
+async def _history(ctx: Any) -> AsyncIterator[Event]:
+    said = [_text(event.content) for event in ctx.session.events if event.author == "user"]
+    yield _said(ctx, json.dumps(said))
+
+
+def _said(ctx: Any, text: str, *, partial: bool | None = None) -> Event:
+    return _event(ctx, "model", types.Part(text=text), partial=partial)
+
+
+def _event(ctx: Any, role: str, part: types.Part, *, partial: bool | None = None) -> Event:
+    return Event(
+        invocation_id=ctx.invocation_id,
+        author=ctx.agent.name,
+        content=types.Content(role=role, parts=[part]),
+        partial=partial,
+    )
+
+
+def _streaming(ctx: Any) -> bool:
+    return ctx.run_config is not None and ctx.run_config.streaming_mode == StreamingMode.SSE
+
+
+def _text(content: types.Content | None) -> str:
+    parts = content.parts if content is not None else None
+    return "".join(part.text or "" for part in parts or ())
+
+
+_DEEDS: dict[str, Any] = {
+    "stream": _stream,
+    "release": _release,
+    "tool": _tool,
+    "history": _history,
+}
+
+root_agent = Reference(name="doublecheck_reference")

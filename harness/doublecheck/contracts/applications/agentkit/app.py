@@ -1,0 +1,52 @@
+"""The reference application, with the platform's own SDK; what it does: reference/deeds.py."""
+
+import json
+import os
+
+from agentkit.apps import AgentkitSimpleApp
+from agentkit.utils.ve_sign import ve_request
+from reference.deeds import NAME, Deeds
+
+
+def run_code(code: str, headers) -> str:
+    """Run code in the caller's sandbox session, as the environment says; return 2.7's JSON."""
+    user, session = headers.get("user_id", "nobody"), headers.get("session_id", "none")
+    operation = {"code": code, "timeout": 30, "kernel_name": "python3"}
+    answer = ve_request(
+        {
+            "ToolId": os.environ["AGENTKIT_TOOL_ID"],
+            "UserSessionId": f"{NAME}_{user}_{session}",
+            "OperationType": "RunCode",
+            "OperationPayload": json.dumps(operation),
+            "Ttl": 120,
+        },
+        action="InvokeTool",
+        version="2025-10-30",
+        service=os.environ.get("AGENTKIT_TOOL_SERVICE_CODE", "agentkit"),
+        region=os.environ.get("AGENTKIT_TOOL_REGION", "cn-beijing"),
+        host=os.environ["AGENTKIT_TOOL_HOST"],
+        scheme=os.environ.get("AGENTKIT_TOOL_SCHEME", "https"),
+        ak=os.environ["VOLCENGINE_ACCESS_KEY"],
+        sk=os.environ["VOLCENGINE_SECRET_KEY"],
+    )
+    return answer["Result"]["Result"]
+
+
+app = AgentkitSimpleApp()
+deeds = Deeds(run_code)
+
+
+@app.entrypoint
+async def entrypoint(payload: dict, headers: dict):
+    """Do what the payload says."""
+    return await deeds.do(payload, headers)
+
+
+@app.ping
+def ping() -> str:
+    """Tell that it is there."""
+    return deeds.ping()
+
+
+if __name__ == "__main__":
+    app.run(os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000")))

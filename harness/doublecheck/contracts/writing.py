@@ -1,0 +1,70 @@
+"""Writing the reference applications into a folder, for one SDK or the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from doublecheck import contracts
+from doublecheck.errors import FolderError
+
+Sdk = Literal["agentdouble", "agentkit"]
+
+_HERE = Path(contracts.__file__).parent
+_KNOWS_NO_SDK = _HERE / "reference"
+
+
+def files(sdk: Sdk) -> Mapping[Path, bytes]:
+    """Return what is written for an SDK: contents by their places in the folder."""
+    own = _HERE / "applications" / sdk
+    found = {path.relative_to(own): path for path in _below(own)}
+    shared = {path.relative_to(_HERE): path for path in _below(_KNOWS_NO_SDK)}
+    return {place: path.read_bytes() for place, path in sorted({**shared, **found}.items())}
+
+
+def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
+    """Write the reference applications and return their files.
+
+    Raises FolderError, and has written nothing, if that would replace a file with another
+    content, unless ``force`` says so.
+    """
+    wanted = {folder / place: content for place, content in files(sdk).items()}
+    try:
+        changed = [path for path, content in wanted.items() if _is_other(path, content)]
+        if changed and not force:
+            raise FolderError(_in_the_way(folder, changed), folder=folder)
+        for path, content in wanted.items():
+            _put(path, content)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FolderError(
+            f"{error.filename or folder} cannot be written: {reason}. Name another folder with -o.",
+            folder=folder,
+        ) from None
+    return tuple(wanted)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            yield path
+
+
+def _is_other(path: Path, content: bytes) -> bool:
+    return path.is_symlink() or (path.exists() and path.read_bytes() != content)
+
+
+def _in_the_way(folder: Path, changed: list[Path]) -> str:
+    named = ", ".join(str(path.relative_to(folder)) for path in changed)
+    return (
+        f"{folder} has other files by these names: {named}. Nothing was written. Name another "
+        "folder with -o, or say --force to replace them."
+    )
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        path.unlink()  # replace the link, not what it points at
+    path.write_bytes(content)
