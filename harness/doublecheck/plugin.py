@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from doublecheck.unknowns import options as unknowns
+
 pytest_plugins = ("doublecheck.fixtures",)
 
 _LIVE_IS_TWICE = (
@@ -33,10 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="the platform at --platform-url runs the reference application of the checks",
     )
+    unknowns.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(clause): the clause that a contract check checks")
+    unknowns.configure(config)
     if config.getoption("platform_url"):
         return
     if config.getoption("platform_target") == "live":

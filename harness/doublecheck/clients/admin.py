@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 PREFIX = "/_emulator"
 _CLOCK = f"{PREFIX}/clock"
+_UNKNOWNS = f"{PREFIX}/unknowns"
+
+
+@dataclasses.dataclass(frozen=True)
+class UnknownsInUse:
+    """A double's ledger: the answers in force by id, which of them a profile settles, and what
+    entries of the journal relied on, up to the one with the id ``last``."""
+
+    in_force: Mapping[str, str]
+    settled: frozenset[str]
+    relied_on: frozenset[str]
+    last: int
 
 
 def health(target: Target) -> Call[bool]:
@@ -55,6 +67,25 @@ def journal(target: Target) -> Call[tuple[JournalEntry, ...]]:
     return Call(calls.request(target, "GET", f"{PREFIX}/journal"), _read_journal)
 
 
+def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
+    """Return the call that asks a double which answers are in force, and which were relied on.
+
+    Only by entries of its journal that came ``after`` that one. Raises NotADoubleError.
+    """
+    _require_double(target, "A ledger of unknowns")
+    return Call(calls.request(target, "GET", f"{_UNKNOWNS}?after={after}"), _read_unknowns)
+
+
+def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
+    """Return the call that has a double live other answers, until told anew.
+
+    On top of those it was started with; ``{}`` goes back to those. Raises NotADoubleError.
+    """
+    _require_double(target, "A ledger of unknowns")
+    content = calls.json_content(dict(chosen))
+    return Call(calls.request(target, "PUT", _UNKNOWNS, content=content), _read_unknowns)
+
+
 def sessions(target: Target) -> Call[tuple[Session, ...]]:
     """Return the call that lists a double's living session instances; raise NotADoubleError."""
     _require_double(target, "The list of living session instances")
@@ -88,6 +119,12 @@ def _entry(entry: Mapping[str, Any]) -> JournalEntry:
     at = dt.datetime.fromisoformat(entry["at"])
     named = {name: tuple(entry[name]) for name in ("unknowns", "unread")}
     return JournalEntry(**{**known, **named, "at": at})
+
+
+def _read_unknowns(response: httpx.Response) -> UnknownsInUse:
+    document = calls.read_json(response)
+    settled, relied_on = (frozenset(document[name]) for name in ("settled", "relied_on"))
+    return UnknownsInUse(document["in_force"], settled, relied_on, document["last"])
 
 
 def _read_sessions(response: httpx.Response) -> tuple[Session, ...]:
