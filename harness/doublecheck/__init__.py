@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from doublecheck.a2a import A2aClient, AsyncA2aClient
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
     from doublecheck.connecting import connect
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
     from doublecheck.results import (
+        A2aAnswer,
         AgentEvent,
         AgentSession,
         BashResult,
@@ -48,9 +50,12 @@ if TYPE_CHECKING:
     from doublecheck.target import Credentials, Target
 
 _HOMES = {
+    "A2aAnswer": "results",
+    "A2aClient": "a2a",
     "AgentEvent": "results",
     "AgentSession": "results",
     "AnswerError": "errors",
+    "AsyncA2aClient": "a2a",
     "AsyncBrowser": "browser",
     "AsyncMcpClient": "mcp",
     "AsyncPlatform": "async_platform",
@@ -86,9 +91,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "A2aAnswer",
+    "A2aClient",
     "AgentEvent",
     "AgentSession",
     "AnswerError",
+    "AsyncA2aClient",
     "AsyncBrowser",
     "AsyncMcpClient",
     "AsyncPlatform",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, TypeVar
@@ -13,8 +13,19 @@ from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import sending
+from doublecheck.a2a import AsyncA2aClient
 from doublecheck.browser import AsyncBrowser
-from doublecheck.clients import admin, api_server, application, calls, data_plane, mcp, sandbox
+from doublecheck.clients import (
+    a2a,
+    admin,
+    api_server,
+    application,
+    calls,
+    data_plane,
+    instances,
+    mcp,
+    sandbox,
+)
 from doublecheck.clients.calls import Call, Request
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
@@ -35,13 +46,25 @@ T = TypeVar("T")
 
 
 class AsyncPlatform:
-    """Platform for async code: the same methods, to be awaited; use it in an async with."""
+    """Platform for async code: the same methods, to be awaited; use it in an async with.
 
-    def __init__(self, target: Target, *, timeout_s: float = TIMEOUT_S) -> None:
+    Without ``keep_connections`` each request has a connection of its own, nothing is left open
+    between two, and it may be used in several event loops, one after the other.
+    """
+
+    def __init__(
+        self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
+    ) -> None:
         self.target = target
         self.clock = AsyncPlatformClock(self)
         self.exchanges = Exchanges()
-        self._http = httpx.AsyncClient(**sending.options(target, timeout_s))
+        kept = 20 if keep_connections else 0
+        limits = httpx.Limits(max_connections=100, max_keepalive_connections=kept)
+        self._http = httpx.AsyncClient(**sending.options(target, timeout_s), limits=limits)
+
+    def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
+        """Have a hook called before each request; what it raises is raised there."""
+        self._http.event_hooks["request"].append(hook)
 
     @property
     def url(self) -> str:
@@ -210,6 +233,21 @@ class AsyncPlatform:
     ) -> AsyncMcpClient:
         """Return a client of the MCP server at a path, or at a URL; see ``Platform.mcp()``."""
         return AsyncMcpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+
+    def a2a(self, path: str = a2a.PATH) -> AsyncA2aClient:
+        """Return a client of the A2A application at a path of the platform (A2A-01)."""
+        return AsyncA2aClient(self, path)
+
+    async def destroy_session(
+        self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
+    ) -> bool:
+        """End the living instance of a user's session; see ``Platform.destroy_session()``."""
+        when = sending.wall()
+        found = await self._call(instances.find(self.target, user_id, session_id, when))
+        if found is None:
+            return False
+        await self._call(instances.destroy(self.target, found, sending.wall()))
+        return True
 
     async def _endpoint(
         self, user_id: str, session_id: str, ttl_s: int | None

@@ -11,6 +11,7 @@
     ├── AnswerError               an answer that is not what its route promises
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── NotADoubleError           asked of a live platform what only a double can do
+    ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── ClauseError               a clause id that does not exist
     └── FolderError               a folder that cannot be written, or holds other files
 
@@ -85,12 +86,21 @@ class RefusedError(AnswerError):
 class NotADoubleError(DoubleCheckError):
     """Asked of a live platform what only a double can do."""
 
-    def __init__(self, what: str, url: str) -> None:
-        super().__init__(
-            f"{what} exists on a double only, and {url} is a live platform. "
-            "connect() without a URL starts a double."
-        )
+    def __init__(
+        self, what: str, url: str, *, advice: str = "connect() without a URL starts a double."
+    ) -> None:
+        super().__init__(f"{what} exists on a double only, and {url} is a live platform. {advice}")
         self.url = url
+
+
+class FrozenLoopError(DoubleCheckError):
+    """An async test froze the clock of its own event loop, whose timers never fire then."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "freezegun has frozen the clock of this test's event loop, so its timers never fire. "
+            "Freeze with freeze_time(..., real_asyncio=True)."
+        )
 
 
 class ClauseError(DoubleCheckError):

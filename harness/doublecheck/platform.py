@@ -17,8 +17,19 @@ from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import sending
+from doublecheck.a2a import A2aClient
 from doublecheck.browser import Browser
-from doublecheck.clients import admin, api_server, application, calls, data_plane, mcp, sandbox
+from doublecheck.clients import (
+    a2a,
+    admin,
+    api_server,
+    application,
+    calls,
+    data_plane,
+    instances,
+    mcp,
+    sandbox,
+)
 from doublecheck.clients.calls import Call, Request
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
@@ -237,6 +248,24 @@ class Platform:
         A path is asked with the target's API key, unless ``api_key`` is another.
         """
         return McpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+
+    def a2a(self, path: str = a2a.PATH) -> A2aClient:
+        """Return a client of the A2A application at a path of the platform (A2A-01)."""
+        return A2aClient(self, path)
+
+    def destroy_session(
+        self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
+    ) -> bool:
+        """End the living sandbox instance of a user's session; tell whether there was one.
+
+        Raises CredentialsMissingError.
+        """
+        when = sending.wall()
+        found = self._call(instances.find(self.target, user_id, session_id, when))
+        if found is None:
+            return False
+        self._call(instances.destroy(self.target, found, sending.wall()))
+        return True
 
     def _endpoint(self, user_id: str, session_id: str, ttl_s: int | None) -> data_plane.Endpoint:
         return self._call(

@@ -68,6 +68,27 @@ class McpResult:
 
 
 @dataclass(frozen=True)
+class A2aAnswer:
+    """What an A2A application said: a task, a message, or an event of a stream.
+
+    ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
+    of the task, as version 0.3 calls it (``input-required``). ``raw`` is all of it, as it came.
+    """
+
+    kind: str
+    task_id: str | None
+    context_id: str | None
+    state: str | None
+    texts: tuple[str, ...]
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """Its texts, one below the other."""
+        return "\n".join(self.texts)
+
+
+@dataclass(frozen=True)
 class CodeError:
     """The error that ended an execution; ``traceback`` may hold ANSI colours."""
 

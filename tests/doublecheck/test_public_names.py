@@ -6,9 +6,12 @@ import sys
 import doublecheck
 
 NAMES = [
+    "A2aAnswer",
+    "A2aClient",
     "AgentEvent",
     "AgentSession",
     "AnswerError",
+    "AsyncA2aClient",
     "AsyncBrowser",
     "AsyncMcpClient",
     "AsyncPlatform",

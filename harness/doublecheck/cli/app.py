@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from doublecheck.cli import contracts_command, run_command
+from doublecheck.cli import contracts_command, run_command, twin_command
 
 app = typer.Typer(
     add_completion=False,
@@ -37,3 +37,4 @@ def _doublecheck(
 
 app.command(epilog=run_command.EXAMPLES)(run_command.run)
 app.add_typer(contracts_command.contracts_app, name="contracts")
+app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)

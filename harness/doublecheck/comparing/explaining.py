@@ -62,7 +62,7 @@ _ABOUT = {
     "U-A2A-TASK": (_FIELDS + _ALL, r"value .*(\.(state|kind|role|version|protocolVersion))"),
     "U-A2A-EVENTS": (r".* events.*",),
     "U-MCP-UNAUTHORIZED": (_ALL,),
-    "U-MCP-ARGUMENTS": (_ALL,),
+    "U-MCP-ARGUMENTS": (r".* (events\[\d+\])?\$\.(result|error).*",),
     "U-MCP-TOOLSET-TOOLS": (r".* \$\.result\.tools.*",),
 }
 # what the specification itself lets differ: that section says "may be empty"

@@ -33,7 +33,7 @@ def compare(
         yield from _strings(double, live, pairs, path, key)
     elif _type(double) != _type(live):
         yield Difference("type", path, shown(double, pairs, "double"), shown(live, pairs, "live"))
-    elif double != live and not _both_named(double, live, key):
+    elif double != live and not _both_named(double, live, pairs, key):
         yield Difference("value", path, double, live)
 
 
@@ -158,8 +158,11 @@ def _same_text(double: str, live: str, pairs: Pairs) -> bool:
     )
 
 
-def _both_named(double: Any, live: Any, key: str) -> bool:
-    return volatile.noun_of(double, key) == TIME == volatile.noun_of(live, key)
+def _both_named(double: Any, live: Any, pairs: Pairs, key: str) -> bool:
+    noun, live_noun = volatile.noun_of(double, key), volatile.noun_of(live, key)
+    if noun is None or noun != live_noun:
+        return False
+    return noun == TIME or pairs.link(str(double), str(live), noun)
 
 
 def _type(value: Any) -> str:

@@ -15,7 +15,7 @@ _PATTERNS = (
         r"(?P<time>\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
         r"|\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b)"
     ),
-    r"(?P<uuid>\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)",
+    r"(?P<uuid>\b(?:[a-z]{1,4}-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)",
     r"(?P<address>\b0x[0-9a-fA-F]{6,16}\b)",
     # s-..., t-...: a short prefix, then a word that no language has
     r"(?P<prefixed>\b[a-z]{1,4}-(?=[a-zA-Z]*\d)[0-9a-zA-Z]{6,}\b)",
@@ -47,7 +47,9 @@ def noun_of(value: Any, key: str = "") -> str | None:
     if isinstance(value, (bool, type(None))):
         return None
     if isinstance(value, (int, float)):
-        return TIME if _is_time(value) or _DURATION_KEY.search(key) else None
+        if _is_time(value) or _DURATION_KEY.search(key):
+            return TIME
+        return _of_key(key) if isinstance(value, int) and _ID_KEY.match(key) else None
     if not isinstance(value, str):
         return None
     found = _VOLATILE.fullmatch(value)

@@ -1,0 +1,63 @@
+"""``doublecheck twin``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck twin --url https://agent.example.com --target live
+
+  doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
+
+  doublecheck twin --url http://127.0.0.1:8001 --script conversation.toml --json
+
+[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: not carried out
+"""
+
+
+def twin(
+    url: Annotated[str, typer.Option(help="Where the platform runs that the double is held to.")],
+    target: Annotated[
+        Literal["double", "live"],
+        typer.Option(help="What runs there; a live platform must be called one."),
+    ] = "double",
+    double: Annotated[
+        str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
+    ] = None,
+    apps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--app", metavar="MODULE:APP", help="What the double serves; may be repeated."
+        ),
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(help="What is said, in TOML (default: something on every surface)."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="The agent that is run (default: one that both have).")
+    ] = None,
+    allow_writes: Annotated[
+        bool, typer.Option("--allow-writes", help="Create and delete on a live platform, too.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say the same to a double and to another platform and print what differs."""
+    from doublecheck.twin import ordering
+
+    code = ordering.twin(
+        url,
+        target,
+        ordering.Ours(double, apps or ()),
+        script,
+        ordering.Showing(html, as_json),
+        agent=agent,
+        allow_writes=allow_writes,
+    )
+    raise typer.Exit(code)

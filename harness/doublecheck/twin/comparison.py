@@ -1,0 +1,143 @@
+"""What came of the same calls on two platforms, as values."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentdouble.signing import Credentials
+from doublecheck.comparing.answers import Answer, differences
+from doublecheck.comparing.differences import Class, Difference, worst
+from doublecheck.comparing.operations import operation
+from doublecheck.comparing.references import Pairs
+from doublecheck.exchanges import HIDDEN, Exchange, redacted
+from doublecheck.target import Target
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One call on both platforms; a side that did not come to it is None. Without secrets."""
+
+    operation: str
+    double: Exchange | None
+    live: Exchange | None
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def cls(self) -> Class:
+        """What the call comes to."""
+        if self.live is None:
+            return Class.ONLY_DOUBLE
+        if self.double is None:
+            return Class.ONLY_LIVE
+        return worst(one.cls for one in self.differences)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a conversation; ``skipped`` says why it was not carried out."""
+
+    name: str
+    calls: tuple[Compared, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def cls(self) -> Class:
+        """What the part comes to."""
+        return worst(call.cls for call in self.calls)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A whole conversation on both platforms, which are named by their addresses."""
+
+    double: str
+    live: str
+    parts: tuple[Part, ...]
+
+    @property
+    def calls(self) -> tuple[Compared, ...]:
+        """Every call, in order."""
+        return tuple(call for part in self.parts for call in part.calls)
+
+    @property
+    def cls(self) -> Class:
+        """What the conversation comes to."""
+        return worst(part.cls for part in self.parts)
+
+    def counts(self) -> Mapping[Class, int]:
+        """Return how many calls came to what, the worst first."""
+        counted = Counter(call.cls for call in self.calls)
+        return {cls: counted[cls] for cls in Class if counted[cls]}
+
+
+def compared(
+    double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
+) -> Iterator[Compared]:
+    """Yield the calls of two sides; those of one operation belong together, in their order."""
+    ours, theirs = [_operation(one) for one in double], [_operation(one) for one in live]
+    matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+    for tag, start, end, live_start, live_end in matcher.get_opcodes():
+        if tag == "equal":
+            for one, other in zip(double[start:end], live[live_start:live_end], strict=True):
+                yield pair(one, other, pairs)
+        else:
+            yield from (Compared(_operation(one), one, None) for one in double[start:end])
+            yield from (Compared(_operation(one), None, one) for one in live[live_start:live_end])
+
+
+def pair(double: Exchange, live: Exchange, pairs: Pairs) -> Compared:
+    """Return one call that both sides came to."""
+    found = differences(answer(double), answer(live), pairs)
+    return Compared(_operation(double), double, live, found)
+
+
+def answer(exchange: Exchange) -> Answer:
+    """Return what came of a request, as what is compared."""
+    headers = {name.lower(): value for name, value in exchange.headers.items()}
+    return Answer(exchange.status, headers, exchange.body, exchange.error)
+
+
+def seeded(double: Target, live: Target) -> Pairs:
+    """Return the pairs of which is known beforehand that they are the same thing."""
+    pairs = Pairs()
+    pairs.seed("control plane", double.control_plane, live.control_plane)
+    pairs.seed("platform", double.url, live.url)
+    pairs.seed("host", double.url.partition("://")[2], live.url.partition("://")[2])
+    pairs.seed("tool", double.tool_id or "", live.tool_id or "")
+    pairs.seed("region", double.region, live.region)
+    return pairs
+
+
+def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
+    """Return exchanges as they may be shown: what is secret of the target stands nowhere."""
+    secrets = [one.encode() for one in _secrets(target)]
+    return tuple(_hidden(redacted(one), secrets) for one in exchanges)
+
+
+def _hidden(exchange: Exchange, secrets: Sequence[bytes]) -> Exchange:
+    request, body = exchange.request, exchange.body
+    content, url = request.content, request.url.encode()
+    for secret in secrets:
+        content, url = content.replace(secret, b"***"), url.replace(secret, b"***")
+        body = body.replace(secret, HIDDEN.encode())
+    shown = dataclasses.replace(request, content=content, url=url.decode())
+    return dataclasses.replace(exchange, request=shown, body=body)
+
+
+def _secrets(target: Target) -> Iterator[str]:
+    if target.api_key is not None:
+        yield target.api_key.reveal()
+    for credentials in (target.credentials, target.restricted):
+        if isinstance(credentials, Credentials):
+            yield credentials.secret_key
+            if credentials.session_token:
+                yield credentials.session_token
+
+
+def _operation(exchange: Exchange) -> str:
+    request = exchange.request
+    return operation(request.method, request.url, request.content)

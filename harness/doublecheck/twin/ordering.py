@@ -1,0 +1,118 @@
+"""``doublecheck twin`` and ``replay``: what they need, what they print and how they exit."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from agentdouble.errors import AgentDoubleError
+from doublecheck import connecting
+from doublecheck.errors import TargetError
+from doublecheck.platform import Platform
+from doublecheck.target import Kind, Target
+from doublecheck.twin import conversation, document, page, scripts, tree, twinning
+from doublecheck.twin.comparison import Comparison, Part
+
+SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Which double is meant: the one at ``url``, or one that is started with ``apps``."""
+
+    url: str | None = None
+    apps: Sequence[str] = ()
+
+    @contextmanager
+    def serving(self) -> Iterator[Target]:
+        """Yield its target for as long as the context lasts; raise TargetError."""
+        if self.url is not None:
+            if self.apps:
+                raise TargetError(
+                    "--app is about a double that is started here, not a running one."
+                )
+            yield connecting.running(self.url, "double", False)
+            return
+        with ExitStack() as stack:
+            try:
+                target = stack.enter_context(connecting.serving_double(*self.apps))
+            except AgentDoubleError as error:
+                raise TargetError(f"No double can be started: {error}") from None
+            yield target
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How a comparison is told: a tree on the terminal, or JSON, and an HTML page beside it."""
+
+    html: Path | None = None
+    as_json: bool = False
+
+    def check(self) -> None:
+        """Raise TargetError if the page could not be written, before anything is asked."""
+        if self.html is not None and not self.html.parent.is_dir():
+            raise TargetError(
+                f"There is no folder {self.html.parent} to write {self.html.name} to."
+            )
+
+    def show(self, comparison: Comparison) -> int:
+        """Tell what came out; return the exit code."""
+        if self.html is not None:
+            write(self.html, page.page(comparison))
+        if self.as_json:
+            print(json.dumps(document.document(comparison), indent=2))  # noqa: T201
+        else:
+            tree.show(comparison, Console())
+        if not comparison.calls:
+            return NOT_CARRIED_OUT
+        return SAME if comparison.cls.harmless else DIVERGES
+
+
+def twin(
+    url: str,
+    kind: Kind,
+    ours: Ours,
+    script: Path | None,
+    showing: Showing,
+    *,
+    agent: str | None = None,
+    allow_writes: bool,
+) -> int:
+    """Hold a conversation with a double and the platform at ``url``; return the exit code.
+
+    Raises TargetError and UnreachableError.
+    """
+    showing.check()
+    target = connecting.running(url, kind, False)
+    with ours.serving() as double, Platform(double) as one, Platform(target) as other:
+        topics = (
+            conversation.default(one, other, secrets.token_hex(4), agent)
+            if script is None
+            else scripts.read(script)
+        )
+        comparison = twinning.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
+    return showing.show(comparison)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all; raise TargetError if it cannot be written."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        draft.write_text(text, "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise TargetError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _progress(part: Part) -> None:
+    if sys.stderr.isatty():
+        came = "not carried out" if part.skipped else part.cls.value
+        print(f"{part.name}: {came}", file=sys.stderr)  # noqa: T201
