@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from doublecheck.errors import (
         AnswerError,
         ClauseError,
+        ConfigurationError,
         CredentialsMissingError,
         DoubleCheckError,
         FolderError,
@@ -65,6 +66,7 @@ _HOMES = {
     "ClauseError": "errors",
     "CodeError": "results",
     "CodeResult": "results",
+    "ConfigurationError": "errors",
     "Credentials": "target",
     "CredentialsMissingError": "errors",
     "DoubleCheckError": "errors",
@@ -106,6 +108,7 @@ __all__ = [
     "ClauseError",
     "CodeError",
     "CodeResult",
+    "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",
     "DoubleCheckError",

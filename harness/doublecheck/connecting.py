@@ -59,7 +59,7 @@ def connect(
         secret_key=secret_key,
         api_key=api_key,
         region=region,
-        environ=_environment_of(url) if is_double else os.environ,
+        environ=environment_of(url) if is_double else os.environ,
     )
     return Platform(target, timeout_s=timeout_s)
 
@@ -70,7 +70,7 @@ def running(url: str, kind: Kind, reference_app: bool) -> Target:
     Raises TargetError for an unusable address, or if it is to be a double and is none, and
     UnreachableError if nothing answers.
     """
-    environ = _environment_of(url) if kind == "double" else os.environ
+    environ = environment_of(url) if kind == "double" else os.environ
     target = Target.find(url, kind, reference_app=reference_app, environ=environ)
     if kind == "double" and not answers_as_double(url):
         raise TargetError(
@@ -80,13 +80,13 @@ def running(url: str, kind: Kind, reference_app: bool) -> Target:
     return target
 
 
-def _environment_of(url: str) -> Mapping[str, str]:
+def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment, with the keys of this user's double at ``url`` if it is one."""
     try:
         found = doubles.at(urlsplit(url).port) if is_loopback(url) else None
     except ValueError:  # a port that is none: the address will be refused
         found = None
-    return os.environ if found is None else {**os.environ, **environment.variables(found)}
+    return environ if found is None else {**environ, **environment.variables(found)}
 
 
 def answers_as_double(url: str, api_key: str | None = None) -> bool:
@@ -94,9 +94,14 @@ def answers_as_double(url: str, api_key: str | None = None) -> bool:
 
     Raises UnreachableError if nothing answers, and TargetError for an unusable address.
     """
-    target = Target.find(url, "double", api_key=api_key, environ=_environment_of(url))
+    return is_double(Target.find(url, "double", api_key=api_key, environ=environment_of(url)))
+
+
+def is_double(target: Target) -> bool:
+    """Whether what answers at a target's address is a double; raise UnreachableError."""
     call = admin.health(target)
-    with sending.translated(url), httpx.Client(**sending.options(target, TIMEOUT_S)) as client:
+    options = sending.options(target, TIMEOUT_S)
+    with sending.translated(target.url), httpx.Client(**options) as client:
         return call.read(client.request(**sending.arguments(call.request)))
 
 

@@ -4,6 +4,7 @@
 
     DoubleCheckError
     ├── TargetError               options or environment name no usable target
+    │   └── ConfigurationError    a configuration file, or a value in it, cannot be used
     ├── CredentialsMissingError   a request must be signed and the target has no key pair
     ├── MissingExtraError         a part of the harness whose package is not installed
     ├── UnreachableError          nothing answers at an address
@@ -30,6 +31,18 @@ class DoubleCheckError(Exception):
 
 class TargetError(DoubleCheckError):
     """Options or environment name no usable target."""
+
+
+class ConfigurationError(TargetError):
+    """A configuration cannot be used; ``source`` is the file, option or variable it stands in.
+
+    ``key`` is the key, where it is about one.
+    """
+
+    def __init__(self, message: str, *, source: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.source = source
+        self.key = key
 
 
 class CredentialsMissingError(DoubleCheckError):

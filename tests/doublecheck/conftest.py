@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
@@ -15,8 +16,8 @@ for _name in (*_FOR_KERNELS, *_FOR_WORKBENCHES):
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No platform of the developer's own is reached by a test."""
-    for variable in ("URL", "API_KEY", "RESTRICTED_ACCESS_KEY", "RESTRICTED_SECRET_KEY"):
-        monkeypatch.delenv(f"DOUBLECHECK_{variable}", raising=False)
+    for variable in [name for name in os.environ if name.startswith("DOUBLECHECK_")]:
+        monkeypatch.delenv(variable)
     for variable in ("TOOL_ID", "TOOL_HOST", "TOOL_SCHEME", "TOOL_REGION", "TOOL_TTL"):
         monkeypatch.delenv(f"PLATFORM_{variable}", raising=False)
     for variable in ("ACCESS_KEY", "SECRET_KEY"):

@@ -52,7 +52,7 @@ def test_the_header_tells_which_platform(
     result = pytester.runpytest_inprocess("-s", f"--platform-url={platform_server.url}")
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"platform: double at {platform_server.url}"])
+    result.stdout.fnmatch_lines([f"platform: double at {platform_server.url} (--platform-url)"])
     result.stdout.fnmatch_lines([f"*{platform_server.url}"])
 
 
@@ -61,7 +61,9 @@ def test_live_without_a_url_is_wrong_usage(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("--platform-target=live")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["ERROR: --platform-target=live needs --platform-url. *twice: *"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: --platform-target live is about a platform that runs: *twice: *"]
+    )
 
 
 def test_a_live_url_without_the_target_is_wrong_usage(
@@ -81,7 +83,9 @@ def test_a_reference_app_without_a_url_is_wrong_usage(pytester: pytest.Pytester)
     result = pytester.runpytest_inprocess("--platform-reference-app")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["ERROR: --platform-reference-app is about the platform at *"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: --platform-reference-app is about a platform that runs: *"]
+    )
 
 
 def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> None:
@@ -92,3 +96,57 @@ def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> N
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*UnreachableError: Nothing answers at http://127.0.0.1:1*"])
+
+
+def test_the_project_and_the_environment_have_a_say(
+    pytester: pytest.Pytester, platform_server: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target of pyproject.toml is chosen by its name; a variable comes before it."""
+    pytester.makepyprojecttoml(
+        f"""
+        [tool.doublecheck.targets.mine]
+        kind = "double"
+        url = "{platform_server.url}"
+        region = "of the project"
+        offers = ["application", "sandbox"]
+        """
+    )
+    pytester.makepyfile(
+        """
+        def test_target(platform_server):
+            assert ("mine", "of the environment") == (platform_server.name, platform_server.region)
+            assert {"application", "sandbox"} == platform_server.offered
+        """
+    )
+    monkeypatch.setenv("PLATFORM_TOOL_REGION", "of the environment")
+
+    result = pytester.runpytest_inprocess("--platform-target=mine")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"platform: mine, double, at {platform_server.url} (*pyproject.toml *.mine] url)",
+            "  offers: application, sandbox (*pyproject.toml *.mine] offers)",
+            "  region: of the environment (PLATFORM_TOOL_REGION)",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("project", "told"),
+    [
+        ("[tool.doublecheck]\nregon = 'x'", "*pyproject.toml*no key regon. Did you mean region?"),
+        ("[tool.doublecheck]\ntarget = 'x'", "*There is no target 'x'*"),
+        ("tool.doublecheck = 1", "*tool.doublecheck must be a table, not 1."),
+    ],
+)
+def test_a_wrong_configuration_is_wrong_usage(
+    pytester: pytest.Pytester, project: str, told: str
+) -> None:
+    """Before the first test, in a line."""
+    pytester.makepyprojecttoml(project)
+
+    result = pytester.runpytest_inprocess()
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: {told}"])

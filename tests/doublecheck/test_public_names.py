@@ -21,6 +21,7 @@ NAMES = [
     "ClauseError",
     "CodeError",
     "CodeResult",
+    "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",
     "DoubleCheckError",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck import verdicts
+from doublecheck import options, verdicts
 from doublecheck.contracts.clauses import MARKER, Clause
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.fixtures import PlatformConfig, serving
@@ -28,7 +28,7 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     """The target of the checks: what the options name, or a double with the reference apps."""
     with ExitStack() as stack:
         config = PlatformConfig()
-        if request.config.getoption("platform_url") is None:
+        if options.plan_of(request.config).in_process:
             from doublecheck.contracts.reference_app import reference_apps
 
             config = PlatformConfig(

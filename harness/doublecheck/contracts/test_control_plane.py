@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from agentdouble.signing import Credentials
+from doublecheck import options
 from doublecheck.connecting import serving_double
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
@@ -144,7 +145,7 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
     if address.startswith("https"):
         yield platform
         return
-    if request.config.getoption("platform_url") is not None:
+    if not options.plan_of(request.config).in_process:
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {address} does not speak https")
     with serving_double(tls=True) as target, Platform(target) as other:
         yield other

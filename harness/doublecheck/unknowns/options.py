@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from doublecheck import options
 from doublecheck.unknowns.noting import Noting
 from doublecheck.unknowns.summary import Summary
 
@@ -46,7 +47,7 @@ def configure(config: pytest.Config) -> None:
         )
     if config.getoption("platform_profile"):
         _take_profile(config)
-    noting = Noting(strict=strict, running=bool(config.getoption("platform_url")), shared=shared)
+    noting = Noting(strict=strict, running=not options.in_process(config), shared=shared)
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
@@ -57,12 +58,12 @@ def configure(config: pytest.Config) -> None:
 
 def _shared(config: pytest.Config) -> bool:
     """Whether several workers ask one double."""
-    return bool(config.getoption("platform_url")) and hasattr(config, "workerinput")
+    return options.runs_already(config) and hasattr(config, "workerinput")
 
 
 def _take_profile(config: pytest.Config) -> None:
     """Have every double that is started from now on live the profile."""
-    if config.getoption("platform_url") and config.getoption("platform_target") == "double":
+    if options.runs_already(config) and not options.live(config):
         raise pytest.UsageError(
             "--platform-profile is for a double that the tests start. The one at --platform-url "
             "runs already: agentdouble serve --profile FILE."

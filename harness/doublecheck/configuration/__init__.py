@@ -1,0 +1,1 @@
+"""Where the platform is and how it is to be asked: command line, environment, TOML files."""
