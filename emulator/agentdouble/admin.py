@@ -22,7 +22,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard, serving
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceEndedError, LedgerError
+from agentdouble.errors import FaultError, InstanceEndedError, LedgerError
+from agentdouble.faults import Faults
+from agentdouble.faults.routes import fault_routes
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
 from agentdouble.sandbox.ended import Ended
@@ -46,6 +48,7 @@ class Controls:
     journal: Journal
     ledger: Ledger
     instances: Instances
+    faults: Faults
     reset: Callable[[], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
     is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
@@ -69,8 +72,9 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
             Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
             Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
+            *fault_routes(controls.faults),
         ],
-        exception_handlers={_RefusedError: _render_refused},
+        exception_handlers={_RefusedError: _render_refused, FaultError: _render_fault},
     )
     return _LoopbackOnly(app, controls.is_session) if loopback_only else app
 
@@ -205,6 +209,11 @@ class _RefusedError(Exception):
 async def _render_refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, _RefusedError)
     return guard.render_json(request, error.refusal)
+
+
+async def _render_fault(request: Request, error: Exception) -> Response:
+    status = 404 if isinstance(error, FaultError) and error.field == "id" else 400
+    return guard.render_json(request, guard.Refusal(status, "FaultError", str(error)))
 
 
 class _LoopbackOnly:

@@ -45,9 +45,11 @@ from agentdouble.control_plane import (
     SessionActions,
     ToolActions,
 )
+from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
+from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.mcp_services import McpServices, Services
@@ -81,6 +83,7 @@ class Emulator:
 
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
+        self.faults = Faults(OF_THE_PLATFORM, self.settings.faults)
         self.clock = Clock()
         self.journal = Journal(self.settings.journal_size, self.clock)
         self.credentials = _credentials(self.settings)
@@ -202,7 +205,10 @@ class Emulator:
             self._forget_certificate()
 
     def reset(self) -> None:
-        """Destroy every session instance, tool and MCP service; empty the journal, reset the clock."""
+        """Destroy every session instance, tool and MCP service; empty the journal, reset the clock.
+
+        Faults are taken away, but for those of the settings, which begin anew.
+        """
         self._call(self._reset())
 
     def __enter__(self) -> Emulator:
@@ -233,6 +239,7 @@ class Emulator:
         return None if self._tls is None else self._tls.context
 
     def _let_go(self) -> None:
+        self.faults.clear()
         self._mcp_host.let_go()
         self._apps.let_go()
 
@@ -263,6 +270,7 @@ class Emulator:
             return await coroutine
 
     async def _reset(self) -> None:
+        self.faults.reset()
         await self._instances.reset("the double was reset")
         await self._api.reset()
         await self._a2a.reset()
@@ -300,10 +308,10 @@ class Emulator:
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
         hosting = entrance.Hosting(inner, self.environment())
-        journal = JournalMiddleware(
-            hosting, self.journal, self._ledger, except_prefix=admin.PREFIX + "/"
-        )
-        return guard.Guard(entrance.shared(journal, self.settings), entrance.policy(self.settings))
+        own, policy = admin.PREFIX + "/", entrance.policy(self.settings)
+        faults = FaultLayer(hosting, self.faults, policy.render, except_prefix=own)
+        journal = JournalMiddleware(faults, self.journal, self._ledger, except_prefix=own)
+        return guard.Guard(entrance.shared(journal, self.settings), policy)
 
     def _routes(self) -> list[BaseRoute]:
         controls = admin.Controls(
@@ -312,6 +320,7 @@ class Emulator:
             journal=self.journal,
             ledger=self._ledger,
             instances=self._instances,
+            faults=self.faults,
             reset=self._reset,
             advance=self._advance,
             is_session=Callers(self._instances.roots).is_session,

@@ -8,6 +8,7 @@
     │   └── ProfileError          a profile that cannot be read, or names what does not exist
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
     ├── NotBuiltError             something the platform has and the double does not have yet
+    ├── FaultError                a fault that cannot be armed, or is not armed
     ├── AddressInUseError         a port that another program listens on
     ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
@@ -119,6 +120,14 @@ class NotBuiltError(AgentDoubleError):
             f"{what} is part of the platform, but this version of agentdouble has not built it yet."
         )
         self.what = what
+
+
+class FaultError(AgentDoubleError):
+    """A fault cannot be armed as it was asked for, or is not there; ``field`` is what is wrong."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class AddressInUseError(AgentDoubleError):

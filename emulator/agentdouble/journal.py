@@ -1,8 +1,8 @@
 """What was asked, what was answered, which unknowns that relied on, which fields nobody read.
 
 The middleware writes one entry a request, secrets redacted, bodies cut at 64 KiB. It is also
-where the response header that names the relied-on unknowns is set: those known when the
-headers leave; the journal has them all.
+where the response headers are set that name the relied-on unknowns, and the armed faults that
+happened: those known when the headers leave; the journal has them all.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from agentdouble.ledger import Ledger
 _log = logging.getLogger(__name__)
 
 UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
+FAULTS_HEADER = b"x-agentdouble-faults"
 BODY_LIMIT = 64 * 1024
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
@@ -65,6 +66,7 @@ class Entry:
     duration_ms: float | None = None
     unknowns: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
     @property
     def request_headers(self) -> list[tuple[str, str]]:
@@ -111,6 +113,7 @@ class Entry:
             "duration_ms": self.duration_ms,
             "unknowns": self.unknowns,
             "unread": self.unread,
+            "faults": self.faults,
             "curl": self.curl(),
         }
 
@@ -128,6 +131,13 @@ def note_unread(fields: Iterable[str]) -> None:
         return
     room = max(0, UNREAD_LIMIT - len(entry.unread))
     entry.unread += [_printable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, room)]
+
+
+def note_fault(what: str) -> None:
+    """Note a fault that happened to the request at hand."""
+    entry = _current.get()
+    if entry is not None:
+        entry.faults.append(what)
 
 
 def _printable(text: str) -> str:
@@ -225,6 +235,8 @@ class _Recorder:
             headers = list(message.get("headers", ()))
             if self.noted:
                 headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
+            if self._entry.faults:
+                headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
             message = {**message, "headers": headers}
             self._entry.status = message["status"]
             self._entry.response_head = headers

@@ -16,6 +16,7 @@ import logging
 import signal
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -24,7 +25,7 @@ from types import FrameType
 from typing import Any, TypeVar, cast
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -37,6 +38,7 @@ BACKLOG = 2048
 GRACE_S = 2
 TICK_S = 1
 PEER = "agentdouble.peer"  # in the scope: the address at the other end, not what a proxy says
+TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for who must end it
 LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
 
 _websocket_log = logging.getLogger("agentdouble.websocket")
@@ -182,6 +184,36 @@ def address_of(listener: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://{name}:{port}"
 
 
+def is_closed(scope: Scope) -> bool:
+    """Whether the connection of a request is closed, as far as this side knows."""
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    return transport is not None and transport.is_closing()
+
+
+async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> None:
+    """Close the connection of a request when what was sent is out; return when it is closed.
+
+    With ``reset`` the other end is told that it was reset. What the application sends after
+    that goes nowhere. Without a socket, where the application is called in this process, it
+    raises ConnectionResetError.
+    """
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    if transport is None:
+        raise ConnectionResetError("The connection was closed, as a fault says.")
+    await asyncio.sleep(0)  # a head that waits for its body goes out
+    if reset:
+        no_farewell = struct.pack("ii", 1, 0)
+        connected = transport.get_extra_info("socket")
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
+    encrypted = transport.get_extra_info("ssl_object") is not None
+    if reset or (encrypted and not transport.get_write_buffer_size()):
+        transport.abort()  # over TLS a close would wait for the client's farewell
+    else:
+        transport.close()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 class _Server(uvicorn.Server):
     """uvicorn's server that tells when it is up and stops when told, without polling.
 
@@ -325,8 +357,9 @@ class _Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        # who is connected, whatever a proxy's header will say of who asks
-        cast("dict[str, Any]", self.scope)[PEER] = self.client
+        scope = cast("dict[str, Any]", self.scope)
+        scope[PEER] = self.client  # whatever a proxy's header will say of who asks
+        scope[TRANSPORT] = self.transport
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header without the space after its value, which is no part of it (RFC 9110, 5.5).

@@ -180,6 +180,9 @@ class Settings(BaseSettings):
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
 
     journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
+    faults: tuple[dict[str, Any], ...] = Field(
+        (), description="faults that are armed from the start, each with kind and operation"
+    )
     unknowns: dict[str, str] = Field(
         default_factory=dict, description="alternatives chosen in the ledger of unknowns, by id"
     )
@@ -259,13 +262,18 @@ def _read_file(file: Path | None) -> Mapping[str, Any]:
     path = file or _default_file()
     if path is None:
         return {}
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        message = f"The settings file {path} cannot be read: {error}"
-        raise SettingsError(message, key="", source=str(path)) from None
+    content = read_toml(path, "settings")
     _check_keys(content, str(path))
     return content
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return what a TOML file has; raise SettingsError. ``what`` is the name for what it holds."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        message = f"The {what} file {path} cannot be read: {error}"
+        raise SettingsError(message, key="", source=str(path)) from None
 
 
 def _check_keys(keys: Mapping[str, Any], source: str) -> None:

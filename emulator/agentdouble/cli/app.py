@@ -57,6 +57,8 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve --profile profile.toml
 
+  agentdouble serve --faults plan.toml    some calls fail, the same ones each time
+
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
 """
 
@@ -105,6 +107,9 @@ def serve(
             metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
         ),
     ] = None,
+    faults: Annotated[
+        Path | None, typer.Option(help="File of faults to arm: [[faults]] tables, TOML (none).")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
     ] = None,
@@ -125,6 +130,7 @@ def serve(
         "agents": agents,
         "reload": reload or None,
         "profile": profile,
+        "faults": None if faults is None else serving.read_faults(faults),
     }
     serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
 

@@ -21,7 +21,7 @@ try:
     from agentdouble import __version__, guard
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
-    from agentdouble.settings import Settings
+    from agentdouble.settings import Settings, read_toml
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
         raise
@@ -43,6 +43,21 @@ def serve(
     os.environ.update(emulator.environment())  # for hosted code that reads it by itself
     with running.announced(emulator.connection):
         emulator.serve(lambda: _say(emulator))
+
+
+def read_faults(file: Path) -> tuple[Mapping[str, Any], ...]:
+    """Return the faults of a file, each as a table; raise SettingsError."""
+    content = read_toml(file, "faults")
+    tables = content.pop("faults", ())
+    listed = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+    if content or not listed or not tables:
+        raise SettingsError(
+            f"The file {file} must have [[faults]] tables, each with kind and operation, "
+            "and nothing else.",
+            key="faults",
+            source=str(file),
+        )
+    return tuple(tables)
 
 
 def _settings(

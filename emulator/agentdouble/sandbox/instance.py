@@ -25,6 +25,7 @@ from agentdouble.sandbox.directory import inside
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.mishaps import on_begun
 from agentdouble.sandbox.notebooks import Notebooks
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
@@ -59,6 +60,7 @@ class Instance:
         kernels: Kernels,
         output_limit: int,
         on_lost: Callable[[Instance, str], None],
+        expire: Callable[[Instance], Awaitable[None]],
         variables: Mapping[str, str],
         log: SessionLog,
     ) -> None:
@@ -74,9 +76,10 @@ class Instance:
         self._source = kernels
         self._output_limit = output_limit
         self._on_lost = on_lost
+        self._expire = lambda: expire(self)
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
-        self.notebooks = Notebooks(self._start_besides, output_limit)
+        self.notebooks = Notebooks(self._start_besides, output_limit, self._expire)
         self._workbench = self._companion("workbench", self._start_workbench)
         self._terminal = Terminal()
         self._at_the_workbench = 0
@@ -84,6 +87,7 @@ class Instance:
         self._turn = asyncio.Lock()
         self._furnishing = asyncio.Lock()
         self._ended: str | None = None
+        self.silenced = asyncio.Event()  # its end has come, and nothing of it runs
         self._paused_at: dt.datetime | None = None
 
     @property
@@ -154,8 +158,9 @@ class Instance:
                 return await self._run(kernel, code, timeout_s)
 
     async def _run(self, kernel: Kernel, code: str, timeout_s: float) -> ExecutionResult:
+        limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
         try:
-            return await kernel.execute(code, timeout_s=timeout_s, output_limit=self._output_limit)
+            return await kernel.execute(code, **limits, on_begun=on_begun(self._expire))
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
             if self._ended is None and not kernel.alive:
                 self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")
@@ -303,6 +308,7 @@ class Instance:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
         await asyncio.gather(*(one.kill(reason) for one in self._servants()))
+        self.silenced.set()
         async with self._turn, self._workbench.turn, self._browser.turn, self._furnishing:
             # what was starting meanwhile is gone by then
             if self._workspace is not None:  # in a thread: there may be a million files

@@ -169,6 +169,7 @@ class Instances:
             kernels=self._kernels,
             output_limit=self._settings.output_limit,
             on_lost=self._on_lost,
+            expire=self._expire,
             variables={**given, **variables},
             log=SessionLog(self._clock),
         )
@@ -219,9 +220,23 @@ class Instances:
 
     def _on_lost(self, instance: Instance, reason: str) -> None:
         """Destroy an instance whose kernel has ended and no answer says so."""
+        self._destroy_beside(instance, reason)
+
+    def _destroy_beside(self, instance: Instance, reason: str) -> None:
         task = asyncio.ensure_future(self.destroy(instance, reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+    async def _expire(self, instance: Instance) -> None:
+        """Have an instance reach its deadline while its code runs.
+
+        Return when its processes are gone, at once where the ledger lets the code finish.
+        """
+        instance.deadline = self._clock.now()
+        instance.log.note("reached its deadline, because a fault was armed")
+        if instance.is_due(instance.deadline):
+            self._destroy_beside(instance, _expired(instance))  # not awaited: it waits for the code
+            await instance.silenced.wait()
 
     def pause(self, instance: Instance) -> None:
         """Let an instance run nothing until it is resumed."""
@@ -243,12 +258,7 @@ class Instances:
         """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
         now = self._clock.now()
         due = [instance for instance in self._living.values() if instance.is_due(now)]
-        await asyncio.gather(
-            *(
-                self.destroy(i, f"expired at {i.deadline:%Y-%m-%dT%H:%M:%SZ}", i.deadline)
-                for i in due
-            )
-        )
+        await asyncio.gather(*(self.destroy(i, _expired(i), i.deadline) for i in due))
 
     async def settle(self) -> None:
         """Destroy what is due; return when every instance that is ending is gone."""
@@ -306,3 +316,7 @@ class Instances:
         self._closing = True
         await self._destroy_all(self.living(), "the double stopped")
         await self._kernels.close()
+
+
+def _expired(instance: Instance) -> str:
+    return f"expired at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}"

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
@@ -32,6 +33,7 @@ _SHARE = 20  # messages, some 0.1 ms each
 _LARGE = 64 * 1024  # bytes; such a message takes as long as several
 
 _Ending = Literal["interrupted", "killed", "died"]
+OnBegun = Callable[["Kernel"], Awaitable[None]]
 
 
 class Kernel:
@@ -73,11 +75,20 @@ class Kernel:
         """Return whether the kernel's process lives this moment; asks the machine."""
         return self.alive and await self._provisioner.poll() is None
 
-    async def execute(self, code: str, *, timeout_s: float, output_limit: int) -> ExecutionResult:
+    async def execute(
+        self,
+        code: str,
+        *,
+        timeout_s: float,
+        output_limit: int,
+        on_begun: OnBegun | None = None,
+    ) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
 
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
+        ``on_begun`` is awaited once the code runs; if the kernel has ended by then, that is
+        what the code came to, however fast it was.
         """
         self._count += 1
         execution = Execution(code, OutputCollector(output_limit), self._count)
@@ -86,6 +97,8 @@ class Kernel:
         self._running = execution
         try:
             await self._send(request)
+            if on_begun is not None and await self._ended_by(on_begun, execution):
+                return execution.died(self.last_words())
             return await self._outcome(execution, timeout_s)
         except asyncio.CancelledError:  # the caller has gone away
             await asyncio.shield(self._end_execution(execution))
@@ -109,6 +122,18 @@ class Kernel:
             return execution.value()
         finally:
             self._running = None
+
+    async def _ended_by(self, on_begun: OnBegun, execution: Execution) -> bool:
+        await self._wait_for(execution.begun, _OVERLOOKED_S)
+        await self._has_begun(execution)
+        await on_begun(self)
+        return self.died.done()
+
+    async def crash(self) -> None:
+        """Kill the kernel's process as if it had died by itself; return when it is gone."""
+        if self.alive:
+            await self._provisioner.kill()
+        await asyncio.wait({self.died})
 
     async def _outcome(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         if await self._finished(execution, timeout_s):

@@ -11,8 +11,9 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
 from agentdouble.sandbox.directory import enter, inside
-from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernel import Kernel, OnBegun
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.mishaps import on_begun
 from agentdouble.sandbox.result import ExecutionResult
 
 MOST = 16
@@ -29,7 +30,12 @@ class Notebook:
         self._turn = asyncio.Lock()
 
     async def execute(
-        self, code: str, timeout_s: float, output_limit: int, cwd: str | None
+        self,
+        code: str,
+        timeout_s: float,
+        output_limit: int,
+        cwd: str | None,
+        on_begun: OnBegun | None,
     ) -> ExecutionResult:
         """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
         if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
@@ -38,7 +44,7 @@ class Notebook:
             self.last_used = dt.datetime.now(dt.timezone.utc)
             async with inside(self.kernel, cwd):
                 return await self.kernel.execute(
-                    code, timeout_s=timeout_s, output_limit=output_limit
+                    code, timeout_s=timeout_s, output_limit=output_limit, on_begun=on_begun
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,9 +60,12 @@ class Notebook:
 class Notebooks:
     """The notebooks of one instance, by name; at most ``MOST``."""
 
-    def __init__(self, start: Start, output_limit: int) -> None:
+    def __init__(
+        self, start: Start, output_limit: int, expire: Callable[[], Awaitable[None]]
+    ) -> None:
         self._start = start
         self._output_limit = output_limit
+        self._expire = expire
         self._living: dict[str, Notebook] = {}
         self._making = asyncio.Lock()
 
@@ -96,7 +105,8 @@ class Notebooks:
         self, notebook: Notebook, code: str, timeout_s: float, cwd: str | None = None
     ) -> ExecutionResult:
         """Run code in a notebook; one whose context is lost by it is closed."""
-        result = await notebook.execute(code, timeout_s, self._output_limit, cwd)
+        strike = on_begun(self._expire)
+        result = await notebook.execute(code, timeout_s, self._output_limit, cwd, strike)
         if result.context_lost:
             await self.close(notebook.name)
         return result

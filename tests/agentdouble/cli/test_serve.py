@@ -196,6 +196,7 @@ def test_two_applications_of_one_name_are_refused(command_line: CommandLine) -> 
         (("serve", "--unknown", "U-TTL-EXTENDS"), "ID=NAME"),
         (("serve", "--profile", "none.toml"), "The profile none.toml cannot be read"),
         (("serve", "--config", "nix.toml"), "nix.toml cannot be read"),
+        (("serve", "--faults", "plan.toml"), "The faults file plan.toml cannot be read"),
         (("env", "--for", "nobody"), "platform, veadk, agentkit"),
         (("env", "--port", "1"), "No double is running on port 1"),
     ],
@@ -215,6 +216,22 @@ def test_an_unknown_setting_of_the_file_suggests_the_nearest(command_line: Comma
 
     assert "Unknown setting in agentdouble.toml: session_tll_s." in refusal
     assert "Did you mean session_ttl_s?" in refusal
+
+
+def test_faults_of_a_file_are_armed(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """The calls that it says fail; what is wrong with one is said in one line."""
+    plan = command_line.folder / "plan.toml"
+    plan.write_text("[[fault]]\n")
+    assert "must have [[faults]] tables" in _refusal(command_line, "serve", "--faults", "plan.toml")
+    plan.write_text('[[faults]]\nkind = "fial"\noperation = "ping"\n')
+    assert "Did you mean 'fail'" in _refusal(command_line, "serve", "--faults", "plan.toml")
+    plan.write_text('[[faults]]\nkind = "fail"\noperation = "ping"\nnth = 2\nstatus = 503\n')
+
+    serving = serve("--faults", "plan.toml")
+
+    assert [200, 503] == [httpx.get(f"{serving.url}/ping").status_code for _ in range(2)]
 
 
 def test_the_ledger_is_listed(command_line: CommandLine) -> None:

@@ -1,0 +1,92 @@
+"""Answers on their way out: where their events end, and their bodies with something else in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from starlette.types import Message, Send
+
+from agentdouble.faults.values import WrongJson
+
+_END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n")
+_DATA = re.compile(rb"^data", re.MULTILINE)
+_NO_JSON = '{"success": tru'
+
+
+class EventEnds:
+    """Finds the end of the ``wanted``-th server-sent event in a body that comes in pieces.
+
+    A block without data, a comment that keeps the connection alive say, is no event.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._left = wanted
+        self._block = b""
+
+    def within(self, piece: bytes) -> int | None:
+        """Return where in this piece that event ends, None if it does not."""
+        before = len(self._block)
+        self._block += piece
+        taken = 0
+        while (end := _END_OF_EVENT.search(self._block)) is not None:
+            event, self._block = self._block[: end.end()], self._block[end.end() :]
+            taken += end.end()
+            self._left -= bool(_DATA.search(event))
+            if self._left == 0:
+                return taken - before
+        return None
+
+
+class RewrittenAnswer:
+    """Keeps an answer until it is whole, and sends it with another body."""
+
+    def __init__(self, send: Send, rewrite: Callable[[bytes], bytes]) -> None:
+        self._send = send
+        self._rewrite = rewrite
+        self._head: Message | None = None
+        self._body = b""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._head = message
+            return
+        self._body += message.get("body", b"")
+        if message.get("more_body", False) or self._head is None:
+            return
+        body = self._rewrite(self._body)
+        kept = [(n, v) for n, v in self._head["headers"] if n.lower() != b"content-length"]
+        headers = [*kept, (b"content-length", str(len(body)).encode())]
+        await self._send({**self._head, "headers": headers})
+        await self._send({**message, "body": body})
+
+
+def wrong_json(body: bytes, fault: WrongJson) -> bytes | None:
+    """Return an answer of InvokeTool whose inner JSON is wrong, None if it has no such thing."""
+    try:
+        answer = json.loads(body)
+        inner = answer["Result"]["Result"]
+    except (ValueError, TypeError, KeyError):  # it is an error envelope
+        return None
+    answer["Result"]["Result"] = _wrong(inner, fault)
+    return None if answer["Result"]["Result"] is None else json.dumps(answer).encode()
+
+
+def _wrong(inner: str, fault: WrongJson) -> str | None:
+    if not fault.without:
+        return _NO_JSON if fault.text is None else fault.text
+    document = json.loads(inner)
+    removed = [_remove(document, name.split(".")) for name in fault.without]
+    return json.dumps(document) if all(removed) else None
+
+
+def _remove(document: Any, names: list[str]) -> bool:
+    *parents, last = names
+    for name in parents:
+        document = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or last not in document:
+        return False
+    del document[last]
+    return True

@@ -1,0 +1,70 @@
+"""The layer between the journal and the surfaces, in which calls meet what is armed for them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble.faults import operations
+from agentdouble.faults.effects import Encounter, meet
+from agentdouble.faults.plan import Faults
+from agentdouble.guard import Render
+
+
+class FaultLayer:
+    """An ASGI application in front of the surfaces; ``render`` shows errors in their shapes.
+
+    Requests below ``except_prefix`` meet nothing.
+    """
+
+    def __init__(self, app: ASGIApp, faults: Faults, render: Render, *, except_prefix: str) -> None:
+        self._app = app
+        self._faults = faults
+        self._render = render
+        self._except_prefix = except_prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._faults.active or self._is_exempt(scope):
+            await self._app(scope, receive, send)
+            return
+        call, receive = await self._call(scope, receive)
+        app = self._app
+        for armed in reversed(self._faults.met_by(call)):  # the one armed first is outermost
+            app = partial(meet, Encounter(armed, app, self._render))
+        await app(scope, receive, send)
+
+    def _is_exempt(self, scope: Scope) -> bool:
+        if scope["type"] != "http":
+            return True
+        path: str = scope["path"]
+        return path.startswith(self._except_prefix)
+
+    async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
+        """Return what a request asks for; if that is in its body, it is read and given again."""
+        method, path = scope["method"], scope["path"]
+        body = None
+        if self._faults.reads_bodies and operations.has_rpc(method, path):
+            messages = await _read(receive)
+            body = b"".join(message.get("body", b"") for message in messages)
+            receive = _again(messages, receive)
+        query = scope["query_string"].decode("latin-1")
+        return operations.call_of(method, path, query, body), receive
+
+
+async def _read(receive: Receive) -> list[Message]:
+    messages = [await receive()]
+    while messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False):
+        messages.append(await receive())
+    return messages
+
+
+def _again(messages: list[Message], receive: Receive) -> Receive:
+    left = iter(messages)
+
+    async def receive_again() -> Message:
+        for message in left:
+            return message
+        return await receive()
+
+    return receive_again

@@ -1,0 +1,182 @@
+"""Operations by their names in the specification, and which of them a request asks for."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from agentdouble.errors import FaultError
+
+_PROBES = ("ping", "health", "readiness", "liveness", "list-apps", "version")
+_NAMED: Mapping[str, tuple[str, str]] = {
+    **{name: (name, "POST") for name in ("invoke", "run", "run_sse")},
+    **{name: (name, "GET") for name in _PROBES},
+}
+_A2A: Mapping[str, tuple[str, str]] = {  # version 0.3's name: that of 1.0, the route of REST
+    "message/send": ("SendMessage", r"POST (/v1)?/message:send"),
+    "message/stream": ("SendStreamingMessage", r"POST (/v1)?/message:stream"),
+    "tasks/get": ("GetTask", r"GET (/v1)?/tasks/[^/:]+"),
+    "tasks/list": ("ListTasks", r"GET (/v1)?/tasks"),
+    "tasks/cancel": ("CancelTask", r"POST (/v1)?/tasks/[^/]+:cancel"),
+    "tasks/resubscribe": ("SubscribeToTask", r"(GET|POST) (/v1)?/tasks/[^/]+:subscribe"),
+    "card": ("", r"GET /\.well-known/agent(-card)?\.json"),
+}
+_A2A_REST = {name: re.compile(route) for name, (_, route) in _A2A.items()}
+_A2A_METHODS = {name: old for old, (new, _) in _A2A.items() for name in (old, new) if name}
+_RUNTIME = re.compile(r"^/runtimes/[^/]+(?=/)")
+_PATTERN = re.compile(r"^(?:(?P<method>[A-Z]+) )?(?P<path>/\S*)$")
+_RUNS_CODE = ("/v1/jupyter/", "/v1/code/")
+_NEVER = "/_emulator"
+_REST = "**"  # at the end of a path: whatever follows
+_SHAPES = (
+    "an action of the control plane such as InvokeTool, mcp:<tool> or mcp:<method> "
+    "(mcp:tools/list), a2a:<method> (a2a:message/send), or a path, 'POST /v1/bash/exec' or "
+    "'/v1/**'"
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request as operations see it; ``names`` are the operations that it asks for."""
+
+    method: str
+    path: str
+    names: frozenset[str]
+
+    @property
+    def shown(self) -> str:
+        """What to call it where people read it."""
+        named = sorted(self.names)
+        return ", ".join(named) if named else f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a fault is for: a name, or a pattern of paths."""
+
+    text: str
+    segments: tuple[str, ...] = ()
+    method: str | None = None
+
+    def matches(self, call: Call) -> bool:
+        """Whether a call asks for it."""
+        if not self.segments:
+            return self.text in call.names
+        return self.method in (None, call.method) and self._is_path(call.path.split("/"))
+
+    def _is_path(self, asked: list[str]) -> bool:
+        wanted = self.segments
+        if wanted[-1] == _REST:
+            wanted, asked = wanted[:-1], asked[: len(wanted) - 1]
+        fits = (want in ("*", given) for want, given in zip(wanted, asked, strict=False))
+        return len(wanted) == len(asked) and all(fits)
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether a request's body says if it is meant."""
+        return self.text.startswith(("mcp:", "a2a:"))
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether code runs in a kernel where it is asked for."""
+        path = self.text.rpartition(" ")[2]
+        return self.text == "InvokeTool" or path.startswith(_RUNS_CODE)
+
+
+def call_of(method: str, path: str, query: str, body: bytes | None = None) -> Call:
+    """Return a request as operations see it; without its body where nobody asks for that."""
+    return Call(method, path, frozenset(_names(method, path, query, body)))
+
+
+def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[str]:
+    if method == "POST" and path == "/":
+        yield from parse_qs(query).get("Action", ())
+    inner = _RUNTIME.sub("", path)
+    name = inner.removeprefix("/")
+    if _NAMED.get(name) == (name, method):
+        yield name
+    below = inner.rstrip("/") or "/"
+    yield from (f"a2a:{a}" for a, r in _A2A_REST.items() if r.fullmatch(f"{method} {below}"))
+    if body is not None:
+        yield from _in_body(is_mcp=f"{inner}/".startswith("/mcp/"), body=body)
+
+
+def has_rpc(method: str, path: str) -> bool:
+    """Whether a request may be JSON-RPC, of MCP or A2A."""
+    inner = _RUNTIME.sub("", path)
+    return method == "POST" and (inner == "/" or f"{inner}/".startswith("/mcp/"))
+
+
+def _in_body(*, is_mcp: bool, body: bytes) -> Iterable[str]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return
+    for message in document if isinstance(document, list) else [document]:
+        if isinstance(message, dict) and isinstance(message.get("method"), str):
+            yield from _mcp(message) if is_mcp else _a2a(message["method"])
+
+
+def _a2a(method: str) -> Iterable[str]:
+    if method in _A2A_METHODS:
+        yield f"a2a:{_A2A_METHODS[method]}"
+
+
+def _mcp(message: Mapping[str, Any]) -> Iterable[str]:
+    method, params = message["method"], message.get("params")
+    if method == "tools/call" and isinstance(params, dict):
+        yield f"mcp:{params.get('name')}"
+    yield f"mcp:{method}"
+
+
+def find(text: str, actions: Iterable[str]) -> Operation:
+    """Return the operation of that name; raise FaultError, suggesting the nearest, for another.
+
+    ``actions`` are the names of the control plane's.
+    """
+    pattern = _PATTERN.match(text)
+    if pattern is not None:
+        return _by_path(text, pattern["method"], pattern["path"])
+    kind, colon, rest = text.partition(":")
+    if kind == "mcp" and rest:
+        return Operation(text)
+    if kind == "a2a" and colon:
+        if rest in _A2A_METHODS or rest in _A2A:
+            return Operation(f"a2a:{_A2A_METHODS.get(rest, rest)}")
+        raise _unknown(text, [f"a2a:{name}" for name in (*_A2A, *_A2A_METHODS)])
+    known = [*_NAMED, *actions]
+    if text in known:
+        return Operation(text)
+    raise _unknown(text, known)
+
+
+def _by_path(text: str, method: str | None, path: str) -> Operation:
+    if path == _NEVER or path.startswith(f"{_NEVER}/"):
+        raise FaultError(
+            f"{path} is the double's own: faults meet the specified surfaces only.",
+            field="operation",
+        )
+    segments = tuple(path.split("/"))
+    if _REST in segments[:-1] or any("*" in s and s not in ("*", _REST) for s in segments):
+        raise FaultError(
+            f"In the path {path[:200]!r} a * stands for one whole segment, and ** at the end for "
+            "all the rest.",
+            field="operation",
+        )
+    return Operation(text, segments, method)
+
+
+def _unknown(text: str, known: Iterable[str]) -> FaultError:
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(text.lower(), by_lower, n=1)
+    hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+    names = ", ".join(_NAMED)
+    return FaultError(
+        f"There is no operation {text[:200]!r}.{hint} It is one of {names}; {_SHAPES}.",
+        field="operation",
+    )

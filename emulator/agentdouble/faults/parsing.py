@@ -1,0 +1,70 @@
+"""A fault from a document: JSON, TOML or arguments; what is wrong is said with the nearest right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from agentdouble.errors import FaultError
+from agentdouble.faults import operations
+from agentdouble.faults.operations import Operation
+from agentdouble.faults.values import KINDS, Fault
+
+_ONLY = {
+    "InvokeTool": "InvokeTool",
+    "code": "operations that run code: InvokeTool, /v1/jupyter/..., /v1/code/...",
+}
+
+
+def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, Operation]:
+    """Return the fault that a document says, and its operation; raise FaultError."""
+    if not isinstance(document, Mapping):
+        raise FaultError(f"A fault is an object with kind and operation, not {document!r:.80}.")
+    kind = document.get("kind")
+    cls = KINDS.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        what = f"There is no kind of fault {kind!r:.80}." if kind else "A fault needs its kind."
+        raise FaultError(f"{what}{_near(str(kind), KINDS)} It is one of {_list(KINDS)}.", "kind")
+    known = tuple(cls.model_fields)
+    for name in document:
+        if name not in known:
+            what = f"A fault of kind {kind!r} has no field {name!r:.80}."
+            raise FaultError(f"{what}{_near(str(name), known)} It has {_list(known)}.", str(name))
+    try:
+        fault = cls.model_validate(dict(document))
+    except ValidationError as error:
+        _raise(cls, error)
+    operation = operations.find(fault.operation, actions)
+    _check_fits(fault, operation)
+    return fault, operation
+
+
+def _check_fits(fault: Fault, operation: Operation) -> None:
+    fits = fault.only is None or operation.text == fault.only
+    if fits or (fault.only == "code" and operation.runs_code):
+        return
+    raise FaultError(
+        f"A fault of kind {fault.kind!r} is for {_ONLY[str(fault.only)]}; "
+        f"not for {operation.text!r}.",
+        "operation",
+    )
+
+
+def _raise(cls: type[Fault], error: ValidationError) -> NoReturn:
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = ".".join(str(part) for part in first["loc"][:1]) or "fields"
+    kind = cls.model_fields["kind"].default
+    reason = first["msg"].removeprefix("Value error, ")
+    raise FaultError(f"The {name} of a fault of kind {kind!r}: {reason}.", name) from None
+
+
+def _near(text: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(text.lower(), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,227 @@
+"""The plan: which faults are armed, which calls they have met, and whether they happened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentdouble import journal
+from agentdouble.errors import FaultError
+from agentdouble.faults.operations import Call, Operation
+from agentdouble.faults.parsing import parse
+from agentdouble.faults.values import LONGEST_S, Fault
+
+MOST = 100
+_MOST_SEEN = 200
+
+
+@dataclass(frozen=True)
+class FaultState:
+    """What has become of a fault.
+
+    ``calls`` asked for its operation, ``met`` of them were its to meet, and ``fired`` times it
+    did happen.
+    """
+
+    id: str
+    fault: Fault
+    calls: int
+    met: int
+    fired: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        counts = {"calls": self.calls, "met": self.met, "fired": self.fired}
+        given = self.fault.model_dump(mode="json")
+        return {"id": self.id, **given, "described": self.fault.described(), **counts}
+
+
+class Armed:
+    """One armed fault; belongs to its plan, whose lock it shares."""
+
+    def __init__(self, id_: str, fault: Fault, operation: Operation, lock: threading.Lock) -> None:
+        self.id = id_
+        self.fault = fault
+        self.operation = operation
+        self._lock = lock
+        self._calls = self._met = self._fired = 0
+        self._happened = threading.Condition(lock)
+        self._held: set[_Hold] = set()
+        self._over = False
+
+    def meets(self, call: Call) -> bool:
+        """Count a call and return whether it meets the fault; the plan has the lock."""
+        if not self.operation.matches(call):
+            return False
+        self._calls += 1
+        times = self.fault.times
+        if not self.fault.meets(self._calls) or (times != "all" and self._met >= times):
+            return False
+        self._met += 1
+        return True
+
+    def happened(self) -> None:
+        """Count that it did happen to the call at hand, and note it in the journal."""
+        journal.note_fault(f"{self.id} {self.fault.kind}")
+        with self._lock:
+            self._fired += 1
+            self._happened.notify_all()
+
+    def wait(self, fired: int, timeout_s: float) -> bool:
+        """Return whether it has happened so often, at the latest after the timeout; blocks."""
+        with self._lock:
+            return self._happened.wait_for(
+                lambda: self._fired >= fired or self._over, timeout_s
+            ) and (self._fired >= fired)
+
+    async def pause(self, seconds: float | None) -> bool:
+        """Wait; return whether it was for so long, and not until somebody let go."""
+        hold = _Hold()
+        with self._lock:
+            if self._over:
+                return False
+            self._held.add(hold)
+        try:
+            await asyncio.wait_for(hold.released.wait(), seconds or LONGEST_S)
+        except asyncio.TimeoutError:
+            return True
+        finally:
+            with self._lock:
+                self._held.discard(hold)
+        return False
+
+    def let_go(self, *, over: bool) -> None:
+        """Let go of the calls that wait; where it is ``over``, of those that come, too."""
+        with self._lock:
+            held = tuple(self._held)
+            self._over = self._over or over
+            self._happened.notify_all()
+        for hold in held:
+            hold.release()
+
+    def state(self) -> FaultState:
+        """Return what has become of it; the plan has the lock."""
+        return FaultState(self.id, self.fault, self._calls, self._met, self._fired)
+
+
+class _Hold:
+    """A call that waits in the server's loop, to be released from any thread."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def release(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits there
+            self._loop.call_soon_threadsafe(self.released.set)
+
+
+class Faults:
+    """The faults of one double; from any thread.
+
+    ``actions`` are the names of the control plane's actions. ``at_start`` are armed from the
+    start, and again when the double is reset. Raises FaultError for a wrong one.
+    """
+
+    def __init__(self, actions: Iterable[str], at_start: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._actions = tuple(actions)
+        self._at_start = tuple(parse(document, self._actions) for document in at_start)
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._armed: tuple[Armed, ...] = ()
+        self._seen: dict[str, int] = {}
+        self.reset()
+
+    @property
+    def active(self) -> bool:
+        """Whether any fault is armed."""
+        return bool(self._armed)
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether it takes a request's body to know which faults it meets."""
+        return any(armed.operation.is_in_body for armed in self._armed)
+
+    def arm(self, kind: str, operation: str, **fields: Any) -> FaultState:
+        """Arm a fault: ``arm("fail", "InvokeTool", nth=2, status=503)``; raise FaultError."""
+        return self.arm_document({"kind": kind, "operation": operation, **fields})
+
+    def arm_document(self, document: Mapping[str, Any]) -> FaultState:
+        """Arm the fault that a document says; raise FaultError."""
+        fault, operation = parse(document, self._actions)
+        with self._lock:
+            if len(self._armed) >= MOST:
+                raise FaultError(f"{MOST} faults are armed, and that is the limit.")
+            return self._add(fault, operation).state()
+
+    def _add(self, fault: Fault, operation: Operation) -> Armed:
+        armed = Armed(f"f{next(self._ids)}", fault, operation, self._lock)
+        self._armed = (*self._armed, armed)
+        return armed
+
+    def disarm(self, id_: str) -> FaultState:
+        """Take a fault away, let go of the calls that it holds; raise FaultError for no such id."""
+        armed = self.find(id_)
+        with self._lock:
+            self._armed = tuple(one for one in self._armed if one is not armed)
+        armed.let_go(over=True)
+        with self._lock:
+            return armed.state()
+
+    def clear(self) -> None:
+        """Take every fault away and forget which calls were seen."""
+        with self._lock:
+            armed, self._armed, self._seen = self._armed, (), {}
+        for one in armed:
+            one.let_go(over=True)
+
+    def reset(self) -> None:
+        """Take every fault away but those from the start, which begin anew."""
+        self.clear()
+        with self._lock:
+            for fault, operation in self._at_start:
+                self._add(fault, operation)
+
+    def release(self, id_: str) -> FaultState:
+        """Let go of the calls that a fault holds, and of none that comes; raise FaultError."""
+        armed = self.find(id_)
+        armed.let_go(over=False)
+        with self._lock:
+            return armed.state()
+
+    def wait(self, id_: str, *, fired: int = 1, timeout_s: float = 10.0) -> FaultState:
+        """Return when a fault has happened so often, or the timeout has passed; raise FaultError."""
+        armed = self.find(id_)
+        armed.wait(fired, timeout_s)
+        with self._lock:
+            return armed.state()
+
+    def states(self) -> tuple[FaultState, ...]:
+        """Return what has become of each armed fault, in the order they were armed."""
+        with self._lock:
+            return tuple(armed.state() for armed in self._armed)
+
+    def seen(self) -> Mapping[str, int]:
+        """Return the operations that were asked for while a fault was armed, and how often."""
+        with self._lock:
+            return dict(self._seen)
+
+    def find(self, id_: str) -> Armed:
+        """Return the armed fault of that id; raise FaultError if there is none."""
+        found = next((armed for armed in self._armed if armed.id == id_), None)
+        if found is not None:
+            return found
+        known = ", ".join(armed.id for armed in self._armed) or "none"
+        raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {known}.", "id")
+
+    def met_by(self, call: Call) -> tuple[Armed, ...]:
+        """Count a call and return the faults that it meets, in the order they were armed."""
+        with self._lock:
+            if call.shown in self._seen or len(self._seen) < _MOST_SEEN:
+                self._seen[call.shown] = self._seen.get(call.shown, 0) + 1
+            return tuple(armed for armed in self._armed if armed.meets(call))

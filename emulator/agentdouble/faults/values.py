@@ -1,0 +1,190 @@
+"""What can happen to a call: one value a kind, with the calls that it meets."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LONGEST_S = 60.0
+_LARGEST_BODY = 1024 * 1024  # characters
+
+Header = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
+HeaderValue = Annotated[str, Field(pattern=r"^[ -~]*$")]
+Body = Annotated[str, Field(max_length=_LARGEST_BODY)]
+
+
+class Fault(BaseModel):
+    """A fault: the ``nth`` matching call since it was armed meets it, then each ``every``-th.
+
+    ``times`` is how many calls meet it in all, a number or "all".
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: str
+    operation: str = Field(max_length=500)
+    nth: int = Field(1, ge=1)
+    every: int = Field(1, ge=1)
+    times: Annotated[int, Field(ge=1)] | Literal["all"] = 1
+
+    only: ClassVar[str | None] = None  # which operations it is for, where not for any
+
+    def meets(self, call: int) -> bool:
+        """Whether the call of that number, counted from 1, is one of those that may meet it."""
+        return call >= self.nth and (call - self.nth) % self.every == 0
+
+    def described(self) -> str:
+        """Say it in one line: what, which operation, which call, with what."""
+        shown = self.model_dump(exclude_defaults=True, exclude={"kind", "operation"})
+        given = {name: _short(value) for name, value in {"nth": self.nth, **shown}.items()}
+        told = ", ".join(f"{name}={value}" for name, value in given.items())
+        return f"{self.kind} {self.operation} ({told})"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+class Fail(Fault):
+    """The call is refused, and nothing is executed.
+
+    Without a ``body`` the answer is the error of the surface that was asked, with ``code`` and
+    ``message``.
+    """
+
+    kind: Literal["fail"] = "fail"
+    status: int = Field(500, ge=200, le=599)
+    code: str = Field("", max_length=200)
+    message: str = Field("", max_length=10_000)
+    body: Body | None = None
+    content_type: HeaderValue = "application/json"
+    headers: dict[Header, HeaderValue] = Field(default_factory=dict)
+    retry_after_s: int | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _is_an_answer(self) -> Fail:
+        if self.status < 400 and self.body is None:
+            raise ValueError("a status below 400 needs a body")
+        return self
+
+    @property
+    def error(self) -> tuple[str, str]:
+        """The code and the message of the error."""
+        code = self.code or _phrase(self.status).replace(" ", "").replace("-", "")
+        return code, self.message or "A fault that was armed for this call."
+
+    def extra_headers(self) -> dict[str, str]:
+        """Return the headers that the answer has besides its own."""
+        given = dict(self.headers)
+        if self.retry_after_s is not None:
+            given["Retry-After"] = str(self.retry_after_s)
+        return given
+
+
+class Gateway(Fault):
+    """A gateway on the way answers with a page, and nothing is executed."""
+
+    kind: Literal["gateway"] = "gateway"
+    status: Literal[502, 503, 504] = 502
+
+    def page(self) -> str:
+        """Return the page, in HTML."""
+        title = f"{self.status} {_phrase(self.status)}"
+        head = f"<html>\r\n<head><title>{title}</title></head>"
+        return f"{head}\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n</body>\r\n</html>\r\n"
+
+
+class Delay(Fault):
+    """The call waits for ``seconds`` of real time, or until it is released, at most 60 s.
+
+    It waits before it is executed, or with its answer where ``after_execution`` says so.
+    """
+
+    kind: Literal["delay"] = "delay"
+    seconds: float | None = Field(None, gt=0, le=LONGEST_S)
+    after_execution: bool = False
+
+
+class Cut(Fault):
+    """The connection closes within the answer: after so many events of its stream, or bytes."""
+
+    kind: Literal["cut"] = "cut"
+    after: int = Field(0, ge=0)
+    after_bytes: int | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _is_one_place(self) -> Cut:
+        if self.after and self.after_bytes is not None:
+            raise ValueError("it is cut after events or after_bytes, not both")
+        return self
+
+
+class LoseAnswer(Fault):
+    """The call is executed, and its connection closes before any of the answer."""
+
+    kind: Literal["lose_answer"] = "lose_answer"
+
+
+class Reset(Fault):
+    """The connection is reset, and nothing is executed."""
+
+    kind: Literal["reset"] = "reset"
+
+
+class Drip(Fault):
+    """The answer's body comes in pieces of ``size`` bytes with a pause before each."""
+
+    kind: Literal["drip"] = "drip"
+    size: int = Field(1, ge=1)
+    pause_s: float = Field(0.01, gt=0, le=1)
+
+
+class WrongJson(Fault):
+    """The code runs, and Result.Result is ``text`` instead, or lacks the fields ``without``."""
+
+    kind: Literal["wrong_json"] = "wrong_json"
+    text: Body | None = None
+    without: tuple[str, ...] = Field((), strict=False)
+
+    only: ClassVar[str | None] = "InvokeTool"
+
+    @model_validator(mode="after")
+    def _is_one_wrong(self) -> WrongJson:
+        if self.text is not None and self.without:
+            raise ValueError("it has another text or is without fields, not both")
+        return self
+
+
+class KillKernel(Fault):
+    """The kernel is killed while it runs the code that was asked for."""
+
+    kind: Literal["kill_kernel"] = "kill_kernel"
+
+    only: ClassVar[str | None] = "code"
+
+
+class ExpireInstance(Fault):
+    """The session's instance reaches its deadline while it runs the code (U-TTL-DURING)."""
+
+    kind: Literal["expire_instance"] = "expire_instance"
+
+    only: ClassVar[str | None] = "code"
+
+
+KINDS: dict[str, type[Fault]] = {
+    str(cls.model_fields["kind"].default): cls
+    for cls in (
+        *(Fail, Gateway, Delay, Cut, LoseAnswer, Reset, Drip),
+        *(WrongJson, KillKernel, ExpireInstance),
+    )
+}
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"

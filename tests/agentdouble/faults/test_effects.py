@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from agentdouble import Emulator, SimpleApp
+from agentdouble.faults.values import KINDS
+from tests.agentdouble.calling import (
+    background,
+    body_of,
+    call,
+    data_plane,
+    ended,
+    error_of,
+    has_gone,
+    result,
+    run,
+    text,
+)
+from tests.agentdouble.calling import (
+    http as client,
+)
+
+COUNT = "import pathlib; p = pathlib.Path('n'); p.write_text((p.read_text() if p.exists() else '') + 'x')"
+LENGTH = "print(len(open('n').read()))"
+APP = SimpleApp("counting")
+
+
+@APP.entrypoint
+async def _entrypoint(payload: dict[str, Any], headers: dict[str, str]) -> Any:
+    for number in range(payload["count"]):
+        yield f"chunk {number}"
+
+
+@pytest.fixture(scope="module")
+def _serving() -> Iterator[Emulator]:
+    with Emulator(APP) as double:
+        yield double
+
+
+@pytest.fixture
+def double(_serving: Emulator) -> Iterator[Emulator]:
+    """A double without sessions, that works when the test is over."""
+    _serving.reset()
+    yield _serving
+    _serving.faults.clear()
+    assert "3\n" == text(_serving, "print(1 + 2)", "after")
+
+
+def invoke(double: Emulator, **payload: Any) -> httpx.Response:
+    return client.post(f"{double.url}/invoke", json={"count": 3, **payload})
+
+
+def received(double: Emulator) -> tuple[int | None, bytes]:
+    """Return status and body of an invocation as far as they come, to the end of the connection."""
+    address = urlsplit(double.url)
+    connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
+    connection.request("POST", "/invoke", json.dumps({"count": 3}))
+    try:
+        response = connection.getresponse()
+        try:
+            return response.status, response.read()
+        except http.client.IncompleteRead as error:
+            return response.status, error.partial
+    finally:
+        connection.close()
+
+
+def fired(double: Emulator) -> list[int]:
+    return [state.fired for state in double.faults.states()]
+
+
+def test_the_nth_call_fails_and_is_not_executed(double: Emulator) -> None:
+    """In the control plane's shape, with the code and the header that were asked for."""
+    double.faults.arm(
+        "fail", "InvokeTool", nth=2, status=429, code="FlowLimit", message="slow", retry_after_s=3
+    )
+
+    answers = [call(double, body_of(double, COUNT)) for _ in range(3)]
+
+    assert [200, 429, 200] == [answer.status_code for answer in answers]
+    error = error_of(answers[1])
+    assert (429, "FlowLimit", "slow") == (error["status"], error["Code"], error["Message"])
+    assert "3" == answers[1].headers["retry-after"]
+    assert "2\n" == text(double, LENGTH)
+
+
+def test_a_failure_has_the_shape_of_its_surface(double: Emulator) -> None:
+    """The error's kind stands where the surface's errors have it."""
+    for path in ("/invoke", "/mcp", "/message:send"):
+        double.faults.arm("fail", path, status=503)
+    answers = [
+        client.post(f"{double.url}{p}", json={}) for p in ("/invoke", "/mcp", "/message:send")
+    ]
+
+    assert [503, 503, 503] == [answer.status_code for answer in answers]
+    simple, mcp, a2a = (answer.json()["error"] for answer in answers)
+    assert "ServiceUnavailable" == simple["type"]
+    assert "A fault that was armed for this call." == mcp["message"]
+    assert "SERVICE_UNAVAILABLE" == a2a["details"][0]["reason"]
+
+
+def test_a_failure_may_have_any_body(double: Emulator) -> None:
+    """200 with rubbish, too."""
+    double.faults.arm("fail", "ping", status=200, body="rubbish", headers={"X-Note": "mine"})
+
+    answer = client.get(f"{double.url}/ping")
+
+    assert (200, "rubbish", "mine") == (answer.status_code, answer.text, answer.headers["x-note"])
+
+
+def test_a_gateway_answers_with_a_page(double: Emulator) -> None:
+    """HTML where JSON was asked for."""
+    double.faults.arm("gateway", "invoke", status=504)
+
+    answer = invoke(double)
+
+    assert (504, "text/html; charset=utf-8") == (answer.status_code, answer.headers["content-type"])
+    assert "<title>504 Gateway Timeout</title>" in answer.text
+
+
+def test_a_call_waits_until_it_is_released(double: Emulator) -> None:
+    """It is held before it is executed, and goes on as if nothing had been."""
+    held = double.faults.arm("delay", "InvokeTool")
+    answer = background(lambda: text(double, "print(1)"))
+    assert 1 == double.faults.wait(held.id, timeout_s=30).fired
+    executed = client.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+    double.faults.release(held.id)
+
+    assert ([], "1\n") == (executed, answer.result(30))
+
+
+def test_an_answer_waits_though_the_call_is_executed(double: Emulator) -> None:
+    """The client gives up; what it asked for has been done."""
+    held = double.faults.arm("delay", "InvokeTool", after_execution=True)
+    answer = background(lambda: run(double, COUNT))
+    double.faults.wait(held.id, timeout_s=30)
+
+    (session,) = client.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    double.faults.clear()
+
+    assert 1 == session["executions"]
+    assert answer.result(30)["success"]
+
+
+def test_a_delay_has_an_end(double: Emulator) -> None:
+    """After its seconds the call goes on by itself."""
+    double.faults.arm("delay", "ping", seconds=0.01)
+
+    assert 200 == client.get(f"{double.url}/ping").status_code
+    assert [1] == fired(double)
+
+
+def test_a_stream_is_cut_after_events(double: Emulator) -> None:
+    """Whole events come, then the connection ends without the end of the answer."""
+    double.faults.arm("cut", "invoke", after=2)
+
+    status, body = received(double)
+
+    assert (200, 2) == (status, body.count(b"\n\n"))
+    assert b"chunk 1" in body
+    assert b"chunk 2" not in body
+    double.faults.arm("cut", "invoke", after=2)
+    with pytest.raises(httpx.RemoteProtocolError):
+        invoke(double)
+
+
+def test_an_answer_is_cut_after_bytes(double: Emulator) -> None:
+    """Any answer, wherever; with its head alone where nothing else is said."""
+    double.faults.arm("cut", "invoke", after_bytes=5)
+    double.faults.arm("cut", "invoke", nth=2)
+
+    assert [(200, b"data:"), (200, b"")] == [received(double), received(double)]
+
+
+def test_a_cut_beyond_the_end_does_not_happen(double: Emulator) -> None:
+    """The answer is whole, and the fault has met a call without happening."""
+    double.faults.arm("cut", "invoke", after=4)
+
+    assert 3 == invoke(double).text.count("\n\n")
+    (state,) = double.faults.states()
+    assert (1, 1, 0) == (state.calls, state.met, state.fired)
+
+
+def test_a_lost_answer_was_executed(double: Emulator) -> None:
+    """The connection ends without a byte, and the code has run."""
+    run(double, COUNT)
+    lost = double.faults.arm("lose_answer", "InvokeTool")
+
+    with pytest.raises(httpx.RemoteProtocolError, match="without sending a response"):
+        call(double, body_of(double, COUNT))
+
+    entry = double.journal.entries()[1]
+    assert (None, [f"{lost.id} lose_answer"]) == (entry.status, entry.faults)
+    assert "2\n" == text(double, LENGTH)
+
+
+def test_a_reset_is_not_executed(double: Emulator) -> None:
+    """The other end hears of a reset, not of an end."""
+    run(double, COUNT)
+    double.faults.arm("reset", "InvokeTool")
+
+    with pytest.raises((httpx.ReadError, httpx.WriteError)):
+        call(double, body_of(double, COUNT))
+
+    assert "1\n" == text(double, LENGTH)
+
+
+def test_an_answer_drips(double: Emulator) -> None:
+    """It comes whole, in pieces."""
+    double.faults.arm("drip", "ping", size=3, pause_s=0.001)
+    with client.stream("GET", f"{double.url}/ping") as answer:
+        pieces = list(answer.iter_raw())
+
+    assert b"pong" in b"".join(pieces)
+    assert [1] == fired(double)
+    assert 3 == len(pieces[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, '{"success": tru'),
+        ({"text": "[]"}, "[]"),
+        ({"without": ["data.outputs", "message"]}, {"success", "data"}),
+    ],
+    ids=["broken", "given", "without"],
+)
+def test_the_inner_json_is_wrong(
+    double: Emulator, fields: dict[str, Any], expected: str | set[str]
+) -> None:
+    """The envelope is right, and the code has run."""
+    double.faults.arm("wrong_json", "InvokeTool", **fields)
+
+    inner = result(double, COUNT)["Result"]
+
+    if isinstance(expected, set):
+        document = json.loads(inner)
+        assert expected == set(document)
+        assert "outputs" not in document["data"]
+    else:
+        assert expected == inner
+    assert "1\n" == text(double, LENGTH)
+
+
+def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
+    """The answer says so; nothing of the session is left, and the next call has a new one."""
+    pid = int(text(double, "x = 1; import os; print(os.getpid())"))
+    double.faults.arm("kill_kernel", "InvokeTool")
+
+    inner = run(double, "open('/dev/null'); 1 + 1")
+
+    assert (False, "error") == (inner["success"], inner["data"]["status"])
+    assert "killed by signal 9 (SIGKILL)" in inner["message"]
+    assert has_gone(pid, 30)
+    assert {"s1"} == set(ended(double))
+    assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
+
+
+def test_code_of_the_data_plane_loses_its_kernel_too(double: Emulator) -> None:
+    """A Jupyter session's own kernel dies; the session's other one does not."""
+    text(double, "x = 1; print(x)")
+    plane = data_plane(double)
+    double.faults.arm("kill_kernel", "/v1/code/execute")
+
+    message = plane.refusal("/v1/code/execute", language="python", code="1")
+
+    assert "SIGKILL" in message
+    assert "1\n" == text(double, "print(x)")
+
+
+def test_the_instance_expires_while_code_runs(double: Emulator) -> None:
+    """What runs is ended as at the deadline (U-TTL-DURING), and the next call has a new one."""
+    text(double, "x = 1; print(x)")
+    double.faults.arm("expire_instance", "InvokeTool")
+
+    inner = run(double, "import time; time.sleep(3600)")
+
+    assert (False, "error") == (inner["success"], inner["data"]["status"])
+    assert "expired at" in inner["message"]
+    assert "expired at" in ended(double)["s1"]
+    assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
+
+
+def test_the_instance_expires_after_code_that_may_finish() -> None:
+    """Where the ledger lets code finish, it does, and the instance ends then."""
+    with Emulator(unknowns={"U-TTL-DURING": "finishes"}, pool_size=0) as double:
+        double.faults.arm("expire_instance", "InvokeTool")
+
+        assert "1\n" == text(double, "print(1)")
+        assert "expired at" in ended(double)["s1"]
+
+
+def test_the_journal_and_a_header_name_the_fault(double: Emulator) -> None:
+    """So that nobody looks for the reason elsewhere."""
+    state = double.faults.arm("fail", "ping")
+
+    answer = client.get(f"{double.url}/ping")
+
+    assert f"{state.id} fail" == answer.headers["x-agentdouble-faults"]
+    assert [[f"{state.id} fail"]] == [entry.faults for entry in double.journal.entries()]
+    assert "x-agentdouble-faults" not in client.get(f"{double.url}/ping").headers
+
+
+def test_faults_meet_in_the_order_they_were_armed(double: Emulator) -> None:
+    """A call may meet several: the first one is outermost."""
+    late = double.faults.arm("delay", "ping", seconds=0.001)
+    fail = double.faults.arm("fail", "ping", status=500)
+    never = double.faults.arm("delay", "ping", seconds=60)
+
+    assert 500 == client.get(f"{double.url}/ping").status_code
+    assert {late.id: 1, fail.id: 1, never.id: 0} == {s.id: s.fired for s in double.faults.states()}
+
+
+def test_over_tls_too() -> None:
+    """Reset, lost and cut end a connection that is encrypted."""
+    with Emulator(APP, tls=True) as double:
+        context = ssl.create_default_context(cafile=str(double.ca_file))
+        with httpx.Client(verify=context, trust_env=False, timeout=30) as trusting:
+            for kind in ("reset", "lose_answer", "cut"):
+                double.faults.arm(kind, "invoke")
+                with pytest.raises(httpx.TransportError):
+                    trusting.post(f"{double.url}/invoke", json={"count": 3})
+            assert 200 == trusting.post(f"{double.url}/invoke", json={"count": 3}).status_code
+        assert [1, 1, 1] == fired(double)
+
+
+def test_every_kind_has_an_effect() -> None:
+    """None can be armed that does nothing."""
+    from agentdouble.faults.effects import _EFFECTS
+
+    assert set(KINDS.values()) == set(_EFFECTS)
+
+
+def test_a_double_that_stops_lets_go() -> None:
+    """A call that is held does not hold the end up."""
+    with Emulator(APP) as double:
+        held = double.faults.arm("delay", "ping")
+        answer = background(lambda: client.get(f"{double.url}/ping"))
+        double.faults.wait(held.id, timeout_s=30)
+
+    assert 200 == answer.result(30).status_code

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.errors import FaultError
+from agentdouble.faults import Faults
+from agentdouble.faults.operations import call_of
+from agentdouble.faults.plan import MOST
+from tests.agentdouble.calling import http
+
+PING = call_of("GET", "/ping", "")
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ({}, [1]),
+        ({"nth": 3}, [3]),
+        ({"times": 2}, [1, 2]),
+        ({"times": "all"}, [1, 2, 3, 4, 5, 6, 7]),
+        ({"nth": 2, "every": 3, "times": "all"}, [2, 5]),
+        ({"nth": 2, "every": 2, "times": 2}, [2, 4]),
+    ],
+)
+def test_which_calls_meet_a_fault(which: dict[str, Any], expected: list[int]) -> None:
+    """By numbers: from the nth on, each so many, so often."""
+    faults = Faults(())
+    faults.arm("fail", "ping", **which)
+
+    assert expected == [number for number in range(1, 8) if faults.met_by(PING)]
+
+
+def test_the_states_count_and_name_what_was_seen() -> None:
+    """Calls of the operation, those it was to meet, those it happened to; and all that came."""
+    faults = Faults(("InvokeTool",))
+    state = faults.arm("fail", "ping", nth=2, status=503)
+    faults.met_by(call_of("POST", "/", "Action=InvokeTool"))
+    faults.met_by(PING)
+    faults.met_by(call_of("GET", "/v1/sandbox", ""))
+    (armed,) = faults.met_by(PING)
+    armed.happened()
+
+    (now,) = faults.states()
+    assert (state.id, 2, 1, 1) == (now.id, now.calls, now.met, now.fired)
+    assert "fail ping (nth=2, status=503)" == now.fault.described()
+    assert {"InvokeTool": 1, "ping": 2, "GET /v1/sandbox": 1} == faults.seen()
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "is an object with kind and operation"),
+        ({}, "needs its kind. It is one of fail, gateway, delay"),
+        ({"kind": "fial", "operation": "ping"}, "no kind of fault 'fial'. Did you mean 'fail'?"),
+        ({"kind": 3, "operation": "ping"}, "no kind of fault 3"),
+        ({"kind": "fail"}, "The operation of a fault of kind 'fail': Field required"),
+        ({"kind": "fail", "operation": "pong"}, "Did you mean 'ping'?"),
+        ({"kind": "fail", "operation": "ping", "statsu": 3}, "Did you mean 'status'?"),
+        ({"kind": "fail", "operation": "ping", "status": 99}, "greater than or equal to 200"),
+        ({"kind": "fail", "operation": "ping", "status": "500"}, "valid integer"),
+        ({"kind": "fail", "operation": "ping", "status": 200}, "needs a body"),
+        ({"kind": "fail", "operation": "ping", "nth": 0}, "The nth of a fault"),
+        ({"kind": "fail", "operation": "ping", "times": "some"}, "The times of a fault"),
+        ({"kind": "fail", "operation": "ping", "headers": {"a b": "c"}}, "The headers of a fault"),
+        ({"kind": "fail", "operation": "ping", "headers": {"a": "c\r\nd"}}, "The headers"),
+        ({"kind": "delay", "operation": "ping", "seconds": 61}, "less than or equal to 60"),
+        ({"kind": "delay", "operation": "ping", "seconds": float("nan")}, "The seconds"),
+        ({"kind": "cut", "operation": "ping", "after": 1, "after_bytes": 1}, "not both"),
+        ({"kind": "wrong_json", "operation": "ping"}, "is for InvokeTool; not for 'ping'"),
+        ({"kind": "kill_kernel", "operation": "invoke"}, "operations that run code"),
+        ({"kind": "expire_instance", "operation": "/v1/bash/exec"}, "operations that run code"),
+    ],
+    ids=str,
+)
+def test_a_wrong_fault_is_refused_by_name(document: Any, message: str) -> None:
+    """What is wrong, what would be right, and nothing is armed."""
+    faults = Faults(("InvokeTool",))
+
+    with pytest.raises(FaultError) as raised:
+        faults.arm_document(document)
+
+    assert message in str(raised.value)
+    assert not faults.active
+
+
+def test_there_is_a_limit() -> None:
+    """A plan that grows for ever is refused."""
+    faults = Faults(())
+    for _ in range(MOST):
+        faults.arm("reset", "ping")
+
+    with pytest.raises(FaultError, match="100 faults are armed"):
+        faults.arm("reset", "ping")
+
+
+def test_the_routes_arm_show_and_take_away(double: Emulator) -> None:
+    """The same plan as in the process, as JSON."""
+    url = f"{double.url}/_emulator/faults"
+    armed = http.post(url, json={"kind": "fail", "operation": "ping", "status": 502})
+    id_ = armed.json()["id"]
+    http.get(f"{double.url}/ping")
+    http.get(f"{double.url}/_emulator/health")
+
+    assert 201 == armed.status_code
+    fault = {
+        "id": id_,
+        "kind": "fail",
+        "operation": "ping",
+        "status": 502,
+        "described": "fail ping (nth=1, status=502)",
+        "calls": 1,
+        "met": 1,
+        "fired": 1,
+    }
+    shown = http.get(url).json()
+    assert {"ping": 1} == shown["seen"]
+    assert fault.items() <= shown["faults"][0].items()
+    assert 1 == http.get(f"{url}/{id_}", params={"fired": 1, "within_s": 60}).json()["fired"]
+    assert 0 == http.get(f"{url}/{id_}", params={"fired": 2, "within_s": 0}).json()["fired"] - 1
+    assert id_ == http.post(f"{url}/{id_}/release").json()["id"]
+    assert id_ == http.delete(f"{url}/{id_}").json()["id"]
+    assert {"faults": [], "seen": {"ping": 1}} == http.delete(url).json()
+    assert {"faults": [], "seen": {}} == http.get(url).json()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"[" * 100_000, b'{"kind": "fial"}'])
+def test_what_is_no_fault_is_refused(double: Emulator, content: bytes) -> None:
+    """400 in JSON."""
+    answer = http.post(f"{double.url}/_emulator/faults", content=content)
+
+    assert (400, "FaultError") == (answer.status_code, answer.json()["error"]["type"])
+
+
+def test_an_id_that_is_not_there_is_not_found(double: Emulator) -> None:
+    """Whatever is asked of it; and a number that is none is refused."""
+    url = f"{double.url}/_emulator/faults/f0"
+
+    assert 404 == http.get(url).status_code
+    assert 404 == http.delete(url).status_code
+    assert 404 == http.post(f"{url}/release").status_code
+    assert 400 == http.get(url, params={"within_s": "soon"}).status_code
+    assert 400 == http.get(url, params={"fired": "nan"}).status_code
+
+
+def test_a_reset_takes_faults_away(double: Emulator) -> None:
+    """No fault outlives the test it was armed for."""
+    double.faults.arm("fail", "ping")
+
+    double.reset()
+
+    assert ((), {}) == (double.faults.states(), double.faults.seen())
+
+
+def test_faults_of_the_settings_begin_anew_with_a_reset() -> None:
+    """They are the state in which the double starts."""
+    with Emulator(faults=[{"kind": "fail", "operation": "ping"}]) as double:
+        answered = [http.get(f"{double.url}/ping").status_code for _ in range(2)]
+        double.reset()
+        answered += [http.get(f"{double.url}/ping").status_code for _ in range(2)]
+
+    assert [500, 200, 500, 200] == answered
+
+
+def test_a_wrong_fault_of_the_settings_is_refused_at_once() -> None:
+    """Nothing is started, no port is taken."""
+    with pytest.raises(FaultError, match="Did you mean 'fail'"):
+        Emulator(faults=[{"kind": "fial", "operation": "ping"}])
