@@ -21,12 +21,15 @@ if TYPE_CHECKING:
         CredentialsMissingError,
         DoubleCheckError,
         FolderError,
+        FrozenLoopError,
         MissingExtraError,
         NoAnswerError,
         NotADoubleError,
         RefusedError,
         TargetError,
+        UnexpectedHostError,
         UnreachableError,
+        UnseenRequestError,
     )
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
@@ -72,6 +75,7 @@ _HOMES = {
     "DoubleCheckError": "errors",
     "Exchange": "exchanges",
     "FolderError": "errors",
+    "FrozenLoopError": "errors",
     "JournalEntry": "results",
     "McpClient": "mcp",
     "McpResult": "results",
@@ -88,7 +92,9 @@ _HOMES = {
     "StreamEvent": "results",
     "Target": "target",
     "TargetError": "errors",
+    "UnexpectedHostError": "errors",
     "UnreachableError": "errors",
+    "UnseenRequestError": "errors",
     "connect": "connecting",
 }
 
@@ -114,6 +120,7 @@ __all__ = [
     "DoubleCheckError",
     "Exchange",
     "FolderError",
+    "FrozenLoopError",
     "JournalEntry",
     "McpClient",
     "McpResult",
@@ -130,7 +137,9 @@ __all__ = [
     "StreamEvent",
     "Target",
     "TargetError",
+    "UnexpectedHostError",
     "UnreachableError",
+    "UnseenRequestError",
     "connect",
 ]
 

@@ -13,6 +13,8 @@
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── NotADoubleError           asked of a live platform what only a double can do
     ├── FrozenLoopError           an async test froze the clock of its own event loop
+    ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
+    │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
     ├── ClauseError               a clause id that does not exist
     └── FolderError               a folder that cannot be written, or holds other files
 
@@ -22,6 +24,7 @@ the attributes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -114,6 +117,37 @@ class FrozenLoopError(DoubleCheckError):
             "freezegun has frozen the clock of this test's event loop, so its timers never fire. "
             "Freeze with freeze_time(..., real_asyncio=True)."
         )
+
+
+class UnexpectedHostError(DoubleCheckError):
+    """With platform_mock, a host was asked that is not the cloud's; ``host`` is its name."""
+
+    def __init__(self, host: str, hosts: Sequence[str], advice: str = "") -> None:
+        super().__init__(
+            f"The code under test asked {host}, which platform_mock keeps from the network: it "
+            f"answers for {', '.join(hosts)}. "
+            + (
+                advice
+                or f"If the platform is there too, have platform_config return "
+                f"PlatformConfig(cloud_hosts=[..., {host!r}]). If it is another service, answer "
+                f"for it: platform_mock.router.route(host={host!r}).respond(json=...)."
+            )
+        )
+        self.host = host
+
+
+class UnseenRequestError(UnexpectedHostError):
+    """With platform_mock, a library asked that is not httpx; ``library`` names it, if known."""
+
+    def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
+        asking = f"It asked by {library}" if library else "It asked by another library than httpx"
+        super().__init__(
+            host,
+            hosts,
+            f"{asking}, of which platform_mock sees nothing. Use the fixture platform_env, whose "
+            "variables lead every library to the double.",
+        )
+        self.library = library
 
 
 class ClauseError(DoubleCheckError):

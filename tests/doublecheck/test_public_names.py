@@ -27,6 +27,7 @@ NAMES = [
     "DoubleCheckError",
     "Exchange",
     "FolderError",
+    "FrozenLoopError",
     "JournalEntry",
     "McpClient",
     "McpResult",
@@ -43,7 +44,9 @@ NAMES = [
     "StreamEvent",
     "Target",
     "TargetError",
+    "UnexpectedHostError",
     "UnreachableError",
+    "UnseenRequestError",
     "connect",
 ]
 
