@@ -44,7 +44,7 @@ class A2aClient:
     ) -> Generator[A2aAnswer]:
         """Send a message and yield what comes of it as it arrives."""
         request = a2a.stream(self._known(), text, contextId=context_id, taskId=task_id)
-        with self._platform._streaming(request) as response:
+        with self._platform.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 response.read()
                 a2a.refuse_no_stream(response)
@@ -92,7 +92,7 @@ class AsyncA2aClient:
     ) -> AsyncGenerator[A2aAnswer]:
         """Send a message and yield what comes of it as it arrives."""
         request = a2a.stream(await self._known(), text, contextId=context_id, taskId=task_id)
-        async with self._platform._streaming(request) as response:
+        async with self._platform.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 a2a.refuse_no_stream(response)

@@ -117,7 +117,7 @@ class AsyncPlatform:
             request_id=request_id,
             headers=headers,
         )
-        async with self._streaming(request) as response:
+        async with self.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 application.refuse_no_stream(response)
@@ -318,7 +318,7 @@ class AsyncPlatform:
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        async with self._streaming(request) as response:
+        async with self.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 application.refuse_no_stream(response)
@@ -377,7 +377,8 @@ class AsyncPlatform:
         await self._http.aclose()
 
     @asynccontextmanager
-    async def _streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
+    async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
+        """Send a request that a client built; the context has the answer, yet to be read."""
         with sending.translated(request.url), self.exchanges.recording(request) as recording:
             async with self._http.stream(**sending.arguments(request)) as response:
                 yield recording.streamed(response)

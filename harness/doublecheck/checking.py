@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target import Kind
 
 if TYPE_CHECKING:
-    from doublecheck.verdicts import Verdict
+    from doublecheck.runs import Run
 
 PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT = 0, 1, 2, 3
 
@@ -30,6 +29,8 @@ class Order:
     reference_app: bool
     select: str | None
     verbose: bool
+    strict_should: bool = False
+    allow_writes: bool = False
 
     def arguments(self) -> list[str]:
         """Return the order as pytest options."""
@@ -38,6 +39,10 @@ class Order:
             given.append(f"--platform-url={self.url}")
         if self.reference_app:
             given.append("--platform-reference-app")
+        if self.allow_writes:
+            given.append("--platform-allow-writes")
+        if self.strict_should:
+            given.append("--platform-strict-should")
         if self.select is not None:
             given += ["-k", self.select]
         return given
@@ -65,7 +70,7 @@ def check(order: Order, *, as_json: bool) -> int:
         print(json.dumps(document.document(result, target), indent=2))  # noqa: T201
     else:
         terminal.show(result, order.target(), Console())
-    return _exit_code(result.verdicts().values(), result.pytest_exit)
+    return _exit_code(result, strict_should=order.strict_should)
 
 
 def _require_pytest() -> None:
@@ -105,10 +110,11 @@ def _nothing_ran(order: Order, pytest_exit: int) -> int:
     return NOT_CARRIED_OUT
 
 
-def _exit_code(verdicts: Collection[Verdict], pytest_exit: int) -> int:
+def _exit_code(run: Run, *, strict_should: bool) -> int:
     from doublecheck.verdicts import Verdict
 
-    if Verdict.FAILED in verdicts:
+    if run.fails(strict_should=strict_should):
         return FAILED
-    completed = pytest_exit in (0, 1)
-    return PASSED if completed and Verdict.ERROR not in verdicts else NOT_CARRIED_OUT
+    completed = run.pytest_exit in (0, 1)
+    carried_out = Verdict.ERROR not in run.verdicts().values()
+    return PASSED if completed and carried_out else NOT_CARRIED_OUT

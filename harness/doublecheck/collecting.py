@@ -14,7 +14,7 @@ import pytest
 from doublecheck import contracts
 from doublecheck.contracts.clauses import MARKER, Clause
 from doublecheck.runs import Check, Run
-from doublecheck.verdicts import CLAUSE, VERDICT, Verdict, of_skip
+from doublecheck.verdicts import CLAUSE, OBSERVED, VERDICT, Verdict, of_skip
 
 _FOLDER = Path(contracts.__file__).resolve().parent
 
@@ -104,7 +104,10 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
         crash = getattr(report.longrepr, "reprcrash", None)
         reason = getattr(crash, "message", report.longreprtext)
         return Verdict(told.get(VERDICT, Verdict.ERROR)), reason
-    return (Verdict.PASSED, "") if report.when == "call" else None
+    if report.when != "call":
+        return None
+    seen = [str(value) for name, value in report.user_properties if name == OBSERVED]
+    return (Verdict.OBSERVED, "; ".join(seen)) if seen else (Verdict.PASSED, "")
 
 
 def _name(nodeid: str) -> str:

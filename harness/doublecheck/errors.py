@@ -16,7 +16,8 @@
     ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
     │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
     ├── ClauseError               a clause id that does not exist
-    └── FolderError               a folder that cannot be written, or holds other files
+    ├── FolderError               a folder that cannot be written, or holds other files
+    └── NotCheckedError           a clause that this version cannot check
 
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
@@ -164,3 +165,15 @@ class FolderError(DoubleCheckError):
     def __init__(self, message: str, *, folder: Path) -> None:
         super().__init__(message)
         self.folder = folder
+
+
+class NotCheckedError(DoubleCheckError):
+    """A target declares what this version cannot check; ``clause`` is the clause's id."""
+
+    def __init__(self, clause: str, surface: str) -> None:
+        super().__init__(
+            f"This version of doublecheck has no check of {clause}, and the target declares to "
+            f"have {surface}: nothing is known about it. Leave {surface} out of what the target "
+            "offers to have it not offered."
+        )
+        self.clause = clause

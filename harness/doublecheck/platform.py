@@ -122,7 +122,7 @@ class Platform:
             request_id=request_id,
             headers=headers,
         )
-        with self._streaming(request) as response:
+        with self.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 response.read()
                 application.refuse_no_stream(response)
@@ -328,7 +328,7 @@ class Platform:
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        with self._streaming(request) as response:
+        with self.streaming(request) as response:
             if not response.is_success or not application.streams(response):
                 response.read()
                 application.refuse_no_stream(response)
@@ -390,7 +390,8 @@ class Platform:
             on_close()
 
     @contextmanager
-    def _streaming(self, request: Request) -> Iterator[httpx.Response]:
+    def streaming(self, request: Request) -> Iterator[httpx.Response]:
+        """Send a request that a client built; the context has the answer, yet to be read."""
         arguments = sending.arguments(request)
         with (
             sending.translated(request.url),

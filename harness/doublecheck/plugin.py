@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck import options
+from doublecheck import leniency, options
 from doublecheck.unknowns import options as unknowns
 
 pytest_plugins = ("doublecheck.fixtures",)
@@ -17,12 +17,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("doublecheck", "doublecheck: the platform that tests run against")
     options.add(group)
     options.add_ini(parser)
+    leniency.add(group)
     unknowns.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(clause): the clause that a contract check checks")
     options.check(config)
+    leniency.configure(config)
     unknowns.configure(config)
 
 

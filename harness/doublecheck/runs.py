@@ -50,3 +50,10 @@ class Run:
             clause: worst([check.verdict for check in checks])
             for clause, checks in self.by_clause().items()
         }
+
+    def fails(self, *, strict_should: bool = False) -> bool:
+        """Whether a clause failed that fails the run: a should does so only on demand."""
+        return any(
+            verdict is Verdict.FAILED and (strict_should or clause.level == "must")
+            for clause, verdict in self.verdicts().items()
+        )

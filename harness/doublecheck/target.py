@@ -28,6 +28,7 @@ DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
     "live": IN_PROCESS - {"library", "services"},
 }
 MakeService = Callable[[str, Any], Mapping[str, Any]]
+DropService = Callable[[str], None]
 
 URL = "DOUBLECHECK_URL"
 API_KEY = "DOUBLECHECK_API_KEY"
@@ -47,7 +48,8 @@ class Target:
     reference application of the contract checks; ``ca_file`` names the certificates to trust,
     where not the public ones; ``restricted`` is a key pair without the full-access permission,
     which CTL-07 is checked with; ``make_service`` puts an MCP service of a name in front of a
-    backend and returns its access record, where that can be done. Raises TargetError for an
+    backend and returns its access record, where that can be done, and ``drop_service`` deletes
+    it. Raises TargetError for an
     unusable URL.
     """
 
@@ -62,6 +64,7 @@ class Target:
     ca_file: str | None = None
     restricted: Credentials | None = None
     make_service: MakeService | None = field(default=None, repr=False, compare=False)
+    drop_service: DropService | None = field(default=None, repr=False, compare=False)
     name: str = ""
     offered: frozenset[Surface] = frozenset()
     allow_writes: bool = False
@@ -92,6 +95,7 @@ class Target:
             ca_file=double.connection.ca_file,
             restricted=_restricted_of(double),
             make_service=_service_maker(double),
+            drop_service=lambda name: double.mcp.delete(name),
             offered=IN_PROCESS,
         )
 

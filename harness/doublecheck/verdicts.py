@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CLAUSE = "clause"
 VERDICT = "verdict"
+OBSERVED = "observed"
 
 
 class Verdict(str, Enum):
@@ -45,13 +46,21 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 def why_not(
     clause: Clause, target: Target, *, reference_app: bool, writes: bool = False
 ) -> str | None:
-    """Return why a check cannot be carried out on a target, or None if it can."""
+    """Return why a check cannot be carried out on a target, or None if it can.
+
+    ``writes`` says that it makes or deletes something there.
+    """
     if clause.scope == "library" and not target.offers("library"):
         return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"
     if not target.offers(clause.surface):
         return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {clause.surface}"
     if reference_app and not target.reference_app:
         return f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application"
+    if writes and target.kind == "live" and not target.allow_writes:
+        return (
+            f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
+            "--platform-allow-writes allows"
+        )
     return None
 
 

@@ -35,6 +35,7 @@ NAMES = [
     "MissingExtraError",
     "NoAnswerError",
     "NotADoubleError",
+    "NotCheckedError",
     "Output",
     "Platform",
     "PlatformConfig",

@@ -43,8 +43,9 @@ def test_only_what_the_platform_did_speaks_against_it(
 
 
 def test_what_a_target_cannot_show_is_said() -> None:
-    """The library is not checked on a live platform, nor an application it does not run."""
+    """The library is not checked on a live platform, nor what it does not run or allow."""
     live, double = Target("http://a"), Target("http://a", kind="double", reference_app=True)
+    generous = Target("http://a", allow_writes=True)
 
     reasons = [
         why_not(find("DEC-01"), live, reference_app=False),
@@ -53,6 +54,9 @@ def test_what_a_target_cannot_show_is_said() -> None:
         why_not(find("CTL-01"), live, reference_app=False),
         why_not(find("SVC-01"), live, reference_app=False),
         why_not(find("HST-01"), double, reference_app=True),
+        why_not(find("SBX-01"), live, reference_app=False, writes=True),
+        why_not(find("SBX-01"), generous, reference_app=False, writes=True),
+        why_not(find("SBX-01"), double, reference_app=False, writes=True),
     ]
 
     assert [
@@ -62,11 +66,15 @@ def test_what_a_target_cannot_show_is_said() -> None:
         None,
         "not offered: live declares no services",
         "not offered: double declares no runtimes",
+        "not run: makes or deletes something on live, which --platform-allow-writes allows",
+        None,
+        None,
     ] == reasons
     assert [
         Verdict.NOT_APPLICABLE,
         Verdict.NOT_OBSERVABLE,
         Verdict.NOT_OFFERED,
         Verdict.NOT_OFFERED,
+        Verdict.NOT_RUN,
     ] == [of_skip(reason) for reason in reasons if reason is not None]
     assert Verdict.NOT_RUN == of_skip("not run: takes 30 minutes")

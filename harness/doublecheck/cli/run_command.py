@@ -36,9 +36,17 @@ def run(
     reference_app: Annotated[
         bool, typer.Option("--reference-app", help="It runs the checks' reference application.")
     ] = False,
+    allow_writes: Annotated[
+        bool,
+        typer.Option("--allow-writes", help="Checks may make and delete on it, though it is live."),
+    ] = False,
     select: Annotated[
         str | None, typer.Option("-k", metavar="EXPR", help="Only clauses or checks that match.")
     ] = None,
+    strict_should: Annotated[
+        bool,
+        typer.Option("--strict-should", help="What is only recommended fails the run, too."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
     ] = False,
@@ -48,6 +56,15 @@ def run(
     from doublecheck import checking
 
     code = checking.check(
-        checking.Order(url, target, reference_app, select, verbose=verbose), as_json=as_json
+        checking.Order(
+            url,
+            target,
+            reference_app,
+            select,
+            verbose=verbose,
+            strict_should=strict_should,
+            allow_writes=allow_writes,
+        ),
+        as_json=as_json,
     )
     raise typer.Exit(code)

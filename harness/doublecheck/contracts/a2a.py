@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx
 from httpx_sse import EventSource
 
-from doublecheck import sending
 from doublecheck.clients import calls
 
 if TYPE_CHECKING:
@@ -33,10 +31,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Agent:
-    """An A2A application; ``card`` is its card as it came."""
+    """An A2A application; ``card`` is its card as it came, ``tasks`` are those it was given."""
 
     platform: Platform
     card: Mapping[str, Any]
+    tasks: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, platform: Platform) -> Agent:
@@ -58,17 +57,15 @@ class Agent:
     def send(self, text: str) -> Answer:
         """Send a message and wait for what it comes to."""
         method = "SendMessage" if self.modern else "message/send"
-        return _answer(self._result(method, self._message(text)))
+        return self._noted(_answer(self._result(method, self._message(text))))
 
     def stream(self, text: str) -> Iterator[Answer]:
         """Send a message and yield each event as it arrives."""
         method = "SendStreamingMessage" if self.modern else "message/stream"
         request = self._request(method, self._message(text))
-        options = sending.options(self.platform.target, TIMEOUT_S)
-        with httpx.Client(**options) as client:  # noqa: SIM117
-            with client.stream(**sending.arguments(request)) as response:
-                for event in EventSource(response).iter_sse():
-                    yield _answer(_result_of(json.loads(event.data)))
+        with self.platform.streaming(request) as response:
+            for event in EventSource(response).iter_sse():
+                yield self._noted(_answer(_result_of(json.loads(event.data))))
 
     def task(self, task_id: str) -> Answer | None:
         """Return a task as it is kept, or None."""
@@ -77,6 +74,16 @@ class Agent:
         if answer.get("error", {}).get("code") == NOT_FOUND:
             return None
         return _answer(_result_of(answer))
+
+    def forget(self) -> None:
+        """Have the reference application forget the tasks that it was given."""
+        for task_id in tuple(self.tasks):
+            self.send(f"forget {task_id}")
+
+    def _noted(self, answer: Answer) -> Answer:
+        if answer.task_id:
+            self.tasks.add(answer.task_id)
+        return answer
 
     def _message(self, text: str) -> dict[str, Any]:
         part = {"text": text} if self.modern else {"kind": "text", "text": text}

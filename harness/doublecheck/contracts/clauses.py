@@ -12,6 +12,7 @@ from typing import Literal
 
 import pytest
 
+from agentdouble import ledger
 from doublecheck.errors import ClauseError
 from doublecheck.surfaces import Surface
 
@@ -79,12 +80,20 @@ def find(id_: str) -> Clause:
     return found
 
 
-def clause(id_: str, *, reference_app: bool = False, writes: bool = False) -> pytest.MarkDecorator:
+def clause(
+    id_: str, *, reference_app: bool | None = None, writes: bool = False, unknown: str | None = None
+) -> pytest.MarkDecorator:
     """Mark a check with the clause it checks; raise ClauseError for an unknown id.
 
     ``reference_app`` says that this check needs the reference application, though the clause
-    binds every deployment; ``writes`` that it makes or deletes something on the target.
+    binds every deployment (by default what the clause's scope says); ``writes`` that it makes or
+    deletes something on the target. ``unknown`` names an entry of the ledger: the check then is
+    of what that clause leaves open, it observes, and never fails. Raises LedgerError for an
+    unknown that there is not.
     """
-    needs = reference_app or find(id_).scope == "app"
+    found = find(id_)
+    if unknown is not None:
+        ledger.find(unknown)
+    needs = found.scope == "app" if reference_app is None else reference_app
     named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
-    return named(find(id_), reference_app=needs, writes=writes)
+    return named(found, reference_app=needs, writes=writes, unknown=unknown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from doublecheck import options, verdicts
-from doublecheck.contracts.clauses import MARKER, Clause
+from doublecheck.contracts.clauses import MARKER
+from doublecheck.contracts.failing import Failure, last_exchanges
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.fixtures import PlatformConfig, serving
+from doublecheck.leniency import LEVEL
 from doublecheck.platform import Platform
+from doublecheck.verdicts import Verdict
 
 if TYPE_CHECKING:
     from doublecheck.target import Target
+
+Observe = Callable[[str], None]
 
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
@@ -56,26 +62,52 @@ def platform(platform_server: Target) -> Iterator[Platform]:
 
 
 @pytest.fixture
-def sandbox(platform: Platform) -> Sandbox:
+def leftovers(platform: Platform) -> Iterator[Leftovers]:
+    """What a check makes on the platform; it is removed when the check ends."""
+    leftovers = Leftovers(platform)
+    yield leftovers
+    leftovers.remove()
+
+
+@pytest.fixture
+def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
     """A session that no other check uses."""
-    return Sandbox(platform, user_id="doublecheck", session_id=uuid.uuid4().hex)
+    session_id = uuid.uuid4().hex
+    leftovers.sandbox(session_id)
+    return Sandbox(platform, user_id="doublecheck", session_id=session_id)
+
+
+@pytest.fixture
+def observe(request: pytest.FixtureRequest) -> Observe:
+    """Tells what was seen of something that the specification leaves open."""
+
+    def observe(seen: str) -> None:
+        request.node.user_properties.append((verdicts.OBSERVED, seen))
+
+    return observe
 
 
 @pytest.fixture(autouse=True)
-def _observable(request: pytest.FixtureRequest, platform_server: Target) -> None:
+def _observable(request: pytest.FixtureRequest, platform: Platform) -> None:
     """Skip, with its reason, what this target cannot show."""
     mark = request.node.get_closest_marker(MARKER)
-    reason = verdicts.why_not(mark.args[0], platform_server, **mark.kwargs)
+    needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
+    reason = verdicts.why_not(mark.args[0], platform.target, **needs)
     if reason is not None:
         pytest.skip(reason)
+    platform.exchanges.clear()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    named = [mark.args[0] for mark in item.iter_markers(MARKER)]
-    if len(named) != 1:
-        raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(named)}.")
-    item.user_properties.append((verdicts.CLAUSE, named[0].id))
-    item.extra_keyword_matches.add(named[0].id)  # so that -k INV-05 finds it
+    marks = list(item.iter_markers(MARKER))
+    if len(marks) != 1:
+        raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
+    clause, unknown = marks[0].args[0], marks[0].kwargs["unknown"]
+    level = clause.level if unknown is None else "unspecified"
+    item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
+    item.extra_keyword_matches.add(clause.id)  # so that -k INV-05 finds it
+    if unknown is not None:
+        item.extra_keyword_matches.add(unknown)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,26 +116,22 @@ def pytest_runtest_makereport(
 ) -> Generator[None, Any, pytest.TestReport]:
     report: pytest.TestReport = yield
     mark = item.get_closest_marker(MARKER)
-    if report.failed and call.excinfo is not None and mark is not None:
-        verdict = verdicts.of_failure(report.when, call.excinfo.value)
-        report.user_properties.append((verdicts.VERDICT, verdict.value))
-        report.longrepr = _Failure(mark.args[0], report.longrepr)  # type: ignore[assignment]
+    if not report.failed or call.excinfo is None or mark is None:
+        return report
+    if mark.kwargs["unknown"] is not None and report.when == "call":
+        return _unseen(report, call.excinfo)
+    verdict = verdicts.of_failure(report.when, call.excinfo.value)
+    report.user_properties.append((verdicts.VERDICT, verdict.value))
+    exchanges = last_exchanges(getattr(item, "funcargs", {}))
+    report.longrepr = Failure(mark.args[0], report.longrepr, exchanges)  # type: ignore[assignment]
     return report
 
 
-class _Failure:
-    """A failure as pytest shows it, below the clause that failed."""
-
-    def __init__(self, clause: Clause, shown: Any) -> None:
-        self._clause = clause
-        self._shown = shown
-        self.reprcrash = getattr(shown, "reprcrash", None)  # pytest's own name for the last line
-
-    def toterminal(self, writer: Any) -> None:
-        writer.line(str(self._clause), bold=True)
-        writer.line(f"specification, section {self._clause.section}")
-        writer.line()
-        self._shown.toterminal(writer)
-
-    def __str__(self) -> str:
-        return f"{self._clause}\nspecification, section {self._clause.section}\n\n{self._shown}"
+def _unseen(
+    report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]
+) -> pytest.TestReport:
+    """Return the report of a check of what is left open, which never fails, as of one not made."""
+    report.outcome = "skipped"
+    reason = f"Skipped: {Verdict.NOT_OBSERVABLE.value}: {error.exconly().splitlines()[0]}"
+    report.longrepr = (*report.location[:2], reason)  # type: ignore[assignment]
+    return report

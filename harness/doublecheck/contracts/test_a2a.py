@@ -13,6 +13,7 @@ import pytest
 
 from doublecheck.contracts.a2a import CARD, Agent
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.platform import Platform
 
 RUN = """
@@ -24,9 +25,11 @@ ANSWERS = "answers at "
 
 
 @pytest.fixture
-def agent(platform: Platform) -> Agent:
-    """The A2A application of the platform."""
-    return Agent.of(platform)
+def agent(platform: Platform, leftovers: Leftovers) -> Agent:
+    """The A2A application of the platform; the tasks that it is given are forgotten afterwards."""
+    agent = Agent.of(platform)
+    leftovers.add(agent.forget)
+    return agent
 
 
 @clause("A2A-01")
@@ -41,7 +44,7 @@ def test_the_card_is_served(agent: Agent) -> None:
     assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
 
 
-@clause("A2A-02")
+@clause("A2A-02", writes=True)
 def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent) -> None:
     """What execute() sends is what the caller gets."""
     word = uuid.uuid4().hex
@@ -51,7 +54,7 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent) -> 
     assert ("completed", (f"{word} ü",)) == (answer.state, answer.texts)
 
 
-@clause("A2A-03")
+@clause("A2A-03", writes=True)
 def test_intermediate_results_arrive_while_it_works(agent: Agent) -> None:
     """Each is read before the executor may go on to the next."""
     gate = uuid.uuid4().hex
@@ -67,7 +70,7 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent) -> None:
     assert "completed" == event.state
 
 
-@clause("A2A-04")
+@clause("A2A-04", writes=True)
 def test_tasks_are_persisted_by_the_task_store(agent: Agent) -> None:
     """What save_task got, get_task returns; what the store has no more is not found."""
     answer = agent.send("say kept")

@@ -12,6 +12,7 @@ import pytest
 from doublecheck.clients import api_server
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.platform import Platform
 from doublecheck.results import AgentSession
 
@@ -33,9 +34,12 @@ def app(platform: Platform) -> str:
 
 
 @pytest.fixture
-def user() -> str:
-    """A user whom nobody knows."""
-    return f"doublecheck-{uuid.uuid4().hex}"
+def user(leftovers: Leftovers, app: str) -> str:
+    """A user whom nobody knows; their sessions, and those of another, are deleted afterwards."""
+    user = f"doublecheck-{uuid.uuid4().hex}"
+    for one in (user, f"{user}-other"):
+        leftovers.user(app, one)
+    return user
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def test_the_applications_are_listed(platform: Platform) -> None:
     assert sorted(set(names)) == sorted(names)
 
 
-@clause("API-02")
+@clause("API-02", writes=True)
 def test_a_session_gets_an_id(platform: Platform, app: str, user: str) -> None:
     """Two sessions that are created without an id have different ones."""
     ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
@@ -61,7 +65,7 @@ def test_a_session_gets_an_id(platform: Platform, app: str, user: str) -> None:
     assert 2 == len(ids - {""}), ids
 
 
-@clause("API-03")
+@clause("API-03", writes=True)
 def test_a_session_takes_the_id_of_its_path(platform: Platform, app: str, user: str) -> None:
     """It has that id, and can be read by it."""
     id_ = uuid.uuid4().hex
@@ -73,7 +77,7 @@ def test_a_session_takes_the_id_of_its_path(platform: Platform, app: str, user: 
     assert id_ == platform.get_session(app, id_, user_id=user).id
 
 
-@clause("API-04")
+@clause("API-04", writes=True)
 def test_a_user_s_sessions_are_listed(platform: Platform, app: str, user: str) -> None:
     """All of them, and nobody else's."""
     ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
@@ -85,7 +89,7 @@ def test_a_user_s_sessions_are_listed(platform: Platform, app: str, user: str) -
     assert 2 == len(listed)
 
 
-@clause("API-05")
+@clause("API-05", writes=True)
 def test_a_session_has_its_history(platform: Platform, session: AgentSession) -> None:
     """After a run it holds the user's message and the agent's events."""
     events = platform.run(session, "hello")
@@ -95,7 +99,7 @@ def test_a_session_has_its_history(platform: Platform, session: AgentSession) ->
     assert [event.parts for event in events] == [event.parts for event in history][-len(events) :]
 
 
-@clause("API-06")
+@clause("API-06", writes=True)
 def test_a_deleted_session_does_not_exist(platform: Platform, session: AgentSession) -> None:
     """It can be neither read nor run, and is not listed."""
     platform.delete_session(session)
@@ -106,7 +110,7 @@ def test_a_deleted_session_does_not_exist(platform: Platform, session: AgentSess
     assert session.id not in _ids(platform.request("GET", sessions))
 
 
-@clause("API-07")
+@clause("API-07", writes=True)
 def test_all_events_of_the_turn_are_returned(platform: Platform, session: AgentSession) -> None:
     """As one list: everything that the history has gained besides the user's message."""
     platform.run(session, "first")
@@ -119,7 +123,7 @@ def test_all_events_of_the_turn_are_returned(platform: Platform, session: AgentS
     assert [event.parts for event in gained] == [event.parts for event in events]
 
 
-@clause("API-08")
+@clause("API-08", writes=True)
 def test_a_stream_has_one_event_a_line(platform: Platform, session: AgentSession) -> None:
     """Each ``data:`` line is JSON of an event with content; there is at least one."""
     answer = _run(platform, "/run_sse", api_server.body(session, "hello", {}))
@@ -131,7 +135,7 @@ def test_a_stream_has_one_event_a_line(platform: Platform, session: AgentSession
     assert [] == [event for event in events if event.error is not None]
 
 
-@clause("API-09")
+@clause("API-09", writes=True)
 def test_increments_come_as_they_are_produced(platform: Platform, session: AgentSession) -> None:
     """Each is read before the next may be made; without streaming there are none."""
     chunks, gate = ["one ", "two ", "three"], uuid.uuid4().hex
@@ -156,7 +160,7 @@ def test_increments_come_as_they_are_produced(platform: Platform, session: Agent
     assert ["whole"] == [event.text for event in by_default]
 
 
-@clause("API-10")
+@clause("API-10", writes=True)
 def test_events_have_content(platform: Platform, session: AgentSession) -> None:
     """Content has a role and parts; a reply is the model's and has text."""
     events = platform.run(session, "hello")
@@ -167,7 +171,7 @@ def test_events_have_content(platform: Platform, session: AgentSession) -> None:
     assert [event for event in events if event.role == "model" and event.text], events
 
 
-@clause("API-11")
+@clause("API-11", writes=True)
 def test_events_carry_increments_calls_and_replies(
     platform: Platform, session: AgentSession
 ) -> None:
@@ -184,7 +188,7 @@ def test_events_carry_increments_calls_and_replies(
     ]
 
 
-@clause("API-12")
+@clause("API-12", writes=True)
 @pytest.mark.parametrize("field", ["appName", "userId", "sessionId", "newMessage"])
 @pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
 def test_four_fields_are_needed(
@@ -199,7 +203,7 @@ def test_four_fields_are_needed(
     assert answer.status_code >= 400 or _last_is_an_error(answer), answer.text
 
 
-@clause("API-13")
+@clause("API-13", writes=True)
 def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None:
     """A list, of a session that has none too."""
     path = api_server.session_path(session.app_name, session.user_id, session.id) + "/artifacts"
@@ -236,7 +240,7 @@ def test_applications_are_named_by_directories(platform: Platform, user: str) ->
     assert 400 <= answer.status_code < 500, answer.text
 
 
-@clause("API-17")
+@clause("API-17", writes=True)
 def test_a_second_turn_sees_the_first(platform: Platform, session: AgentSession) -> None:
     """The agent finds what was said in earlier turns."""
     platform.run(session, "remember me")
@@ -247,7 +251,7 @@ def test_a_second_turn_sees_the_first(platform: Platform, session: AgentSession)
     assert ["remember me", order] == json.loads(answer.text)
 
 
-@clause("API-18")
+@clause("API-18", writes=True)
 def test_users_sessions_are_separate(platform: Platform, app: str, user: str) -> None:
     """The same session id is another session for another user, and is not theirs to read."""
     path = api_server.session_path(app, f"{user}-other", "s1")

@@ -22,7 +22,7 @@ _PAGE = "data:text/html," + quote(
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 
-@clause("SBX-11")
+@clause("SBX-11", writes=True)
 def test_a_page_is_driven_by_its_protocol_mouse_and_keyboard(sandbox: Sandbox) -> None:
     """A page that the protocol opens is clicked and written on, and a picture is taken of it."""
     sandbox.run("pass")

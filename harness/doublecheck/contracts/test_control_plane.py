@@ -16,6 +16,7 @@ from doublecheck import options
 from doublecheck.connecting import serving_double
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.platform import Platform
 from doublecheck.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
@@ -45,14 +46,13 @@ OUTPUT = (
 )
 
 
-@pytest.fixture(scope="module")
-def answer(platform: Platform) -> httpx.Response:
+@pytest.fixture
+def answer(platform: Platform, sandbox: Sandbox) -> httpx.Response:
     """The answer to code that prints, and then has a value."""
-    session = Sandbox(platform, user_id="doublecheck", session_id=uuid.uuid4().hex)
-    return wire.control_plane(platform, wire.body(session, "print('hello')\n6 * 7"))
+    return wire.control_plane(platform, wire.body(sandbox, "print('hello')\n6 * 7"))
 
 
-@clause("CTL-01")
+@clause("CTL-01", writes=True)
 def test_the_envelope_is_complete(answer: httpx.Response) -> None:
     """Every field of 2.8 is there and is a string; action and version are those asked for."""
     metadata, result = wire.envelope(answer)
@@ -62,7 +62,7 @@ def test_the_envelope_is_complete(answer: httpx.Response) -> None:
     assert ("InvokeTool", "2025-10-30") == (metadata["Action"], metadata["Version"])
 
 
-@clause("CTL-02")
+@clause("CTL-02", writes=True)
 def test_the_inner_json_is_complete(answer: httpx.Response) -> None:
     """Result.Result is a string of JSON with every field of 2.7 and nine keys an output."""
     _, result = wire.envelope(answer)
@@ -95,7 +95,7 @@ def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox) -> Non
     assert wire.refusal(wire.control_plane(platform, body))
 
 
-@clause("CTL-05")
+@clause("CTL-05", writes=True)
 def test_ids_have_their_shape(answer: httpx.Response) -> None:
     """SessionId reads ``s-<id>`` and ToolId ``t-<id>``."""
     _, result = wire.envelope(answer)
@@ -151,13 +151,15 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
         yield other
 
 
-@clause("CTL-08")
-def test_the_oldest_agent_library_can_call(encrypted: Platform) -> None:
+@clause("CTL-08", writes=True)
+def test_the_oldest_agent_library_can_call(encrypted: Platform, leftovers: Leftovers) -> None:
     """What 0.2.15 sends runs: over https, without Ttl, with a bare session id."""
+    session_id = uuid.uuid4().hex
+    leftovers.sandbox(session_id)
     payload = {"code": "print('hello')", "timeout": 30, "kernel_name": "python3"}
     body = {
         "ToolId": encrypted.target.sandbox_tool(),
-        "UserSessionId": uuid.uuid4().hex,
+        "UserSessionId": session_id,
         "OperationType": "RunCode",
         "OperationPayload": json.dumps(payload),
     }

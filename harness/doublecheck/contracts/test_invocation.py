@@ -8,6 +8,7 @@ from typing import Any
 
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import UnreachableError
 from doublecheck.platform import Platform
 
@@ -96,10 +97,12 @@ def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
     assert [] == [body for body, answer in answers.items() if not answer.text.strip()]
 
 
-@clause("INV-09", reference_app=True)
-def test_the_session_header_selects_the_sandbox(platform: Platform) -> None:
+@clause("INV-09", reference_app=True, writes=True)
+def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: Leftovers) -> None:
     """run_code in one session finds what it left there; in another session it does not."""
     one, other = ({"user_id": "doublecheck", "session_id": uuid.uuid4().hex} for _ in range(2))
+    for session in (one, other):
+        leftovers.sandbox(session["session_id"])
 
     _run_in_app(platform, one, "kept = 41")
     found = _run_in_app(platform, one, "print(kept + 1)")

@@ -11,17 +11,20 @@ from agentdouble import environment, run_code
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.fixtures import PlatformEnv
 
 WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
 
 
 @pytest.fixture
-def state() -> dict[str, Any]:
+def state(leftovers: Leftovers) -> dict[str, Any]:
     """The state of a tool context: a session that no other check uses."""
+    session_id = uuid.uuid4().hex
+    leftovers.sandbox(session_id)
     return {
         "user_id": "doublecheck",
-        "session_id": uuid.uuid4().hex,
+        "session_id": session_id,
         environment.TOOL_TTL: "120",
     }
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError
 from doublecheck.mcp import McpClient
 from doublecheck.platform import Platform
@@ -19,20 +20,21 @@ Make = Callable[[Any], tuple[str, Record]]
 
 
 @pytest.fixture
-def make(platform: Platform) -> Make:
+def make(platform: Platform, leftovers: Leftovers) -> Make:
     """Makes a service in front of a backend; returns its name and its access record."""
-    make_service = platform.target.make_service
-    if make_service is None:
+    make_service, drop_service = platform.target.make_service, platform.target.drop_service
+    if make_service is None or drop_service is None:
         pytest.skip("not run: services are made on a double in this process alone")
 
     def make(backend: Any) -> tuple[str, Record]:
         name = f"doublecheck-{uuid.uuid4().hex}"
+        leftovers.add(lambda: drop_service(name))
         return name, make_service(name, backend)
 
     return make
 
 
-@clause("MCP-01")
+@clause("MCP-01", writes=True)
 def test_a_service_speaks_mcp_at_its_address(platform: Platform, make: Make) -> None:
     """A session is opened, asked and ended."""
     name, record = make(f"{platform.target.url}/mcp")
@@ -41,7 +43,7 @@ def test_a_service_speaks_mcp_at_its_address(platform: Platform, make: Make) -> 
         assert mcp.tools()
 
 
-@clause("MCP-02")
+@clause("MCP-02", writes=True)
 @pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["missing", "wrong"])
 def test_a_request_without_a_key_of_the_service_is_refused(
     platform: Platform, make: Make, sent: dict[str, str]
@@ -55,7 +57,7 @@ def test_a_request_without_a_key_of_the_service_is_refused(
     assert refused.value.status in (401, 403), refused.value
 
 
-@clause("SVC-01")
+@clause("SVC-01", writes=True)
 def test_the_tools_of_a_backend_work_through_its_service(platform: Platform, make: Make) -> None:
     """The same are listed, and a call has the same answer, as without the service between."""
     name, record = make(f"{platform.target.url}/mcp")
@@ -64,15 +66,18 @@ def test_the_tools_of_a_backend_work_through_its_service(platform: Platform, mak
         assert direct.call("add", a=2, b=3) == through.call("add", a=2, b=3)
 
 
-@clause("SVC-02")
-def test_each_operation_of_a_definition_is_a_tool(platform: Platform, make: Make) -> None:
+@clause("SVC-02", writes=True)
+def test_each_operation_of_a_definition_is_a_tool(
+    platform: Platform, make: Make, leftovers: Leftovers
+) -> None:
     """A Swagger definition of the platform's own API becomes tools that call it."""
     name, record = make(_definition(platform.target.url))
-    user = uuid.uuid4().hex
+    user, app = uuid.uuid4().hex, platform.list_apps()[0]
+    leftovers.user(app, user)
     with _client(platform, name, record) as mcp:
         tools = {tool.name: tool for tool in mcp.tools()}
         apps = mcp.call("listApps")
-        session = mcp.call("createSession", app=platform.list_apps()[0], user=user)
+        session = mcp.call("createSession", app=app, user=user)
 
     assert {"listApps", "createSession"} == tools.keys()
     assert {"app", "user"} == set(tools["createSession"].input_schema["required"])
@@ -81,7 +86,7 @@ def test_each_operation_of_a_definition_is_a_tool(platform: Platform, make: Make
     assert user == (session.structured or {}).get("userId"), session.text
 
 
-@clause("SVC-03")
+@clause("SVC-03", writes=True)
 def test_the_access_record_has_the_specified_shape(platform: Platform, make: Make) -> None:
     """The address is the gateway's, and ``/mcp/<service_name>``; the key is a Bearer token."""
     name, record = make(f"{platform.target.url}/mcp")

@@ -54,6 +54,7 @@ from doublecheck import Credentials, Target, contracts
 from doublecheck.collecting import Collector
 from doublecheck.connecting import serving_double
 from doublecheck.contracts import reference_app, wire
+from doublecheck.contracts.clauses import clauses
 from doublecheck.runs import Run as CheckRun
 from doublecheck.verdicts import Verdict
 
@@ -70,6 +71,8 @@ CHECKED = (
     *(f"API-{number:02d}" for number in range(1, 19)),
     "AUT-01",
 )
+
+RUNTIMES = (*(f"HST-{number:02d}" for number in range(1, 6)), "AUT-02", "AUT-03")
 
 BROWSER = chromium.find(None) is not None or "CI" in os.environ
 HAS_BROWSER = pytest.mark.skipif(not BROWSER, reason=f"needs Chromium: {chromium.INSTALL}")
@@ -107,20 +110,21 @@ def verdicts(run: CheckRun) -> Mapping[str, Verdict]:
 
 def passed() -> dict[str, Verdict]:
     """Return the verdicts of a run in which all is well; a browser is not on every machine."""
-    found = dict.fromkeys(CHECKED, Verdict.PASSED)
+    found = dict.fromkeys(CHECKED, Verdict.PASSED) | dict.fromkeys(RUNTIMES, Verdict.NOT_OFFERED)
     return found if BROWSER else found | {"SBX-11": Verdict.NOT_RUN}
 
 
 def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> None:
-    """Nothing is skipped, and each clause of this version has a check."""
+    """Nothing is skipped but runtimes, which it does not offer; every clause has a check."""
     run = check()
 
     assert passed() == verdicts(run)
+    assert set(clauses()) == set(verdicts(run))
     assert set(passed().values()) == {one.verdict for one in run.checks}
 
 
 @pytest.mark.parametrize(
-    "group", ["INV", "PRB", "CTL", "SBX", "RUN", "DEC", "MCP", "SVC", "A2A", "API", "AUT"]
+    "group", ["INV", "PRB", "CTL", "SBX", "RUN", "DEC", "MCP", "SVC", "A2A", "API", "AUT", "HST"]
 )
 def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str) -> None:
     """-k INV takes the checks of those clauses, and none whose name happens to match."""
@@ -134,11 +138,16 @@ def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str)
 def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     check: Callable[..., CheckRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library is not applicable, the application not observable, 30 minutes not run."""
+    """The library is not applicable, the application not observable, 30 minutes not run.
+
+    Where nobody allows it to, nothing is made on it.
+    """
     with serving_double() as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        run = check("--platform-target=live", f"--platform-url={double.url}")
+        live = ("--platform-target=live", f"--platform-url={double.url}")
+        run = check(*live, "--platform-allow-writes")
+        reading = check(*live, "-k", "API-01 or API-02 or SBX-01 or CTL-03")
 
     told = verdicts(run)
     expected = passed()
@@ -153,6 +162,12 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     services = ("MCP-01", "MCP-02", "SVC-01", "SVC-02", "SVC-03")
     expected |= dict.fromkeys(services, Verdict.NOT_OFFERED)
     assert expected | {"CTL-08": Verdict.NOT_OBSERVABLE} == told
+    assert {
+        "API-01": Verdict.PASSED,
+        "API-02": Verdict.NOT_RUN,
+        "CTL-03": Verdict.PASSED,
+        "SBX-01": Verdict.NOT_RUN,
+    } == verdicts(reading)
 
 
 def test_missing_credentials_are_an_error_and_never_a_skip(check: Callable[..., CheckRun]) -> None:

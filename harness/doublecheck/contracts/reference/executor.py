@@ -9,6 +9,8 @@ The first word of a message selects it:
 ``release`` lets the steps of that gate go on by one
 ``forget``  has the task store delete the task of that id
 =========== =====================================================================
+
+The last two are answered with a message: they make no task.
 """
 
 from __future__ import annotations
@@ -35,26 +37,28 @@ class Steps:
         """Do what a message says, and complete its task."""
         from a2a.server.tasks import TaskUpdater
 
+        word, *words = context.get_user_input().split()
+        if word in ("release", "forget"):
+            self._obey(word, words[0])
+            await event_queue.enqueue_event(_message(word))
+            return
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
 
         async def say(text: str) -> None:
             await updater.add_artifact([_text_part(text)])
 
-        word, *words = context.get_user_input().split()
-        await self._obey(word, words, say)
-        await updater.complete()
-
-    async def _obey(self, word: str, words: list[str], say: Say) -> None:
         if word == "steps":
             await self._steps(words[0], words[1:], say)
-        elif word == "release":
-            gate = self._gates.get(words[0])
-            if gate is not None:
-                gate.set()
-        elif word == "forget":
-            self._kept.pop(words[0], None)
         else:
             await say(" ".join(words))
+        await updater.complete()
+
+    def _obey(self, word: str, name: str) -> None:
+        gate = self._gates.get(name)
+        if word == "forget":
+            self._kept.pop(name, None)
+        elif gate is not None:
+            gate.set()
 
     async def _steps(self, name: str, steps: list[str], say: Say) -> None:
         try:
@@ -76,3 +80,15 @@ def _text_part(text: str) -> Any:
         older: Any = types
         return older.Part(root=older.TextPart(text=text))
     return new_text_part(text)
+
+
+def _message(text: str) -> Any:
+    """Return an agent's message of either version of the A2A SDK."""
+    try:
+        from a2a.helpers import new_text_message
+    except ImportError:  # below 1.0
+        from a2a import utils
+
+        older: Any = utils
+        return older.new_agent_text_message(text)
+    return new_text_message(text)

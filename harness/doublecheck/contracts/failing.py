@@ -1,0 +1,98 @@
+"""How a check that failed is shown: the clause, what was asked and answered, how to ask again."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from doublecheck.contracts.clauses import Clause
+from doublecheck.exchanges import Exchange, curl, redacted, redacted_text
+from doublecheck.platform import Platform
+
+SHOWN = 2
+BODY_CHARS = 2000
+
+
+class Failure:
+    """A failure as pytest shows it, between the clause that failed and the last exchanges."""
+
+    def __init__(self, clause: Clause, shown: Any, exchanges: Sequence[Exchange]) -> None:
+        self._clause = clause
+        self._shown = shown
+        self._exchanges = exchanges
+        self.reprcrash = _redacted(getattr(shown, "reprcrash", None))  # pytest's own name
+
+    def toterminal(self, writer: Any) -> None:
+        """Write it where pytest writes."""
+        writer.line(str(self._clause), bold=True)
+        writer.line(f"specification, section {self._clause.section}")
+        writer.line()
+        writer.write(redacted_text(_rendered(self._shown, writer)))
+        for line in self._after():
+            writer.line(line)
+
+    def __str__(self) -> str:
+        before = (str(self._clause), f"specification, section {self._clause.section}", "")
+        return "\n".join((*before, redacted_text(str(self._shown)), *self._after()))
+
+    def _after(self) -> Iterator[str]:
+        for exchange in self._exchanges:
+            yield ""
+            yield from _told(redacted(exchange))
+        yield ""
+        yield "Again:"
+        if self._exchanges:
+            yield f"  {curl(self._exchanges[-1])}"
+        yield f"  doublecheck run -k {self._clause.id}"
+
+
+def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
+    """Return the last exchanges of the platforms that a check was given, the double's own aside."""
+    platforms = [one for one in arguments.values() if isinstance(one, Platform)]
+    found: list[Exchange] = []
+    for platform in sorted(platforms, key=lambda one: one is arguments.get("platform")):
+        found += [one for one in platform.exchanges if "/_emulator/" not in one.request.url]
+        if found:
+            break
+    return tuple(found[-SHOWN:])
+
+
+def _rendered(shown: Any, writer: Any) -> str:
+    """Return what pytest writes of a failure: an answer may be quoted in it, with its keys."""
+    text = io.StringIO()
+    other = type(writer)(text)
+    other.hasmarkup = writer.hasmarkup
+    shown.toterminal(other)
+    return text.getvalue()
+
+
+def _redacted(crash: Any) -> Any:
+    """Return where and why it failed, the line that sums it up."""
+    if crash is None:
+        return None
+    return dataclasses.replace(crash, message=redacted_text(crash.message))
+
+
+def _told(exchange: Exchange) -> Iterator[str]:
+    request = exchange.request
+    yield f"> {request.method} {request.url}"
+    yield from (f"> {name}: {value}" for name, value in request.headers.items())
+    yield from _body("> ", request.content)
+    if exchange.status is None:
+        yield f"< no answer: {exchange.error or 'it has not come yet'}"
+        return
+    yield f"< HTTP {exchange.status}, after {exchange.elapsed_s * 1000:.0f} ms"
+    yield from (f"< {name}: {value}" for name, value in exchange.headers.items())
+    yield from _body("< ", exchange.body)
+    if exchange.error:
+        yield f"< broken off: {exchange.error}"
+
+
+def _body(mark: str, content: bytes) -> Iterator[str]:
+    text = content.decode(errors="backslashreplace")
+    cut = text[:BODY_CHARS]
+    yield from (f"{mark}{line}" for line in ("", *cut.splitlines()) if content)
+    if len(text) > BODY_CHARS:
+        yield f"{mark}... {len(text) - BODY_CHARS} characters more"

@@ -1,0 +1,82 @@
+"""What a check makes on a platform, removed again when it ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.clients import api_server
+from doublecheck.contracts import wire
+from doublecheck.errors import DoubleCheckError
+
+if TYPE_CHECKING:
+    from doublecheck.platform import Platform
+
+PAGES = 20
+PAGE = 100
+
+
+class Leftovers:
+    """What is to be removed from a platform.
+
+    Removing is no check: what a platform refuses to delete is left to end by itself, and the
+    checks of deletion speak of that.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._sandboxes: set[str] = set()
+        self._removals: list[Callable[[], Any]] = []
+
+    def sandbox(self, name: str) -> None:
+        """Note that sessions with that in their UserSessionId are made."""
+        self._sandboxes.add(name)
+
+    def user(self, app: str, user: str) -> None:
+        """Note that a user gets sessions of an application."""
+        self._removals.append(lambda: self._delete_sessions(app, user))
+
+    def add(self, remove: Callable[[], Any]) -> None:
+        """Note what removes something."""
+        self._removals.append(remove)
+
+    def remove(self) -> None:
+        """Remove everything that was noted, last first."""
+        while self._removals:
+            with _as_far_as_it_goes():
+                self._removals.pop()()
+        if self._sandboxes:
+            with _as_far_as_it_goes():
+                self._delete_instances()
+
+    def _delete_sessions(self, app: str, user: str) -> None:
+        listed = self._platform.request("GET", api_server.sessions_path(app, user))
+        for one in listed.json() if listed.is_success else ():
+            id_ = str(one["id"] if isinstance(one, dict) else one)
+            self._platform.request("DELETE", api_server.session_path(app, user, id_))
+
+    def _delete_instances(self) -> None:
+        tool = self._platform.target.sandbox_tool()
+        for session in list(self._sessions(tool)):
+            name = str(session.get("UserSessionId"))
+            if any(one in name for one in self._sandboxes):
+                body = {"ToolId": tool, "SessionId": session["SessionId"]}
+                wire.control_plane(self._platform, body, action="DeleteSession")
+
+    def _sessions(self, tool: str) -> Iterator[dict[str, Any]]:
+        body: dict[str, Any] = {"ToolId": tool, "MaxResults": PAGE}
+        for _ in range(PAGES):
+            answer = wire.control_plane(self._platform, body, action="ListSessions")
+            result = answer.json()["Result"] if answer.is_success else {}
+            yield from result.get("SessionInfos") or ()
+            if not result.get("NextToken"):
+                return
+            body["NextToken"] = result["NextToken"]
+
+
+@contextlib.contextmanager
+def _as_far_as_it_goes() -> Iterator[None]:
+    """Pass over a platform that does not answer, or answers something else."""
+    with contextlib.suppress(DoubleCheckError, ValueError, KeyError, TypeError):
+        yield

@@ -1,0 +1,66 @@
+"""Leniency: a check of what is only recommended fails, and the run does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+LEVEL = "level"
+VERDICT = "verdict"
+SHOULD = "should"
+FAILED = "failed"
+
+
+def add(group: pytest.OptionGroup) -> None:
+    """Add its option."""
+    group.addoption(
+        "--platform-strict-should",
+        action="store_true",
+        help="a failed check of what is only recommended (should) fails the run",
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    """Let it listen to a run."""
+    config.pluginmanager.register(Leniency(config.getoption("platform_strict_should")))
+
+
+class Leniency:
+    """A pytest plugin that lets failed checks of level should not fail the run.
+
+    They are shown like any other. With ``--platform-strict-should`` they do fail it.
+    """
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._lenient = 0
+        self._others = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count what fails, and what of it is only recommended."""
+        if not report.failed:
+            return
+        told = dict(report.user_properties)
+        if (told.get(LEVEL), told.get(VERDICT)) == (SHOULD, FAILED):
+            self._lenient += 1
+        else:
+            self._others += 1
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let the run succeed if nothing failed but what is recommended."""
+        failed = session.exitstatus == pytest.ExitCode.TESTS_FAILED
+        if failed and self._forgives() and not self._others:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say what was let pass."""
+        if self._forgives():
+            terminalreporter.write_line(
+                f"{self._lenient} failed of what is only recommended (should); "
+                "--platform-strict-should lets that fail the run."
+            )
+
+    def _forgives(self) -> bool:
+        return not self._strict and self._lenient > 0

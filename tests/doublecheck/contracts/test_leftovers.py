@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentdouble import Emulator
+from doublecheck import AgentSession, Platform, Target, connecting, running
+from doublecheck.contracts import wire
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.contracts.reference import executor
+from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.verdicts import Verdict
+
+CREATED = re.compile(r"^/apps/([^/]+)/users/([^/]+)/sessions")
+QUICK = "not SBX-11 and not A2A-05 and not DEC"  # a browser, a process, and what is no platform
+LISTS = ("ListSessions", "ListTools", "ListMCPServices", "ListMCPToolsets")
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The tasks that the reference application keeps."""
+    tasks: dict[str, Any] = {}
+    make = executor.Steps.__init__
+
+    def init(self: executor.Steps, kept: dict[str, Any]) -> None:
+        tasks["store"] = kept
+        make(self, kept)
+
+    monkeypatch.setattr(executor.Steps, "__init__", init)
+    return tasks
+
+
+@pytest.fixture
+def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """A double with sessions, a service and tasks of somebody's, which the checks run against."""
+    double = connecting.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
+    target = Target.of(double, reference_app=True)
+    monkeypatch.setattr(connecting, "running", lambda *_: target)
+    double.mcp.create("somebodys", f"{double.url}/mcp")
+    with Platform(target) as platform:
+        platform.run_code("kept = 1", user_id="somebody", session_id="s1")
+        platform.create_session("doublecheck_reference", user_id="somebody")
+    try:
+        yield double
+    finally:
+        double.stop()
+
+
+def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
+    """Whatever the platform lists is as it was before, and so are its sessions and tasks."""
+    target = Target.of(double)
+    before = _listed(target)
+
+    ended = running.run(
+        [f"--platform-url={double.url}", "--platform-reference-app", "-k", QUICK], verbose=False
+    )
+
+    told = {clause.id: verdict for clause, verdict in ended.verdicts().items()}
+    assert set() == {id_ for id_, verdict in told.items() if verdict is Verdict.FAILED}
+    assert Verdict.PASSED == told["SVC-02"] == told["SBX-04"] == told["A2A-04"] == told["API-18"]
+    assert before == _listed(target)
+    assert {} == _sessions_of_checks(target)
+    assert {} == kept["store"]
+
+
+def test_nothing_is_left_behind_by_what_fails(
+    double: Emulator, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that fails half-way removes what it had made by then."""
+
+    def broken(*_: Any) -> None:
+        raise AssertionError("broken on purpose")
+
+    target = Target.of(double)
+    before = _listed(target)
+    monkeypatch.setattr(wire.Sandbox, "with_session", broken)
+    monkeypatch.setattr("doublecheck.contracts.test_api_server._run", broken)
+    monkeypatch.setattr("doublecheck.contracts.a2a.Agent.task", broken)
+
+    ended = running.run(
+        [f"--platform-url={double.url}", "-k", "SBX-04 or API-08 or A2A-04"], verbose=False
+    )
+
+    assert {Verdict.FAILED} == set(ended.verdicts().values())
+    assert before == _listed(target)
+    assert {} == _sessions_of_checks(target)
+    assert {} == kept["store"]
+
+
+def _listed(target: Target) -> dict[str, Any]:
+    """Return what each List action of the control plane lists, without what time changes."""
+    with Platform(target) as platform:
+        bodies = {name: {"MaxResults": 100} for name in LISTS}
+        bodies["ListSessions"]["ToolId"] = target.sandbox_tool()  # type: ignore[assignment]
+        found = {
+            name: wire.envelope(wire.control_plane(platform, body, action=name))[1]
+            for name, body in bodies.items()
+        }
+    return {name: _ids(result) for name, result in found.items()}
+
+
+def _ids(result: dict[str, Any]) -> list[list[str]]:
+    """Return the ids and names of each thing that is listed."""
+    return [
+        sorted(f"{key}={value}" for key, value in one.items() if key.endswith(("Id", "Name")))
+        for things in result.values()
+        if isinstance(things, list)
+        for one in things
+    ]
+
+
+def _sessions_of_checks(target: Target) -> dict[tuple[str, str], tuple[AgentSession, ...]]:
+    """Return the sessions that users of the checks still have, by what the journal saw made."""
+    with Platform(target) as platform:
+        matches = [CREATED.match(urlsplit(entry.url).path) for entry in platform.journal()]
+        owners = {(match[1], match[2]) for match in matches if match is not None}
+        checks = {owner for owner in owners if owner[1] != "somebody"}
+        assert checks
+        listed = {(app, user): platform.list_sessions(app, user_id=user) for app, user in checks}
+    return {owner: sessions for owner, sessions in listed.items() if sessions}

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+
+import pytest
+from starlette.responses import PlainTextResponse
+
+from agentdouble.apps import bodies
+from agentdouble.control_plane import envelope
+from doublecheck import Target, running, target
+from doublecheck.connecting import serving_double
+from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.runs import Run
+from doublecheck.surfaces import SURFACES
+from doublecheck.verdicts import Verdict
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Target]:
+    with serving_double(*reference_apps(), reference_app=True) as target:
+        yield target
+
+
+@pytest.fixture
+def declared(double: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options by which a run finds that double."""
+    for name, value in double.environment().items():
+        monkeypatch.setenv(name, value)
+    return [f"--platform-url={double.url}", "--platform-reference-app"]
+
+
+def verdicts(run: Run) -> Mapping[str, Verdict]:
+    return {clause.id: verdict for clause, verdict in run.verdicts().items()}
+
+
+def accept_any_body(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bodies, "failure", lambda *_: PlainTextResponse("fine"))
+
+
+def run(*arguments: str, module: str, verbose: bool = False) -> Run:
+    return running.run(arguments, verbose=verbose, modules=(module,))
+
+
+def test_a_failure_tells_all(
+    declared: list[str],
+    double: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The clause, what pytest shows, the last exchanges, and how to ask again."""
+    accept_any_body(monkeypatch)
+
+    run(*declared, "-k", "INV-08", module="test_invocation")
+
+    lines = capfd.readouterr().err.splitlines()
+    at = lines.index(
+        "INV-08 (should): A body that is not JSON is refused with a 4xx status and a clear error."
+    )
+    told = lines[at:]
+    assert ["specification, section 4.1", ""] == told[1:3]
+    assert "E   AssertionError: " in "\n".join(told)
+    asked = told.index(f"> POST {double.url}/invoke")
+    assert "> Content-Type: application/json" in told[asked:]
+    answered = next(line for line in told[asked:] if line.startswith("< HTTP"))
+    assert re.fullmatch(r"< HTTP 200, after \d+ ms", answered)
+    again = told.index("Again:")
+    assert told[again + 1].startswith("  printf ")
+    assert "  doublecheck run -k INV-08" == told[again + 2]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_line_of_a_failure_has_the_same_answer(
+    declared: list[str],
+    double: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Pasted into a shell, it shows what the check was shown."""
+    monkeypatch.setattr(bodies, "result", lambda value: PlainTextResponse(f"plain: {value}"))
+    run(*declared, "-k", "INV-04", module="test_invocation")
+    told = capfd.readouterr().err
+
+    line = told.partition("Again:\n")[2].splitlines()[0].strip()
+    again = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+
+    assert line.startswith("curl "), told
+    assert again.stdout.startswith("plain: two\nlines")
+    assert 'plain: two\\nlines, "quotes", {} and ünïcödé 🦉' not in line
+
+
+def test_a_signed_request_is_told_without_its_signature(
+    declared: list[str],
+    double: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Neither keys nor tokens nor signatures are printed; how to sign it is said."""
+    monkeypatch.setattr(envelope.Metadata, "to_dict", lambda _self: {})
+
+    assert {"CTL-01": Verdict.FAILED} == verdicts(
+        run(*declared, "-k", "CTL-01", module="test_control_plane")
+    )
+
+    told = capfd.readouterr().err
+    assert "signed with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY" in told
+    assert "> Authorization: ***" in told
+    assert "Signature=" not in told
+    credentials = double.address().credentials
+    assert credentials.secret_key not in told
+
+
+def test_what_is_recommended_fails_the_run_on_demand_only(
+    declared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a failure in any case; the exit code tells whether that matters."""
+    accept_any_body(monkeypatch)
+
+    lenient = run(*declared, "-k", "INV-08", module="test_invocation")
+    strict = run(*declared, "-k", "INV-08", "--platform-strict-should", module="test_invocation")
+
+    assert {"INV-08": Verdict.FAILED} == verdicts(lenient) == verdicts(strict)
+    assert (0, 1) == (lenient.pytest_exit, strict.pytest_exit)
+    assert (False, True) == (lenient.fails(), strict.fails(strict_should=True))
+
+
+def test_a_must_fails_the_run_beside_a_should(
+    declared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leniency is for what is recommended alone."""
+    accept_any_body(monkeypatch)
+    monkeypatch.setattr(bodies, "result", PlainTextResponse)
+
+    ended = run(*declared, "-k", "INV-08 or INV-04", module="test_invocation")
+
+    assert (1, True) == (ended.pytest_exit, ended.fails())
+
+
+def test_runtimes_that_are_declared_are_an_error(
+    declared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known about them, so they are neither passed nor passed over."""
+    offered = run(*declared, module="test_hosting")
+    monkeypatch.setitem(target.DEFAULT_OFFERS, "double", SURFACES)  # type: ignore[attr-defined]
+    claimed = run(*declared, module="test_hosting")
+
+    ids = ("HST-01", "HST-02", "HST-03", "HST-04", "HST-05", "AUT-02", "AUT-03")
+    assert dict.fromkeys(ids, Verdict.NOT_OFFERED) == verdicts(offered)
+    assert dict.fromkeys(ids, Verdict.ERROR) == verdicts(claimed)
+    assert "has no check of HST-01" in claimed.checks[0].reason
