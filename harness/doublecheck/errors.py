@@ -11,6 +11,7 @@
     ├── NoAnswerError             a request was sent and its answer broke off or never came
     ├── AnswerError               an answer that is not what its route promises
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
+    ├── RecordingError            a file is no recording, or not one that can be read
     ├── NotADoubleError           asked of a live platform what only a double can do
     ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
@@ -98,6 +99,14 @@ class RefusedError(AnswerError):
     def __init__(self, message: str, *, status: int, body: str = "", code: str = "") -> None:
         super().__init__(message, status=status, body=body)
         self.code = code
+
+
+class RecordingError(DoubleCheckError):
+    """A file is no recording, or not one that can be read; ``line`` is where, if it is known."""
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class NotADoubleError(DoubleCheckError):

@@ -39,6 +39,7 @@ NAMES = [
     "Output",
     "Platform",
     "PlatformConfig",
+    "RecordingError",
     "RefusedError",
     "Secret",
     "Session",

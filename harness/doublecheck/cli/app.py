@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-from doublecheck.cli import contracts_command, run_command, twin_command
+from doublecheck.cli import (
+    contracts_command,
+    record_command,
+    replay_command,
+    run_command,
+    twin_command,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -38,3 +44,5 @@ def _doublecheck(
 app.command(epilog=run_command.EXAMPLES)(run_command.run)
 app.add_typer(contracts_command.contracts_app, name="contracts")
 app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)
+app.command(epilog=record_command.EXAMPLES)(record_command.record)
+app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)

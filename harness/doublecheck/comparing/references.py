@@ -81,7 +81,8 @@ class Pairs:
 
     def seed(self, name: str, double: str, live: str) -> None:
         """Say that two values are the same thing, ``<name>``, before anything is compared."""
-        if double and live and double != live:
+        known = double in self._live_of or live in self._double_of
+        if double and live and double != live and not known:
             self._link(double, live, f"<{name}>")
 
     def link(self, double: str, live: str, noun: str) -> bool:

@@ -104,8 +104,9 @@ def answer(exchange: Exchange) -> Answer:
 def seeded(double: Target, live: Target) -> Pairs:
     """Return the pairs of which is known beforehand that they are the same thing."""
     pairs = Pairs()
-    pairs.seed("control plane", double.control_plane, live.control_plane)
     pairs.seed("platform", double.url, live.url)
+    for surface in ("control_plane", "api_server", "mcp", "a2a"):
+        pairs.seed(surface.replace("_", " "), double.at(surface), live.at(surface))
     pairs.seed("host", double.url.partition("://")[2], live.url.partition("://")[2])
     pairs.seed("tool", double.tool_id or "", live.tool_id or "")
     pairs.seed("region", double.region, live.region)
@@ -129,8 +130,9 @@ def _hidden(exchange: Exchange, secrets: Sequence[bytes]) -> Exchange:
 
 
 def _secrets(target: Target) -> Iterator[str]:
-    if target.api_key is not None:
-        yield target.api_key.reveal()
+    for key in (target.api_key, *target.api_keys.values()):
+        if key is not None:
+            yield key.reveal()
     for credentials in (target.credentials, target.restricted):
         if isinstance(credentials, Credentials):
             yield credentials.secret_key
