@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         UnexpectedHostError,
         UnreachableError,
         UnseenRequestError,
+        UntrustedError,
+        WrongAddressError,
     )
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
@@ -99,6 +101,8 @@ _HOMES = {
     "UnexpectedHostError": "errors",
     "UnreachableError": "errors",
     "UnseenRequestError": "errors",
+    "UntrustedError": "errors",
+    "WrongAddressError": "errors",
     "connect": "connecting",
 }
 
@@ -146,6 +150,8 @@ __all__ = [
     "UnexpectedHostError",
     "UnreachableError",
     "UnseenRequestError",
+    "UntrustedError",
+    "WrongAddressError",
     "connect",
 ]
 

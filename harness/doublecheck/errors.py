@@ -8,6 +8,8 @@
     ├── CredentialsMissingError   a request must be signed and the target has no key pair
     ├── MissingExtraError         a part of the harness whose package is not installed
     ├── UnreachableError          nothing answers at an address
+    │   └── UntrustedError        its certificate is not one of those that are trusted
+    ├── WrongAddressError         what answers at an address is something else
     ├── NoAnswerError             a request was sent and its answer broke off or never came
     ├── AnswerError               an answer that is not what its route promises
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
@@ -69,6 +71,29 @@ class UnreachableError(DoubleCheckError):
         super().__init__(
             f"Nothing answers at {url} ({reason}). Is the platform running, and is that its "
             "address? 'agentdouble serve' starts a double; connect() without a URL does so too."
+        )
+        self.url = url
+
+
+class UntrustedError(UnreachableError):
+    """What answers at an address cannot prove who it is; nothing was asked."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        DoubleCheckError.__init__(
+            self,
+            f"What answers at {url} has a certificate that is not trusted ({reason}). If it is "
+            "the platform's, name the file that says so: --platform-ca-file, or SSL_CERT_FILE.",
+        )
+        self.url = url
+
+
+class WrongAddressError(DoubleCheckError):
+    """What answers at an address is no platform; ``url`` is what was asked for."""
+
+    def __init__(self, url: str, what: str) -> None:
+        super().__init__(
+            f"{url} {what}: that is no platform. Is it the right address? Redirections are not "
+            "followed, as keys would go along."
         )
         self.url = url
 

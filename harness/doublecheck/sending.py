@@ -12,7 +12,7 @@ import httpx
 
 from agentdouble import environment
 from doublecheck.clients.calls import Request, shown
-from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
+from doublecheck.errors import NoAnswerError, TargetError, UnreachableError, UntrustedError
 from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
@@ -64,7 +64,8 @@ def translated(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise UnreachableError(url, _reason(error)) from None
+        unreachable = UntrustedError if _untrusted(error) else UnreachableError
+        raise unreachable(url, _reason(error)) from None
     except httpx.TransportError as error:
         raise NoAnswerError(url, _reason(error)) from None
 
@@ -76,6 +77,12 @@ def wall() -> dt.datetime:
 
 def _timeout(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=CONNECT_TIMEOUT_S)
+
+
+def _untrusted(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _reason(error: Exception) -> str:

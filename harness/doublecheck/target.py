@@ -11,7 +11,7 @@ from agentdouble import environment
 from agentdouble.invoke_tool import DEFAULT_REGION, Address
 from agentdouble.signing import Credentials
 from doublecheck.addresses import checked, is_loopback
-from doublecheck.errors import CredentialsMissingError, TargetError
+from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
 from doublecheck.secret import Secret
 from doublecheck.surfaces import SURFACES, Surface
 
@@ -42,7 +42,8 @@ class Target:
 
     ``url`` is where the application answers; ``api_server``, ``mcp``, ``a2a`` and
     ``control_plane`` are where those surfaces do, by default the same address. ``api_key`` is
-    shown to each, unless ``api_keys`` has another for it. ``offered`` are the surfaces that it declares to have, by default
+    shown to each, unless ``api_keys`` has another for it. ``problems`` has the surfaces that are
+    known not to answer. ``offered`` are the surfaces that it declares to have, by default
     those of its kind; ``allow_writes`` lets checks create and delete on a live platform; ``name``
     is what reports call it. ``reference_app`` declares that the application is the
     reference application of the contract checks; ``ca_file`` names the certificates to trust,
@@ -72,6 +73,9 @@ class Target:
     mcp: str = ""
     a2a: str = ""
     api_keys: Mapping[Surface, Secret] = field(default_factory=dict, hash=False)
+    problems: Mapping[Surface, DoubleCheckError] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind)

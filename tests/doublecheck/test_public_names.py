@@ -49,6 +49,8 @@ NAMES = [
     "UnexpectedHostError",
     "UnreachableError",
     "UnseenRequestError",
+    "UntrustedError",
+    "WrongAddressError",
     "connect",
 ]
 

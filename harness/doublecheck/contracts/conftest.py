@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from doublecheck import options, verdicts
+from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.failing import Failure, last_exchanges
 from doublecheck.contracts.leftovers import Leftovers
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Observe = Callable[[str], None]
 
+ANSWERING = pytest.StashKey[Answering]()
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
@@ -87,15 +89,23 @@ def observe(request: pytest.FixtureRequest) -> Observe:
     return observe
 
 
+@pytest.fixture(scope="session")
+def _answering(request: pytest.FixtureRequest, platform_server: Target) -> Answering:
+    """What is known of the surfaces of this target."""
+    request.config.stash[ANSWERING] = Answering(platform_server)
+    return request.config.stash[ANSWERING]
+
+
 @pytest.fixture(autouse=True)
-def _observable(request: pytest.FixtureRequest, platform: Platform) -> None:
-    """Skip, with its reason, what this target cannot show."""
+def _observable(request: pytest.FixtureRequest, platform: Platform, _answering: Answering) -> None:
+    """Skip, with its reason, what this target cannot show; an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
     needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
     reason = verdicts.why_not(mark.args[0], platform.target, **needs)
     if reason is not None:
         pytest.skip(reason)
     platform.exchanges.clear()
+    _answering.require(mark.args[0].surface)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -118,6 +128,8 @@ def pytest_runtest_makereport(
     mark = item.get_closest_marker(MARKER)
     if not report.failed or call.excinfo is None or mark is None:
         return report
+    if ANSWERING in item.config.stash:
+        item.config.stash[ANSWERING].doubt(mark.args[0].surface, call.excinfo.value)
     if mark.kwargs["unknown"] is not None and report.when == "call":
         return _unseen(report, call.excinfo)
     verdict = verdicts.of_failure(report.when, call.excinfo.value)

@@ -1,0 +1,81 @@
+"""Servers that are no platform, each in its own way."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+Behaviour = Callable[[socket.socket], object]
+
+
+class Server:
+    """Where a server is, and how many connections it has accepted."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()
+        self.url = f"http://{host}:{port}"
+        self.accepted: list[socket.socket] = []
+
+
+@contextmanager
+def serving(behave: Behaviour) -> Iterator[Server]:
+    """Serve on this machine; each connection is handed over, and closed in the end at the latest."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        server = Server(listener)
+        thread = threading.Thread(target=_accept, args=(listener, server, behave))
+        thread.start()
+        try:
+            yield server
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread up
+            thread.join()
+            for connection in server.accepted:
+                connection.close()
+
+
+def _accept(listener: socket.socket, server: Server, behave: Behaviour) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            server.accepted.append(connection)
+            with suppress(OSError):
+                behave(connection)
+
+
+def hang(connection: socket.socket) -> None:
+    """Accept, and never answer."""
+
+
+def reset(connection: socket.socket) -> None:
+    """Read the request and break off."""
+    connection.recv(65536)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def drip(connection: socket.socket) -> None:
+    """Begin an answer that does not end."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+
+
+def answer(
+    body: bytes, content_type: str = "application/json", status: str = "200 OK", more: str = ""
+) -> Behaviour:
+    """Answer whatever is asked with the same."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+    return raw(f"{head}{more}Connection: close\r\n\r\n".encode() + body)
+
+
+def raw(content: bytes) -> Behaviour:
+    """Answer with bytes."""
+
+    def behave(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+
+    return behave

@@ -1,0 +1,62 @@
+"""What is no platform never costs a failure, nor a time limit for each check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from doublecheck import preflight
+from doublecheck.collecting import Collector
+from doublecheck.runs import Run
+from doublecheck.verdicts import Verdict
+from tests.doublecheck import bad_servers
+from tests.doublecheck.bad_servers import answer
+
+CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR}
+
+
+@pytest.fixture
+def check(pytester: pytest.Pytester) -> Callable[..., Run]:
+    """Runs the checks of the API server against a live target."""
+
+    def run(url: str, select: str = "API") -> Run:
+        collector = Collector()
+        live = ("--platform-target=live", f"--platform-url={url}")
+        module = ("--pyargs", "doublecheck.contracts.test_api_server")
+        ended = pytester.inline_run(*module, *live, "-k", select, plugins=[collector])
+        return collector.run(int(ended.ret))
+
+    return run
+
+
+def test_a_target_that_hangs_is_an_error_of_each_check_at_once(
+    check: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three requests tell, before the first check."""
+    monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
+    with bad_servers.serving(bad_servers.hang) as server:
+        run = check(server.url)
+        asked = len(server.accepted)
+
+    assert {Verdict.ERROR} == {one.verdict for one in run.checks}
+    assert all("did not finish its answer" in one.reason for one in run.checks)
+    assert (True, 3) == (len(run.checks) > 15, asked)
+
+
+def test_a_web_site_is_an_error(check: Callable[..., Run]) -> None:
+    """The address is wrong, and nothing is known of the platform."""
+    with bad_servers.serving(answer(b"<html>", "text/html")) as server:
+        run = check(server.url, "API-01")
+
+    assert [Verdict.ERROR] == [one.verdict for one in run.checks]
+    assert "answers with a web page" in run.checks[0].reason
+
+
+def test_rubbish_is_a_failure(check: Callable[..., Run]) -> None:
+    """The platform answers, and not as the contract says."""
+    with bad_servers.serving(answer(b"rubbish")) as server:
+        run = check(server.url, "API-01")
+
+    assert [Verdict.FAILED] == [one.verdict for one in run.checks]
+    assert "rubbish" in run.checks[0].reason
