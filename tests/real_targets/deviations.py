@@ -1,0 +1,19 @@
+"""What is known of where the real implementations depart from the specification."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def known(package: str) -> Mapping[str, str]:
+    """Return what was seen, by the clause that it departs from."""
+    text = Path(__file__).with_name("deviations.toml").read_text("utf-8")
+    found: Mapping[str, str] = tomllib.loads(text)[package]
+    return found

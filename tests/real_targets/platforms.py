@@ -1,0 +1,112 @@
+"""The real implementations, and how each is served: nobody here wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentdouble import Emulator
+from doublecheck.contracts import writing
+from tests.real_targets.processes import doublecheck, serving
+
+Addresses = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One of them: its package, the variable that names an interpreter with it, how it serves.
+
+    ``serve(python, folder)`` is a context that yields the address of each surface it has.
+    """
+
+    package: str
+    variable: str
+    install: str
+    shown: str
+    serve: Callable[[str, Path], AbstractContextManager[Addresses]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the checks found: the verdict on each clause, and why, where it did not pass."""
+
+    verdicts: Mapping[str, str]
+    reasons: Mapping[str, str]
+
+    def those(self, verdict: str) -> set[str]:
+        """Return the clauses of a verdict."""
+        return {id_ for id_, one in self.verdicts.items() if one == verdict}
+
+
+def check(addresses: Addresses) -> Report:
+    """Run every check on a live target that has these surfaces."""
+    url = addresses.get("application") or next(iter(addresses.values()))
+    beside = {f"DOUBLECHECK_{name.upper()}": at for name, at in addresses.items()}
+    environ = {
+        **beside,
+        "DOUBLECHECK_OFFERS": ",".join(addresses),
+        "DOUBLECHECK_ALLOW_WRITES": "true",
+    }
+    words = ("run", "--url", url, "--target", "live", "--reference-app", "--json")
+    return report_of(json.loads(doublecheck(*words, environ=environ)))
+
+
+def check_double() -> Report:
+    """Run every check on a double of its own."""
+    return report_of(json.loads(doublecheck("run", "--json")))
+
+
+def report_of(document: Mapping[str, Any]) -> Report:
+    """Return what a report in JSON says."""
+    clauses = document["clauses"]
+    return Report(
+        {clause["id"]: clause["verdict"] for clause in clauses},
+        {
+            clause["id"]: next(check["reason"] for check in clause["checks"] if check["reason"])
+            for clause in clauses
+            if clause["verdict"] != "passed"
+        },
+    )
+
+
+@contextmanager
+def _adk(python: str, folder: Path) -> Iterator[Addresses]:
+    """google-adk's own API server, with the reference agent."""
+    writing.write("agentkit", folder)
+    words = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
+    with serving(python, *words, "agents", folder=folder) as url:
+        yield {"api_server": url}
+
+
+@contextmanager
+def _agentkit(python: str, folder: Path) -> Iterator[Addresses]:
+    """The reference applications with the platform's SDK; their sandbox is a double's."""
+    writing.write("agentkit", folder)
+    files = {
+        "application": "app.py",
+        "mcp": "mcp_app.py",
+        "a2a": "a2a_app.py",
+        "api_server": "agent_server.py",
+    }
+    with Emulator() as double, ExitStack() as stack:
+        environ = double.environment("veadk")
+        yield {
+            surface: stack.enter_context(serving(python, file, folder=folder, environ=environ))
+            for surface, file in files.items()
+        }
+
+
+IMPLEMENTATIONS = (
+    Implementation("google-adk", "DOUBLECHECK_ADK_PYTHON", "google-adk", "the API server", _adk),
+    Implementation(
+        "agentkit-sdk-python",
+        "DOUBLECHECK_AGENTKIT_PYTHON",
+        "agentkit-sdk-python[identity-runtime]",
+        "the reference applications: `/invoke`, MCP, A2A, the API server",
+        _agentkit,
+    ),
+)

@@ -1,0 +1,63 @@
+"""Every check, against implementations that nobody here wrote, in environments of their own.
+
+They pin other protocol libraries than ours and so cannot share an environment with the tests.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import httpx
+import pytest
+
+from doublecheck.contracts.clauses import clauses
+from tests.real_targets import platforms
+from tests.real_targets.deviations import known
+from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation
+from tests.real_targets.processes import serving
+
+WITHOUT_PING = """
+import os
+from agentkit.apps import AgentkitSimpleApp
+
+AgentkitSimpleApp().run(os.environ["HOST"], int(os.environ["PORT"]))
+"""
+
+
+def case(*packages: str) -> pytest.MarkDecorator:
+    """Run a test with each of these implementations, or with all, where they are installed."""
+    chosen = [one for one in IMPLEMENTATIONS if one.package in packages or not packages]
+    return pytest.mark.parametrize("implementation", [_installed(one) for one in chosen])
+
+
+def _installed(one: Implementation) -> object:
+    missing = f"{one.variable} names no Python with it: pip install '{one.install}'"
+    absent = pytest.mark.skipif(one.variable not in os.environ, reason=missing)
+    return pytest.param(one, id=one.package, marks=absent)
+
+
+@case()
+def test_every_deviation_is_known(implementation: Implementation, tmp_path: Path) -> None:
+    """What fails is what is explained, and nothing stands in the way of a check."""
+    with implementation.serve(os.environ[implementation.variable], tmp_path) as addresses:
+        report = platforms.check(addresses)
+
+    offered = {id_ for id_, one in clauses().items() if one.surface in addresses}
+    unseen = report.those("not observable")
+    assert known(implementation.package).keys() - unseen == report.those("failed"), report.reasons
+    assert set() == report.those("error"), report.reasons
+    assert report.those("passed") <= offered
+
+
+@case("agentkit-sdk-python")
+def test_without_a_ping_function_ping_is_not_found(
+    implementation: Implementation, tmp_path: Path
+) -> None:
+    """PRB-05 asked directly; the other three probes answer."""
+    python = os.environ[implementation.variable]
+    with serving(python, "-c", WITHOUT_PING, folder=tmp_path) as url:
+        probes = ("ping", "health", "readiness", "liveness")
+        statuses = [httpx.get(f"{url}/{probe}", timeout=30).status_code for probe in probes]
+
+    assert [404, 200, 200, 200] == statuses
