@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble import environment, invoke_tool
+from agentdouble import environment, invoke_tool, ledger
 from agentdouble.errors import (
     CredentialsMissingError,
     PlatformUnreachableError,
@@ -43,6 +43,8 @@ class Invocation:
     @property
     def user_session_id(self) -> str:
         """The tool-user session id (U-USER-SESSION-ID, SBX-12)."""
+        if ledger.choose("U-USER-SESSION-ID") == "session":
+            return self.session_id
         return f"{self.agent}_{self.user_id}_{self.session_id}"
 
 

@@ -1,0 +1,20 @@
+"""Probes: small exchanges that tell the alternatives of the ledger apart, on any platform."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from agentdouble import ledger
+from doublecheck.probes.probe import NotSettledError, Probe, registered
+
+__all__ = ["NotSettledError", "Probe", "probes"]
+
+_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "runs", "sandbox", "validity")
+
+
+def probes() -> Mapping[str, Probe]:
+    """Return every probe by the id of its unknown, in the order of the ledger."""
+    for topic in _TOPICS:
+        importlib.import_module(f"doublecheck.probes.{topic}")
+    return {id_: registered()[id_] for id_ in ledger.unknowns() if id_ in registered()}

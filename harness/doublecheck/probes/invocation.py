@@ -1,0 +1,145 @@
+"""Probes of the simple application: /invoke and the four probes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from doublecheck.clients.calls import json_content
+from doublecheck.probes.probe import NotSettledError, probe
+from doublecheck.probes.probing import Probing, unlike
+
+_BARE = "/runtimes/reference-bare"
+_CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
+
+
+@probe("U-INVOKE-HEADERS", "application")
+def headers(at: Probing) -> str:
+    """Invoke with the headers, and without."""
+    known, none = (_invoke(at, {"prompt": "hello"}, sent) for sent in (_CALLER, {}))
+    if known.status_code >= 400:
+        raise NotSettledError(
+            f"an invocation with both headers is answered HTTP {known.status_code}"
+        )
+    if none.status_code == 400:
+        return "enforced"
+    if none.is_success:
+        return "not-enforced"
+    raise unlike("without the headers the answer is", f"HTTP {none.status_code}")
+
+
+@probe("U-INVOKE-ENVELOPE", "application")
+def envelope(at: Probing) -> str:
+    """Look what a returned value is wrapped in."""
+    answer = _invoke(at, {"prompt": "hello", "do": "say"})
+    try:
+        value = answer.json()
+    except ValueError:
+        raise NotSettledError(f"the answer is no JSON: {answer.text[:100]!r}") from None
+    if not answer.is_success:
+        raise NotSettledError(f"the invocation is answered HTTP {answer.status_code}")
+    return "object" if isinstance(value, dict) and value.keys() == {"response"} else "bare"
+
+
+@probe("U-INVOKE-ERROR", "application", reference=True)
+def error(at: Probing) -> str:
+    """Have the entrypoint raise."""
+    answer = _invoke(at, {"do": "fail", "prompt": "boom"})
+    try:
+        told = answer.json().get("error")
+    except (ValueError, AttributeError):
+        return "text"
+    if isinstance(told, dict) and {"message", "type"} <= told.keys():
+        return "json"
+    raise unlike("the body is", answer.text)
+
+
+@probe("U-INVOKE-STREAM-ERROR", "application", reference=True)
+def stream_error(at: Probing) -> str:
+    """Have the entrypoint raise in a stream."""
+    last = _data(_invoke(at, {"do": "fail_late", "chunks": ["a"], "prompt": "boom"}).text)[-1]
+    fields = json.loads(last).keys()
+    if fields == {"error"}:
+        return "error-only"
+    if {"error", "error_type", "message"} <= fields:
+        return "detailed"
+    raise unlike("the object is", last)
+
+
+@probe("U-INVOKE-SSE-CHUNK", "application", reference=True)
+def chunk(at: Probing) -> str:
+    """Have the entrypoint yield a word."""
+    first = _data(_invoke(at, {"do": "stream", "chunks": ["word"]}).text)[0]
+    answers = {"word": "raw", '"word"': "json"}
+    if first not in answers:
+        raise unlike("the event is", first)
+    return answers[first]
+
+
+@probe("U-PROBE-BODIES", "application")
+def probe_bodies(at: Probing) -> str:
+    """Ping."""
+    text = at.ask("GET", "/ping").text
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return "text"
+    if isinstance(document, str):
+        return "json-string"
+    if isinstance(document, dict) and "status" in document:
+        return "object"
+    raise unlike("the body of /ping is", text)
+
+
+@probe("U-PROBE-ERROR", "application", reference=True)
+def probe_error(at: Probing) -> str:
+    """Ping the reference application that has no ping function."""
+    there = at.ask("POST", f"{_BARE}/invoke", {"prompt": "hello"}, headers=_CALLER)
+    if not there.is_success:
+        raise NotSettledError(f"the application without a ping function is not at {_BARE}")
+    answer = at.ask("GET", f"{_BARE}/ping")
+    if answer.status_code == 404:
+        return "absent-404"
+    if answer.is_success:
+        return "default-function"
+    raise unlike("the answer is", f"HTTP {answer.status_code}")
+
+
+@probe("U-HEALTH-CLASH", "application", "api_server")
+def health_clash(at: Probing) -> str:
+    """Ask for the one /health of both modes."""
+    target = at.platform.target
+    if target.api_server != target.url:
+        raise NotSettledError("both modes have an address of their own")
+    text = at.ask("GET", "/health").text
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return "simple-first"
+    return "api-server" if document == {"status": "ok"} else "simple-first"
+
+
+@probe("U-USER-SESSION-ID", "application", "sandbox", reference=True, writes=True)
+def user_session_id(at: Probing) -> str:
+    """Run code for two users that have a session of one name."""
+    for user, code in (("a", f"mark = {at.token!r}"), ("b", "globals().get('mark')")):
+        caller = {"user_id": f"{user}{at.token}", "session_id": at.token}
+        answer = _invoke(at, {"do": "run_code", "prompt": code}, caller)
+        if not answer.is_success:
+            raise NotSettledError(f"run_code in the application: HTTP {answer.status_code}")
+    return "session" if at.token in answer.text else "agent-user-session"
+
+
+def _invoke(at: Probing, payload: dict[str, Any], sent: dict[str, str] | None = None) -> Any:
+    if sent == {}:  # without a Content-Type, too
+        return at.platform.request("POST", "/invoke", content=json_content(payload))
+    return at.ask("POST", "/invoke", payload, headers=sent or _CALLER)
+
+
+def _data(text: str) -> list[str]:
+    found = [
+        line.removeprefix("data:").strip() for line in text.splitlines() if line[:5] == "data:"
+    ]
+    if not found:
+        raise NotSettledError(f"the answer is no stream of events: {text[:100]!r}")
+    return found

@@ -1,0 +1,73 @@
+"""A probe: the question that an unknown asks, put to a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from doublecheck.surfaces import Surface
+
+if TYPE_CHECKING:
+    from doublecheck.probes.probing import Probing
+    from doublecheck.target import Target
+
+Look = Callable[["Probing"], str]
+
+_registered: dict[str, Probe] = {}
+
+
+class NotSettledError(Exception):
+    """A platform's answer does not tell the alternatives apart; the message says why."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Tells which answer to an unknown a platform lives; ``look`` returns its name.
+
+    ``writes`` says that it makes something on the platform, which is removed again; ``slow_s``
+    is how much time it lets pass, by the clock of a double; ``reference`` says that the platform must
+    run the reference application.
+    """
+
+    unknown: str
+    surfaces: tuple[Surface, ...]
+    look: Look
+    writes: bool = False
+    slow_s: int = 0
+    reference: bool = False
+
+    def why_not(self, target: Target, *, slow: bool) -> str | None:
+        """Return why it is not put to a target, or None."""
+        absent = [surface for surface in self.surfaces if not target.offers(surface)]
+        if absent:
+            return f"the target does not offer {', '.join(absent)}"
+        if self.reference and not target.reference_app:
+            return "needs the reference application (doublecheck contracts app, --reference-app)"
+        if self.writes and target.kind == "live" and not target.allow_writes:
+            return "makes something on the platform and removes it again: --allow-writes"
+        if self.slow_s and not slow:
+            return f"lets {self.slow_s} s pass: --slow"
+        return None
+
+
+def probe(
+    unknown: str,
+    *surfaces: Surface,
+    writes: bool = False,
+    slow_s: int = 0,
+    reference: bool = False,
+) -> Callable[[Look], Look]:
+    """Register a function as the probe of an unknown."""
+
+    def register(look: Look) -> Look:
+        assert unknown not in _registered, f"{unknown} has a probe already"
+        _registered[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
+        return look
+
+    return register
+
+
+def registered() -> Mapping[str, Probe]:
+    """Return every probe by the id of its unknown, as far as their modules are imported."""
+    return _registered

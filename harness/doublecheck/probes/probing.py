@@ -1,0 +1,215 @@
+"""What a probe asks with: requests to each surface, and what removes what it made."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentdouble import invoke_tool
+from doublecheck.clients import calls
+from doublecheck.clients.calls import Request
+from doublecheck.errors import DoubleCheckError
+from doublecheck.probes.probe import NotSettledError
+
+if TYPE_CHECKING:
+    import httpx
+
+    from doublecheck.platform import Platform
+    from doublecheck.surfaces import Surface
+
+T = TypeVar("T")
+
+REFERENCE_AGENT = "doublecheck_reference"
+TTL_S = 120  # what a probe makes ends by itself, soon, should it not be removed
+WITHIN_S = 30.0
+_JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How time passes: by moving a clock, or by waiting; ``real_s`` is how long that takes."""
+
+    wait: Callable[[float], object]
+    moves_clock: bool
+
+    @classmethod
+    def of(cls, platform: Platform) -> Patience:
+        """Return a double's clock, or a live platform's time."""
+        if platform.target.admin:
+            return cls(lambda seconds: platform.clock.advance(seconds=seconds), True)
+        return cls(time.sleep, False)
+
+    def real_s(self, seconds: float) -> float:
+        """Return how long a wait takes here."""
+        return 0.0 if self.moves_clock else seconds
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the control plane: its status, and its Result or its Error."""
+
+    status: int
+    result: Mapping[str, Any]
+    error: Mapping[str, Any]
+
+    def ok(self) -> Mapping[str, Any]:
+        """Return the Result; raise NotSettledError for a refusal."""
+        if self.error or self.status != 200:
+            told = f"{self.error.get('Code')}: {self.error.get('Message')}"
+            raise NotSettledError(f"the control plane refuses (HTTP {self.status}): {told}")
+        return self.result
+
+
+@dataclass
+class Probing:
+    """A platform under a probe; leaving the context removes what the probe made."""
+
+    platform: Platform
+    patience: Patience
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _left: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Probing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.close()
+
+    def finally_(self, undo: Callable[[], object]) -> None:
+        """Call this in the end, the last one first, whatever comes of it."""
+
+        def undone() -> None:
+            with suppress(DoubleCheckError, NotSettledError):
+                undo()
+
+        self._left.callback(undone)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        surface: Surface | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send a request with a JSON body, if there is one, and return the answer as it came."""
+        content = b"" if body is None else calls.json_content(body)
+        given = {**({} if body is None else _JSON), **(headers or {})}
+        return self.platform.send(
+            calls.request(
+                self.platform.target,
+                method,
+                path,
+                surface=surface,
+                headers=given,
+                content=content,
+                timeout_s=WITHIN_S,
+            )
+        )
+
+    def act(self, action: str, **body: Any) -> Answer:
+        """Ask for an action of the control plane, signed."""
+        signed = invoke_tool.build(
+            body, self.platform.target.address(), dt.datetime.now(dt.timezone.utc), action=action
+        )
+        return _answer(
+            self.platform.send(
+                Request(signed.method, signed.url, signed.headers, signed.body, 10 * WITHIN_S)
+            )
+        )
+
+    def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:
+        """Run code in this probe's session; ``fields`` are further ones of InvokeTool's RunCode."""
+        operation = invoke_tool.RunCode(
+            tool_id=self.tool_id,
+            user_session_id=self.session,
+            code=code,
+            language=language,
+            **{"ttl_s": TTL_S, **fields},
+        )
+        answer = self.act(invoke_tool.ACTION, **operation.body())
+        session_id = answer.result.get("SessionId")
+        if session_id:
+            self.finally_(
+                lambda: self.act("DeleteSession", ToolId=self.tool_id, SessionId=session_id)
+            )
+        return answer
+
+    def begin(self) -> str:
+        """Make this probe's session and return its SessionId."""
+        session_id: str = self.run("0").ok()["SessionId"]
+        return session_id
+
+    @property
+    def session(self) -> str:
+        """The tool-user session id of this probe."""
+        return f"doublecheck_{self.token}"
+
+    @property
+    def tool_id(self) -> str:
+        """The id of the sandbox tool."""
+        return self.platform.target.sandbox_tool()
+
+
+def inner(answer: Answer) -> dict[str, Any]:
+    """Return the JSON of 2.7 in an answer of InvokeTool; raise NotSettledError if there is none."""
+    return json_of(str(answer.ok().get("Result")))
+
+
+def printed(answer: Answer) -> str:
+    """Return what code printed, or a command."""
+    data = inner(answer).get("data") or {}
+    if "stdout" in data:
+        return str(data["stdout"]).strip()
+    return "".join(str(one.get("text") or "") for one in data.get("outputs", ())).strip()
+
+
+def json_of(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text holds; raise NotSettledError if it holds none."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise NotSettledError(f"the answer is no JSON object: {text[:100]!r}")
+    return document
+
+
+def unlike(what: str, found: object) -> NotSettledError:
+    """Return the error that says that an answer is none of the alternatives'."""
+    return NotSettledError(f"{what}, which is none of the alternatives': {found!s:.200}")
+
+
+def background(function: Callable[[], T]) -> Future[T]:
+    """Run a blocking call in a thread of its own."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
+
+
+def _answer(response: httpx.Response) -> Answer:
+    try:
+        document = response.json()
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise NotSettledError(f"the control plane answers HTTP {response.status_code} without JSON")
+    metadata = document.get("ResponseMetadata")
+    error = metadata.get("Error") if isinstance(metadata, dict) else None
+    return Answer(response.status_code, document.get("Result") or {}, error or {})
