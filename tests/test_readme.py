@@ -87,10 +87,10 @@ def test_the_a2a_application_answers_in_the_double(
 
 def test_the_tests_pass(tmp_path: Path) -> None:
     """The README's own tests pass in a folder without any configuration."""
-    for name in ("test_my_agent.py", "test_my_client.py"):
+    for name in ("test_my_agent.py", "test_my_client.py", "test_my_retries.py"):
         (tmp_path / name).write_text(_block("python", f"# {name}"))
 
-    assert "5 passed" in _pytest(tmp_path)
+    assert "6 passed" in _pytest(tmp_path)
 
 
 def test_the_test_of_javascript_passes(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from doublecheck.clients import (
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
+from doublecheck.faults import AsyncPlatformFaults
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
 from doublecheck.recording import Exchanges
@@ -57,6 +58,7 @@ class AsyncPlatform:
     ) -> None:
         self.target = target
         self.clock = AsyncPlatformClock(self)
+        self.faults = AsyncPlatformFaults(self)
         self.exchanges = Exchanges()
         kept = 20 if keep_connections else 0
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=kept)

@@ -15,6 +15,7 @@
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── RecordingError            a file is no recording, or not one that can be read
     ├── NotADoubleError           asked of a live platform what only a double can do
+    ├── FaultError                a fault that the double does not arm, or that did not fire
     ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
     │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
@@ -142,6 +143,10 @@ class NotADoubleError(DoubleCheckError):
     ) -> None:
         super().__init__(f"{what} exists on a double only, and {url} is a live platform. {advice}")
         self.url = url
+
+
+class FaultError(DoubleCheckError):
+    """The double does not arm a fault as it was asked for, or one did not fire in time."""
 
 
 class FrozenLoopError(DoubleCheckError):

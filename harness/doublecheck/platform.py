@@ -31,6 +31,7 @@ from doublecheck.clients import (
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
+from doublecheck.faults import PlatformFaults
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
 from doublecheck.results import (
@@ -68,6 +69,7 @@ class Platform:
     ) -> None:
         self.target = target
         self.clock = PlatformClock(self)
+        self.faults = PlatformFaults(self)
         self.exchanges = Exchanges()
         self._http = httpx.Client(**sending.options(target, timeout_s))
         self._on_close = on_close

@@ -5,6 +5,8 @@ Every test run of an environment that has the harness loads this, so it imports 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
 
 from doublecheck import leniency, options
@@ -30,3 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
     return options.header(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    result = yield  # what the test raised is raised here, and says more
+    from doublecheck.fixtures import faults  # not before pytest has: it rewrites its asserts
+
+    faults.check(item)
+    return result

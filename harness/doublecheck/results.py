@@ -291,7 +291,8 @@ class AgentSession:
 class JournalEntry:
     """A request that a double served; ``curl`` is a command that asks the same.
 
-    ``unread`` names the fields of the request that nothing acted on.
+    ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
+    that happened to it.
     """
 
     id: int
@@ -307,6 +308,24 @@ class JournalEntry:
     request_body: str = field(repr=False)
     response_headers: Mapping[str, str] = field(repr=False)
     response_body: str = field(repr=False)
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ArmedFault:
+    """A fault of a double; ``described`` says it in one line.
+
+    ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and
+    ``fired`` times it did happen.
+    """
+
+    id: str
+    kind: str
+    operation: str
+    described: str
+    calls: int
+    met: int
+    fired: int
 
 
 def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:

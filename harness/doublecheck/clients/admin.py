@@ -117,7 +117,7 @@ def _entry(entry: Mapping[str, Any]) -> JournalEntry:
     # a newer double may tell more
     known = {field.name: entry[field.name] for field in dataclasses.fields(JournalEntry)}
     at = dt.datetime.fromisoformat(entry["at"])
-    named = {name: tuple(entry[name]) for name in ("unknowns", "unread")}
+    named = {name: tuple(entry[name]) for name in ("unknowns", "unread", "faults")}
     return JournalEntry(**{**known, **named, "at": at})
 
 
