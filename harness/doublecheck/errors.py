@@ -4,7 +4,8 @@
 
     DoubleCheckError
     ├── TargetError               options or environment name no usable target
-    │   └── ConfigurationError    a configuration file, or a value in it, cannot be used
+    │   ├── ConfigurationError    a configuration file, or a value in it, cannot be used
+    │   └── EmulatorCommandError  the command that is to start the double does not
     ├── CredentialsMissingError   a request must be signed and the target has no key pair
     ├── MissingExtraError         a part of the harness whose package is not installed
     ├── UnreachableError          nothing answers at an address
@@ -29,8 +30,12 @@ the attributes.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
+
+_SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
 
 class DoubleCheckError(Exception):
@@ -51,6 +56,31 @@ class ConfigurationError(TargetError):
         super().__init__(message)
         self.source = source
         self.key = key
+
+
+class EmulatorCommandError(TargetError):
+    """A command does not start a double; ``lines`` are the last that it printed."""
+
+    def __init__(self, command: Sequence[str], what: str, lines: Sequence[str]) -> None:
+        printed = "".join(f"\n  {line}" for line in lines) or " nothing."
+        super().__init__(
+            f"The command that is to start the double, {_typed(command)}, {what}. "
+            f"It printed, at last:{printed}"
+        )
+        self.command = tuple(command)
+        self.lines = tuple(lines)
+
+
+def _typed(command: Sequence[str]) -> str:
+    """Return a command as it is typed, without what follows an option about a secret."""
+    shown = []
+    for word, before in zip(command, ("", *command), strict=False):
+        option, equals, _ = word.partition("=")
+        if _SECRET_OPTION.fullmatch(before):
+            shown.append("***")
+        else:
+            shown.append(f"{option}=***" if equals and _SECRET_OPTION.fullmatch(option) else word)
+    return shlex.join(shown)
 
 
 class CredentialsMissingError(DoubleCheckError):

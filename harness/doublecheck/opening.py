@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from doublecheck import connecting, preflight
+from doublecheck import connecting, preflight, starting
 from doublecheck.configuration import targets
-from doublecheck.configuration.plan import Plan, Said, plan
+from doublecheck.configuration.plan import Fact, Plan, Said, plan
 from doublecheck.errors import TargetError
 from doublecheck.target import Target
 
@@ -17,16 +17,39 @@ from doublecheck.target import Target
 def opened(said: Said, planned: Plan) -> Iterator[Target]:
     """Yield the target of a plan that says where the platform is.
 
-    It has the problems of surfaces that do not answer. Raises TargetError for a target that is
+    A double that a command starts ends with the context. The target has the problems of surfaces that do not answer. Raises TargetError for a target that is
     unusable, or is no double and should be; and if none of its surfaces answers, why not.
     """
-    target = _answering(_located(said, planned))
+    with ExitStack() as stack:
+        if "emulator_command" in planned.facts:
+            planned = stack.enter_context(_started(said, planned))
+        yield _checked(said, _located(said, planned))
+
+
+@contextmanager
+def _started(said: Said, planned: Plan) -> Iterator[Plan]:
+    """Yield the plan with the address of the double that its command starts."""
+    command = planned.facts["emulator_command"]
+
+    def at(url: str) -> Plan:
+        return replace(planned, facts={**planned.facts, "url": Fact(url, command.source)})
+
+    def answers(url: str) -> bool:
+        return connecting.is_double(_located(said, at(url)))
+
+    with starting.started(planned.value("emulator_command"), answers) as url:
+        yield at(url)
+
+
+def _checked(said: Said, target: Target) -> Target:
+    """Return a target that answers, and is what it is to be."""
+    target = _answering(target)
     if target.kind == "double" and not connecting.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
             f"its URL and by {said.option('target')}=live."
         )
-    yield target
+    return target
 
 
 def _answering(target: Target) -> Target:

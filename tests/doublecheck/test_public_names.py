@@ -26,6 +26,7 @@ NAMES = [
     "Credentials",
     "CredentialsMissingError",
     "DoubleCheckError",
+    "EmulatorCommandError",
     "Exchange",
     "FaultError",
     "FolderError",
