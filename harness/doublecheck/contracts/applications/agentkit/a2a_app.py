@@ -45,15 +45,16 @@ class Executor(AgentExecutor):
 
 def card(url: str) -> AgentCard:
     """Return the card of the agent at a URL."""
-    skill = AgentSkill(id="obey", name="obey", description="Does what it is told.", tags=["check"])
+    does = "Does what the first word of a message says."
+    skill = AgentSkill(id=NAME, name=NAME, description=does, tags=["agent"])
     return AgentCard(
         name=NAME,
-        description="The reference application of the contract checks.",
+        description=does,
         url=url,
         version="1.0.0",
         capabilities=AgentCapabilities(streaming=True),
-        default_input_modes=["text"],
-        default_output_modes=["text"],
+        default_input_modes=["text/plain"],
+        default_output_modes=["text/plain"],
         skills=[skill],
     )
 

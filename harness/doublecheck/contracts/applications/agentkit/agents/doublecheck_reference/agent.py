@@ -1,6 +1,7 @@
 """The reference agent as google-adk takes it: no model, no key.
 
-A message that is JSON selects by ``do`` what it does; any other is said back.
+A message that is JSON selects by ``do`` what it does; any other is said back. What is said in
+increments comes so where the run asks for streaming, and always as a whole.
 
 ============ ====================================================================
 ``stream``   yields each of ``chunks``, the next once ``gate`` is released, ``within_s``
@@ -34,11 +35,15 @@ class Reference(BaseAgent):
             order = json.loads(text)
             deed = _DEEDS[order.pop("do")]
         except (ValueError, KeyError, AttributeError):
-            yield _said(ctx, text)
-            return
+            deed, order = _say, {"text": text}
         async for event in deed(ctx, **order):
             if not event.partial or _streaming(ctx):
                 yield event
+
+
+async def _say(ctx: Any, text: str) -> AsyncIterator[Event]:
+    yield _said(ctx, text, partial=True)
+    yield _said(ctx, text)
 
 
 async def _stream(
