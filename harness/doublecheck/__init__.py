@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from doublecheck.a2a import A2aClient, AsyncA2aClient
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
+    from doublecheck.comparing.references import References
     from doublecheck.connecting import connect
     from doublecheck.errors import (
         AnswerError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         NotCheckedError,
         RecordingError,
         RefusedError,
+        SaveError,
         TargetError,
         UnexpectedHostError,
         UnreachableError,
@@ -98,7 +100,9 @@ _HOMES = {
     "Platform": "platform",
     "PlatformConfig": "fixtures",
     "RecordingError": "errors",
+    "References": "comparing.references",
     "RefusedError": "errors",
+    "SaveError": "errors",
     "Secret": "secret",
     "Session": "results",
     "StreamEvent": "results",
@@ -150,7 +154,9 @@ __all__ = [
     "Platform",
     "PlatformConfig",
     "RecordingError",
+    "References",
     "RefusedError",
+    "SaveError",
     "Secret",
     "Session",
     "StreamEvent",

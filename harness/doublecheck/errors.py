@@ -15,6 +15,7 @@
     ├── AnswerError               an answer that is not what its route promises
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── RecordingError            a file is no recording, or not one that can be read
+    ├── SaveError                 calls cannot be saved as a test
     ├── NotADoubleError           asked of a live platform what only a double can do
     ├── FaultError                a fault that the double does not arm, or that did not fire
     ├── FrozenLoopError           an async test froze the clock of its own event loop
@@ -163,6 +164,10 @@ class RecordingError(DoubleCheckError):
     def __init__(self, message: str, *, line: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+
+
+class SaveError(DoubleCheckError):
+    """Calls cannot be saved as a test, or not there."""
 
 
 class NotADoubleError(DoubleCheckError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -383,6 +384,16 @@ class Platform:
         """Send a request that a client built and return the answer as it came."""
         with sending.translated(request.url), self.exchanges.recording(request) as recording:
             return recording.answered(self._http.request(**sending.arguments(request)))
+
+    def save_test(self, path: str | Path) -> Path:
+        """Write a pytest test that makes the last calls again, and return where (64 at most).
+
+        It asserts what was answered, ids and times aside. Raises SaveError.
+        """
+        from doublecheck.saving import module
+        from doublecheck.twin.comparison import without_secrets
+
+        return module.save(without_secrets(self.exchanges, self.target), Path(path))
 
     def close(self) -> None:
         """Close every connection, and stop the double if ``connect()`` started it."""

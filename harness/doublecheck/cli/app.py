@@ -11,6 +11,7 @@ from doublecheck.cli import (
     record_command,
     replay_command,
     run_command,
+    save_command,
     twin_command,
 )
 
@@ -46,3 +47,4 @@ app.add_typer(contracts_command.contracts_app, name="contracts")
 app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)
 app.command(epilog=record_command.EXAMPLES)(record_command.record)
 app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)
+app.command("save-test", epilog=save_command.EXAMPLES)(save_command.save_test)

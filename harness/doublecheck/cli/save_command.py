@@ -1,0 +1,28 @@
+"""``doublecheck save-test``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  curl -s http://127.0.0.1:8000/_emulator/journal > journal.json
+
+  doublecheck save-test journal.json -o test_conversation.py
+
+  doublecheck save-test recording.jsonl -o test_recorded.py
+"""
+
+
+def save_test(
+    source: Annotated[Path, typer.Argument(help="A double's journal, or a recording.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The test: test_*.py.")],
+) -> None:
+    """Write a pytest test that asks again what was asked, and asserts what was answered."""
+    from doublecheck.saving import module, sources
+
+    typer.echo(module.save(sources.read(source), output))

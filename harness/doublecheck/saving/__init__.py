@@ -1,0 +1,1 @@
+"""Saving what was asked and answered as a test that asks the same again."""

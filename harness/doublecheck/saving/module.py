@@ -1,0 +1,65 @@
+"""A test module: the statements of calls in a function, with what they import."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+from doublecheck.errors import SaveError
+from doublecheck.exchanges import Exchange, redacted
+from doublecheck.saving.statements import INDENT, Statements
+
+_PYTEST = "import pytest\n"
+_DOCSTRING = "What was asked is answered as it was."
+
+
+def save(exchanges: Iterable[Exchange], path: Path) -> Path:
+    """Write a test of the exchanges to a new file; return its path.
+
+    Raises SaveError if the file is there already, cannot be written, or would test nothing.
+    """
+    text = module(exchanges, function_name(path))
+    if path.exists():
+        raise SaveError(f"{path} is there already. Name another file, or remove it.")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        draft.write_text(text, "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise SaveError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def module(exchanges: Iterable[Exchange], name: str) -> str:
+    """Return the text of a module with one test; what is secret does not stand in it."""
+    statements = Statements()
+    blocks = [list(statements.of(redacted(one))) for one in exchanges]
+    asked = [block for block in blocks if block]
+    if all(line.startswith("#") for block in asked for line in block):
+        raise SaveError("There is no call that a test could make again.")
+    if "References" in statements.imports:
+        asked.insert(0, ["seen = References()"])
+    imports = ", ".join(sorted({"Platform", *statements.imports}))
+    body = "\n\n".join(_indented(block) for block in asked)
+    return (
+        "from __future__ import annotations\n\n"
+        f"{_PYTEST if 'RefusedError' in statements.imports else ''}"
+        f"from doublecheck import {imports}\n\n\n"
+        f"def {name}(platform: Platform) -> None:\n"
+        f'{" " * INDENT}"""{_DOCSTRING}"""\n{body}\n'
+    )
+
+
+def function_name(path: Path) -> str:
+    """Return the name of the test in a file; raise SaveError for one that pytest passes over."""
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    if path.suffix != ".py" or not name.startswith("test_"):
+        raise SaveError(f"pytest looks for test_*.py, and {path.name} is not named like that.")
+    return name
+
+
+def _indented(block: list[str]) -> str:
+    return "\n".join(f"{' ' * INDENT}{line}" for line in block)
