@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentdouble.sandbox import isolation
+from agentdouble.sandbox import isolation, socket_lookup
 
 Address = tuple[str, int]
 
@@ -66,14 +66,17 @@ def available() -> bool:
 
 
 def _find(client: Address, server: Address) -> _Socket | None:
-    """Return the caller's socket; the kernel takes 5 ms to show a table, so one may do."""
+    """Return the caller's socket; the kernel takes 5 ms to show a table, so it comes last."""
+    near, far = (
+        _plain(ipaddress.ip_address(host.partition("%")[0])) for host, _ in (client, server)
+    )
+    found = socket_lookup.look_up((near, client[1]), (far, server[1]))
+    if found is not None:
+        return _Socket(*found)
     pattern = re.compile(_ROW % (client[1], server[1]), re.MULTILINE)
-    wanted = [
-        _plain(ipaddress.ip_address(host.partition("%")[0])) for host in (client[0], server[0])
-    ]
     for table in filter(Path.exists, _TABLES):
-        for near, far, uid, inode in pattern.findall(table.read_bytes()):
-            if [_address(near), _address(far)] == wanted:
+        for local, remote, uid, inode in pattern.findall(table.read_bytes()):
+            if (_address(local), _address(remote)) == (near, far):
                 return _Socket(int(uid), int(inode))
     return None
 

@@ -40,7 +40,7 @@ sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
-def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+def listener(request: pytest.FixtureRequest, _way: None) -> Iterator[socket.socket]:
     """A listening socket on loopback."""
     family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
     try:
@@ -68,6 +68,13 @@ def process(listener: socket.socket, *code: str) -> Iterator[tuple[int, tuple[st
         yield started.pid, (host, int(port))
     finally:
         started.communicate("")
+
+
+@pytest.fixture(params=["asked for", "looked for in the tables"])
+def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to find a socket come to the same."""
+    if request.param != "asked for":
+        monkeypatch.setattr("agentdouble.sandbox.socket_lookup.look_up", lambda *_: None)
 
 
 def judge(listener: socket.socket, client: tuple[str, int], *roots: int) -> bool:
