@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from doublecheck.configuration.files import nearest_project
+from doublecheck.configuration.plan import Plan, Said, plan
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target import Kind
 
@@ -22,25 +26,41 @@ PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be checked: a platform, and which of the checks."""
+    """What is to be checked: a platform, by the options about it, and which of the checks."""
 
-    url: str | None
-    kind: Kind
-    reference_app: bool
-    select: str | None
-    verbose: bool
+    platform: Mapping[str, Any]
+    select: str | None = None
+    verbose: bool = False
     strict_should: bool = False
-    allow_writes: bool = False
+
+    @cached_property
+    def said(self) -> Said:
+        """Everything that is said about the platform."""
+        given = {name: value for name, value in self.platform.items() if value is not None}
+        return Said(given, project=nearest_project(), spelled="--{}".format)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What the platform is to be; raises TargetError."""
+        return plan(self.said)
+
+    @property
+    def kind(self) -> Kind:
+        """What the platform is."""
+        return self.plan.kind
+
+    @property
+    def url(self) -> str | None:
+        """Where it is, if it runs already."""
+        url: str | None = self.plan.value("url")
+        return url
 
     def arguments(self) -> list[str]:
         """Return the order as pytest options."""
-        given = [f"--platform-target={self.kind}"]
-        if self.url is not None:
-            given.append(f"--platform-url={self.url}")
-        if self.reference_app:
-            given.append("--platform-reference-app")
-        if self.allow_writes:
-            given.append("--platform-allow-writes")
+        given = [f"--platform-project={self.said.project or ''}"]
+        for name, value in self.said.options.items():
+            option = f"--platform-{name.replace('_', '-')}"
+            given.append(option if value is True else f"{option}={value}")
         if self.strict_should:
             given.append("--platform-strict-should")
         if self.select is not None:
@@ -49,7 +69,14 @@ class Order:
 
     def target(self) -> str:
         """Return the platform in words."""
-        return f"{self.kind} at {self.url}" if self.url else "a double of its own"
+        if self.plan.in_process:
+            return "a double of its own"
+        name = "" if self.plan.name == self.kind else f"{self.plan.name}, "
+        return (
+            f"{name}{self.kind} at {self.url}"
+            if self.url
+            else f"{name}a double that a command starts"
+        )
 
 
 def check(order: Order, *, as_json: bool) -> int:
@@ -80,17 +107,13 @@ def _require_pytest() -> None:
 
 def _require_target(order: Order) -> None:
     """Raise what stands in the way, before the first check stumbles over it."""
-    if order.url is not None:
-        from doublecheck import connecting
-        from doublecheck.platform import Platform
+    if order.plan.in_process:
+        _require_double()
+    elif order.url is not None:
+        from doublecheck import opening
 
-        with Platform(connecting.running(order.url, order.kind, order.reference_app)) as platform:
-            platform.request("GET", "/ping")
-        return
-    if order.kind == "live" or order.reference_app:
-        option = "--target live" if order.kind == "live" else "--reference-app"
-        raise TargetError(f"{option} is about a platform that runs: say where with --url.")
-    _require_double()
+        with opening.opened(order.said, order.plan):
+            return
 
 
 def _require_double() -> None:

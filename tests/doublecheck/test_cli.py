@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import Target
+from tests.doublecheck import bad_servers
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -116,6 +117,35 @@ def test_a_running_double_is_checked(doublecheck: Command, platform_server: Targ
     assert f"double at {platform_server.url}: 1 not observable, 1 passed." in ended.stdout
 
 
+def test_a_target_of_the_project_is_checked(
+    doublecheck: Command, platform_server: Target, tmp_path: Path
+) -> None:
+    """As its table says; what it does not declare to have is not offered."""
+    (tmp_path / "pyproject.toml").write_text(
+        f"""
+        [tool.doublecheck.targets.staging]
+        url = "{platform_server.url}"
+        offers = ["application"]
+        """
+    )
+
+    ended = doublecheck("run", "--target", "staging", "-k", "PRB-01 or API-01")
+
+    assert 0 == ended.returncode, ended.stderr
+    assert "not offered: staging declares no api_server" in ended.stdout
+    assert f"staging, live at {platform_server.url}: 1 not offered, 1 passed." in ended.stdout
+
+
+def test_a_target_that_hangs_is_told_at_once(doublecheck: Command) -> None:
+    """Before the first check: in a line, and the exit code of what was not carried out."""
+    impatient = "from doublecheck import preflight; preflight.PATIENCE_S = 0.3"
+    with bad_servers.serving(bad_servers.hang) as server:
+        ended = doublecheck("run", "--target", "live", "--url", server.url, before=impatient)
+
+    assert (3, "") == (ended.returncode, ended.stdout)
+    assert ended.stderr.startswith(f"doublecheck: {server.url}/ping took the request")
+
+
 def test_checks_that_cannot_be_carried_out_exit_with_3(
     doublecheck: Command, platform_server: Target
 ) -> None:
@@ -131,7 +161,8 @@ def test_checks_that_cannot_be_carried_out_exit_with_3(
     ("words", "code", "told"),
     [
         (["--url", "http://127.0.0.1:1"], 3, "Nothing answers at http://127.0.0.1:1"),
-        (["--url", "foo"], 2, "'foo' is no usable address"),
+        (["--url", "foo"], 2, "--url must be an address: http://host[:port] or https://host, not"),
+        (["--target", "stagin"], 2, "There is no target 'stagin'"),
         (["--target", "live"], 2, "--target live is about a platform that runs"),
         (["--reference-app"], 2, "--reference-app is about a platform that runs"),
         (["-k", "NOBODY"], 2, "No check matches -k 'NOBODY'"),

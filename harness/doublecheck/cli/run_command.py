@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,8 @@ EXAMPLES = """
 
   doublecheck run --url https://agent.example.com --target live
 
+  doublecheck run --target staging                \\[tool.doublecheck.targets.staging] of pyproject.toml
+
   doublecheck run -k "INV or PRB"                 the clauses of two groups
 
   doublecheck run --json > report.json
@@ -24,21 +26,111 @@ EXAMPLES = """
 [bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out
 """
 
+WHERE = "Where the platform is, and how it is asked"
+
 
 def run(
-    url: Annotated[
-        str | None, typer.Option(help="Where the platform runs (default: a double is started).")
-    ] = None,
     target: Annotated[
-        Literal["double", "live"],
-        typer.Option(help="What runs there; a live platform must be called one."),
-    ] = "double",
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="double, live, or a target of the configuration (default: double).",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the platform runs (default: a double is started).",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A TOML file with targets.", rich_help_panel=WHERE),
+    ] = None,
+    api_server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where its API server is (default: at --url).",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    control_plane: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where its control plane is (default: at --url).",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where its MCP application and services are, without /mcp.",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    a2a: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where its A2A application is (default: at --url).",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    offers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SURFACES",
+            help="What it has, with commas between: application,api_server.",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    tool_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="The sandbox tool that code runs in.", rich_help_panel=WHERE
+        ),
+    ] = None,
+    region: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGION",
+            help="The region that its control plane is asked for.",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    ca_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The certificates to trust.", rich_help_panel=WHERE),
+    ] = None,
+    emulator_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Start the double with this command instead.",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
     reference_app: Annotated[
-        bool, typer.Option("--reference-app", help="It runs the checks' reference application.")
+        bool,
+        typer.Option(
+            "--reference-app",
+            help="It runs the checks' reference application.",
+            rich_help_panel=WHERE,
+        ),
     ] = False,
     allow_writes: Annotated[
         bool,
-        typer.Option("--allow-writes", help="Checks may make and delete on it, though it is live."),
+        typer.Option(
+            "--allow-writes",
+            help="Checks may make and delete on it, though it is live.",
+            rich_help_panel=WHERE,
+        ),
     ] = False,
     select: Annotated[
         str | None, typer.Option("-k", metavar="EXPR", help="Only clauses or checks that match.")
@@ -55,16 +147,22 @@ def run(
     """Check a platform clause by clause and print what came out."""
     from doublecheck import checking
 
-    code = checking.check(
-        checking.Order(
-            url,
-            target,
-            reference_app,
-            select,
-            verbose=verbose,
-            strict_should=strict_should,
-            allow_writes=allow_writes,
-        ),
-        as_json=as_json,
-    )
+    platform = {
+        "target": target,
+        "url": url,
+        "config": config,
+        "api_server": api_server,
+        "control_plane": control_plane,
+        "mcp": mcp,
+        "a2a": a2a,
+        "offers": offers,
+        "tool_id": tool_id,
+        "region": region,
+        "ca_file": ca_file,
+        "emulator_command": emulator_command,
+        "reference_app": reference_app or None,
+        "allow_writes": allow_writes or None,
+    }
+    order = checking.Order(platform, select, verbose, strict_should)
+    code = checking.check(order, as_json=as_json)
     raise typer.Exit(code)

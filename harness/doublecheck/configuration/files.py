@@ -53,6 +53,13 @@ def read_project(path: Path) -> File | None:
     return _file(path, document["doublecheck"], "tool.doublecheck")
 
 
+def nearest_project(folder: Path | None = None) -> Path | None:
+    """Return the pyproject.toml of a folder, by default the current, or of one above it."""
+    here = (folder or Path.cwd()).absolute()
+    found = (one / "pyproject.toml" for one in (here, *here.parents))
+    return next((path for path in found if path.is_file()), None)
+
+
 def read(path: Path) -> File:
     """Return what a file says; raise ConfigurationError."""
     return _file(path, _parsed(path, _text(path)), "")
