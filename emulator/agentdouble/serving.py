@@ -13,6 +13,7 @@ import contextlib
 import errno
 import importlib.util
 import logging
+import os
 import signal
 import socket
 import ssl
@@ -203,8 +204,9 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
     await asyncio.sleep(0)  # a head that waits for its body goes out
     if reset:
         no_farewell = struct.pack("ii", 1, 0)
-        connected = transport.get_extra_info("socket")
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
+        # through a copy: what uvloop gives is not a whole socket
+        with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as copy:
+            copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
     encrypted = transport.get_extra_info("ssl_object") is not None
     if reset or (encrypted and not transport.get_write_buffer_size()):
         transport.abort()  # over TLS a close would wait for the client's farewell

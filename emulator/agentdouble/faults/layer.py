@@ -43,12 +43,11 @@ class FaultLayer:
     async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
         """Return what a request asks for; if that is in its body, it is read and given again."""
         method, path = scope["method"], scope["path"]
-        body = None
-        if self._faults.reads_bodies and operations.has_rpc(method, path):
+        body, query = None, scope["query_string"].decode("latin-1")
+        if self._faults.reads_bodies and operations.has_rpc(method, path, query):
             messages = await _read(receive)
             body = b"".join(message.get("body", b"") for message in messages)
             receive = _again(messages, receive)
-        query = scope["query_string"].decode("latin-1")
         return operations.call_of(method, path, query, body), receive
 
 

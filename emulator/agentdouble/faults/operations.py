@@ -106,10 +106,11 @@ def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[s
         yield from _in_body(is_mcp=f"{inner}/".startswith("/mcp/"), body=body)
 
 
-def has_rpc(method: str, path: str) -> bool:
-    """Whether a request may be JSON-RPC, of MCP or A2A."""
+def has_rpc(method: str, path: str, query: str) -> bool:
+    """Whether a request may be JSON-RPC, of MCP or A2A, and is no action of the control plane."""
     inner = _RUNTIME.sub("", path)
-    return method == "POST" and (inner == "/" or f"{inner}/".startswith("/mcp/"))
+    is_a2a = inner == "/" and not (path == "/" and "Action" in parse_qs(query))
+    return method == "POST" and (is_a2a or f"{inner}/".startswith("/mcp/"))
 
 
 def _in_body(*, is_mcp: bool, body: bytes) -> Iterable[str]:
