@@ -32,6 +32,7 @@ _FLAGS = {
     "reference-app": "it runs the reference application of the checks",
     "allow-writes": "checks may create and delete on it, though it is live",
 }
+BOTH = "both"
 _INI = "platform_emulator_command"
 _VARIABLES = tuple(
     f"DOUBLECHECK_{name.replace('-', '_').upper()}" for name in ("target", *_TEXTS, *_FLAGS)
@@ -44,7 +45,8 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-target",
         metavar="TARGET",
-        help="what the platform is: double (default), live, or a target of the configuration",
+        help="what the platform is: double (default), live, both (a live one, to which a double is "
+        "compared), or a target of the configuration",
     )
     for name, (metavar, told) in _TEXTS.items():
         group.addoption(f"--platform-{name}", metavar=metavar, help=told)
@@ -82,6 +84,11 @@ def live(config: pytest.Config) -> bool:
     return not in_process(config) and plan_of(config).kind == "live"
 
 
+def both(config: pytest.Config) -> bool:
+    """Whether a double makes each call too, to be compared to the live platform."""
+    return bool(config.getoption("platform_target") == BOTH)
+
+
 def check(config: pytest.Config) -> None:
     """Raise UsageError if what is said of the platform cannot be."""
     if not _anything_said(config):
@@ -115,6 +122,8 @@ def said(config: pytest.Config) -> Said:
 def _options(config: pytest.Config) -> dict[str, Any]:
     names = (name.replace("-", "_") for name in ("target", *_TEXTS, *_FLAGS))
     given = {name: config.getoption(f"platform_{name}") for name in names}
+    if given["target"] == BOTH:
+        given["target"] = "live"
     return {name: value for name, value in given.items() if value is not None}
 
 

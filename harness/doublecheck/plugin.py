@@ -10,6 +10,7 @@ from collections.abc import Generator
 import pytest
 
 from doublecheck import leniency, options
+from doublecheck.twin import options as twin
 from doublecheck.unknowns import options as unknowns
 
 pytest_plugins = ("doublecheck.fixtures",)
@@ -21,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     options.add_ini(parser)
     leniency.add(group)
     unknowns.add(group)
+    twin.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     options.check(config)
     leniency.configure(config)
     unknowns.configure(config)
+    twin.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:

@@ -23,12 +23,14 @@ class Exchanges(Sequence[Exchange]):
 
     def __init__(self, kept: int = KEPT) -> None:
         self._recordings: deque[Recording] = deque(maxlen=kept)
+        self.total = 0  # of all that have begun, forgotten ones included
 
     @contextmanager
     def recording(self, request: Request) -> Iterator[Recording]:
         """Record what comes of a request while the context lasts."""
         recording = Recording(request)
         self._recordings.append(recording)
+        self.total += 1
         try:
             yield recording
         except Exception as error:
@@ -36,6 +38,11 @@ class Exchanges(Sequence[Exchange]):
             raise
         finally:
             recording.ended()
+
+    def since(self, total: int) -> tuple[Exchange, ...]:
+        """Return those that began when ``total`` had begun, as far as they are kept."""
+        begun = self.total - total
+        return self[-begun:] if begun else ()
 
     def clear(self) -> None:
         """Forget them all."""
