@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from doublecheck.configuration import shown
 from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Plan, Said, plan
 from doublecheck.errors import MissingExtraError, TargetError
@@ -85,6 +86,8 @@ def check(order: Order, *, as_json: bool) -> int:
     Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
     """
     _require_pytest()
+    if order.verbose:
+        print(*shown.lines(order.plan, order.said.environ), sep="\n", file=sys.stderr)  # noqa: T201
     _require_target(order)
     from doublecheck import running
     from doublecheck.reports import document, terminal

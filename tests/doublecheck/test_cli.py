@@ -129,9 +129,10 @@ def test_a_target_of_the_project_is_checked(
         """
     )
 
-    ended = doublecheck("run", "--target", "staging", "-k", "PRB-01 or API-01")
+    ended = doublecheck("run", "--target", "staging", "-v", "-k", "PRB-01 or API-01")
 
     assert 0 == ended.returncode, ended.stderr
+    assert f"platform: staging, live, at {platform_server.url} ({tmp_path}/pyp" in ended.stderr
     assert "not offered: staging declares no api_server" in ended.stdout
     assert f"staging, live at {platform_server.url}: 1 not offered, 1 passed." in ended.stdout
 

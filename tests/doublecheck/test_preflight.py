@@ -9,8 +9,11 @@ import pytest
 
 from agentdouble import Emulator
 from doublecheck import (
+    AnswerError,
+    Credentials,
     DoubleCheckError,
     NoAnswerError,
+    Platform,
     Secret,
     Target,
     UnreachableError,
@@ -85,6 +88,25 @@ def test_a_redirection_is_told_and_not_followed() -> None:
     assert isinstance(found, WrongAddressError)
     assert f"sends us on to {elsewhere.url.rpartition(':')[0]}/login: that" in str(found)
     assert "TOP-SECRET" not in str(found)
+
+
+def test_no_request_follows_a_redirection() -> None:
+    """The signature or the key in it is for the platform alone."""
+    with bad_servers.serving(bad_servers.hang) as elsewhere:
+        location = f"Location: {elsewhere.url}/\r\n"
+        sent_on = answer(b"", status="307 Temporary Redirect", more=location)
+        with bad_servers.serving(sent_on) as server:
+            target = Target(
+                server.url,
+                tool_id="t-1",
+                credentials=Credentials("AK", "SK"),
+                api_key=Secret("KEY"),
+            )
+            with Platform(target) as platform:
+                for call in (platform.list_apps, lambda: platform.run_code("1")):
+                    with pytest.raises(AnswerError, match="307"):
+                        call()
+        assert [] == elsewhere.accepted
 
 
 def test_a_certificate_that_is_not_trusted_is_told() -> None:
