@@ -16,6 +16,7 @@
     │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
     ├── RecordingError            a file is no recording, or not one that can be read
     ├── SaveError                 calls cannot be saved as a test
+    ├── CalibrationError          a profile that cannot be written, or an unknown that is none
     ├── NotADoubleError           asked of a live platform what only a double can do
     ├── FaultError                a fault that the double does not arm, or that did not fire
     ├── FrozenLoopError           an async test froze the clock of its own event loop
@@ -168,6 +169,10 @@ class RecordingError(DoubleCheckError):
 
 class SaveError(DoubleCheckError):
     """Calls cannot be saved as a test, or not there."""
+
+
+class CalibrationError(DoubleCheckError):
+    """A profile cannot be written, or an unknown is asked for that does not exist."""
 
 
 class NotADoubleError(DoubleCheckError):

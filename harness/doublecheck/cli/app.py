@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from doublecheck.cli import (
+    calibrate_command,
     contracts_command,
     record_command,
     replay_command,
@@ -48,3 +49,4 @@ app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)
 app.command(epilog=record_command.EXAMPLES)(record_command.record)
 app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)
 app.command("save-test", epilog=save_command.EXAMPLES)(save_command.save_test)
+app.command(epilog=calibrate_command.EXAMPLES)(calibrate_command.calibrate)

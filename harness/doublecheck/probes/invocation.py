@@ -13,7 +13,7 @@ _BARE = "/runtimes/reference-bare"
 _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
 
 
-@probe("U-INVOKE-HEADERS", "application")
+@probe("U-INVOKE-HEADERS", "application", writes=True)
 def headers(at: Probing) -> str:
     """Invoke with the headers, and without."""
     known, none = (_invoke(at, {"prompt": "hello"}, sent) for sent in (_CALLER, {}))
@@ -28,7 +28,7 @@ def headers(at: Probing) -> str:
     raise unlike("without the headers the answer is", f"HTTP {none.status_code}")
 
 
-@probe("U-INVOKE-ENVELOPE", "application")
+@probe("U-INVOKE-ENVELOPE", "application", writes=True)
 def envelope(at: Probing) -> str:
     """Look what a returned value is wrapped in."""
     answer = _invoke(at, {"prompt": "hello", "do": "say"})

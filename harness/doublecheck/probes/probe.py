@@ -45,7 +45,7 @@ class Probe:
         if self.reference and not target.reference_app:
             return "needs the reference application (doublecheck contracts app, --reference-app)"
         if self.writes and target.kind == "live" and not target.allow_writes:
-            return "makes something on the platform and removes it again: --allow-writes"
+            return "runs or makes something on the platform, which it removes: --allow-writes"
         if self.slow_s and not slow:
             return f"lets {self.slow_s} s pass: --slow"
         return None

@@ -42,8 +42,8 @@ def configure(config: pytest.Config) -> None:
     shared = _shared(config)
     if sweep and shared:
         raise pytest.UsageError(
-            "--platform-sweep changes the answers of the double, and these workers share the one "
-            "at --platform-url: leave out -n, or --platform-url, so that each has its own."
+            "--platform-sweep changes the answers of the double, and these workers share one "
+            "that runs already: leave out -n, or --platform-url, so that each has its own."
         )
     if config.getoption("platform_profile"):
         _take_profile(config)

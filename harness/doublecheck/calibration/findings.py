@@ -1,0 +1,95 @@
+"""Putting the probes to a platform, one after the other, and what each came to."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator
+from concurrent import futures
+from dataclasses import dataclass
+
+from agentdouble import ledger
+from agentdouble.ledger import Unknown
+from doublecheck.calibration import evidence
+from doublecheck.errors import DoubleCheckError
+from doublecheck.platform import Platform
+from doublecheck.probes import NotSettledError, Probe, probes
+from doublecheck.probes.probing import Patience, Probing
+
+_UNSEEN = "no probe tells its answers apart from outside"
+_UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe came to: the name of an answer, or "" and the reason why there is none."""
+
+    unknown: str
+    answer: str = ""
+    reason: str = ""
+    date: str = ""
+    exchanges: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self.answer)
+
+    @property
+    def lived(self) -> bool:
+        """Whether it is an answer that the double can live."""
+        unknown = ledger.find(self.unknown)
+        answers = (unknown.default, *unknown.alternatives)
+        return any(one.built for one in answers if one.name == self.answer)
+
+    @property
+    def meaning(self) -> str:
+        """What the answer means, in the words of the ledger."""
+        unknown = ledger.find(self.unknown)
+        answers = (unknown.default, *unknown.alternatives)
+        return next((one.meaning for one in answers if one.name == self.answer), "")
+
+
+def calibrate(
+    platform: Platform,
+    *,
+    slow: bool = False,
+    only: Collection[str] = (),
+    patience: Patience | None = None,
+) -> Iterator[Finding]:
+    """Yield what a platform answers to each unknown that has alternatives, in the ledger's order.
+
+    ``only`` are the ids to ask; what is ``slow`` is left out unless it is wanted. ``patience``
+    says how time passes there. Raises LedgerError for an id that does not exist.
+    """
+    wanted = [ledger.find(id_).id for id_ in only]
+    patience = patience or Patience.of(platform)
+    known = probes()
+    for id_, unknown in ledger.unknowns().items():
+        if unknown.alternatives and (not wanted or id_ in wanted):
+            yield _finding(platform, unknown, known.get(id_), slow, patience)
+
+
+def _finding(
+    platform: Platform, unknown: Unknown, probe: Probe | None, slow: bool, patience: Patience
+) -> Finding:
+    reason = _UNSEEN if probe is None else probe.why_not(platform.target, slow=slow)
+    if probe is None or reason is not None:
+        return Finding(unknown.id, reason=str(reason))
+    platform.exchanges.clear()
+    date = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
+    answer, reason = _asked(platform, probe, patience)
+    seen = tuple(evidence.told(one) for one in platform.exchanges[-evidence.KEPT :])
+    return Finding(unknown.id, answer, reason, date, seen)
+
+
+def _asked(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
+    """Return the answer, or why there is none; what the probe made is removed by then."""
+    with Probing(platform, patience) as at:
+        try:
+            return probe.look(at), ""
+        except (NotSettledError, DoubleCheckError) as error:
+            return "", str(error)
+        except futures.TimeoutError:
+            return "", "an answer did not come in time"
+        except _UNEXPECTED as error:
+            return "", f"an answer has not the shape that the probe reads: {error!r:.200}"

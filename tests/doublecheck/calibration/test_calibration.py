@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agentdouble import Emulator, SimpleApp, profiles
+from doublecheck import Platform, Target
+from doublecheck.calibration import findings, writing
+from doublecheck.calibration.findings import Finding
+from doublecheck.cli.app import app
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.errors import CalibrationError
+from doublecheck.probes.probing import Patience, Probing
+
+LIVED = {
+    "U-EXEC-SUCCESS": "true",
+    "U-INVOKE-ENVELOPE": "object",
+    "U-LIST-APPS": "detailed",
+    "U-MCP-UNAUTHORIZED": "403",
+    "U-PROBE-BODIES": "text",
+    "U-SESSION-DELETE": "204",
+    "U-SESSION-DUPLICATE": "400",
+    "U-TOOL-TTL-UNIT": "minute",
+    "U-TTL-AFTER": "error",
+    "U-TTL-EXTENDS": "sliding",
+    "U-WEBHOOKS": "none",
+}
+KEY = "the-key-of-the-deployment"
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[Emulator]:
+    """A double that stands for a deployment: it lives other answers than the defaults."""
+    with Emulator(
+        *reference_apps(), agents=REFERENCE_AGENTS, unknowns=LIVED, api_key=KEY
+    ) as double:
+        yield double
+
+
+def live(double: Emulator, **facts: object) -> Target:
+    """Return a double as a live target, which has no routes of its own."""
+    target = Target.of(double, reference_app=True)
+    return dataclasses.replace(target, kind="live", **{"allow_writes": True, **facts})  # type: ignore[arg-type]
+
+
+def calibrated(double: Emulator, *only: str, slow: bool = True, **facts: object) -> list[Finding]:
+    patience = Patience(lambda s: double.clock.advance(dt.timedelta(seconds=s)), moves_clock=True)
+    with Platform(live(double, **facts)) as platform:
+        return list(findings.calibrate(platform, slow=slow, only=only, patience=patience))
+
+
+def test_a_double_with_the_profile_behaves_as_the_deployment(
+    deployment: Emulator, tmp_path: Path
+) -> None:
+    """What is found at a deployment is written, lived by a second double, and found there."""
+    file = tmp_path / "profile.toml"
+    found = calibrated(deployment, *LIVED)
+    writing.write(file, "https://agent.example.com", found)
+
+    with Emulator(*reference_apps(), agents=REFERENCE_AGENTS, profile=file) as double:
+        again = calibrated(double, *LIVED)
+
+    assert LIVED == {one.unknown: one.answer for one in found}
+    assert LIVED == profiles.read(file).unknowns
+    assert LIVED == {one.unknown: one.answer for one in again}
+
+
+def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_path: Path) -> None:
+    """What was asked and answered, when and where; keys and tokens are hidden."""
+    file = tmp_path / "profile.toml"
+    found = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
+    writing.write(file, "https://agent.example.com", found)
+
+    about = profiles.read(file).evidence["U-LIST-APPS"]
+    [exchange] = about["exchanges"]
+    assert ("detailed", "https://agent.example.com") == (about["answer"], about["target"])
+    assert found[0].date == about["date"]
+    assert exchange.startswith(f"GET {deployment.url}/list-apps\n-> HTTP 200\n")
+    assert "doublecheck_reference" in exchange
+    text = file.read_text()
+    assert [] == [secret for secret in (KEY, deployment.credentials.secret_key) if secret in text]
+    assert '"Key": "***' in text or '"Key":"***' in text
+
+
+def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
+    """It writes, is slow, needs the reference application or a surface, or no request tells."""
+    asked = {
+        one.unknown: (one.answer, one.reason)
+        for one in calibrated(
+            deployment,
+            "U-INVOKE-ERROR",
+            "U-LIST-APPS",
+            "U-PING-SLOW",
+            "U-SESSION-CREATE",
+            "U-WEBHOOKS",
+            slow=False,
+            allow_writes=False,
+            reference_app=False,
+            offered=frozenset({"application", "api_server"}),
+        )
+    }
+    slow = calibrated(deployment, "U-TTL-AFTER", slow=False)
+
+    assert {
+        "U-INVOKE-ERROR": (
+            "",
+            "needs the reference application (doublecheck contracts app, --reference-app)",
+        ),
+        "U-SESSION-CREATE": (
+            "",
+            "runs or makes something on the platform, which it removes: --allow-writes",
+        ),
+        "U-LIST-APPS": ("detailed", ""),
+        "U-PING-SLOW": ("", "no probe tells its answers apart from outside"),
+        "U-WEBHOOKS": ("", "the target does not offer a2a"),
+    } == asked
+    assert ["lets 62 s pass: --slow"] == [one.reason for one in slow]
+
+
+def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
+    """Each says what was found; none of them stops the others."""
+    rubbish = SimpleApp("rubbish")
+
+    @rubbish.entrypoint
+    async def entrypoint(payload: dict, headers: dict) -> str:  # type: ignore[type-arg]
+        raise RuntimeError("no")
+
+    with Emulator(rubbish) as double:
+        at = dataclasses.replace(live(double), url=f"{double.url}/mcp", a2a=f"{double.url}/v1")
+        with Platform(at) as platform:
+            only = ["U-INVOKE-ENVELOPE", "U-INVOKE-ERROR", "U-PROBE-BODIES", "U-A2A-TASK"]
+            found = list(findings.calibrate(platform, only=only))
+
+    assert len(only) == len(found)
+    assert [] == [one for one in found if one.settled and one.unknown != "U-INVOKE-ERROR"]
+    assert all(one.reason or one.settled for one in found)
+
+
+def test_nothing_is_left_behind(deployment: Emulator) -> None:
+    """The sessions, tools and services that probes make are removed."""
+    calibrated(deployment, "U-SESSION-DUPLICATE", "U-TOOL-NAMES", "U-MCP-TOOLSET-TOOLS")
+    with Platform(Target.of(deployment)) as platform:
+        names = [one.user_session_id for one in platform.sessions()]
+        agent_sessions = platform.list_sessions("doublecheck_reference")
+        with Probing(platform, Patience.of(platform)) as at:
+            tools = at.act("ListTools").ok()["Tools"]
+            services = at.act("ListMCPServices").ok()["MCPServices"]
+
+    assert [] == [name for name in names if name.startswith("doublecheck_")]
+    assert ((), 1, []) == (agent_sessions, len(tools), services)
+
+
+def test_a_profile_is_added_to(tmp_path: Path) -> None:
+    """What was known of other unknowns stays, and so does what people wrote beside it."""
+    file = tmp_path / "profile.toml"
+    file.write_text(
+        '# ours\n[unknowns]\nU-LIST-APPS = "names"  # as told\nU-TTL-EXTENDS = "sliding"\n'
+    )
+    date = "2026-11-21T22:00:00+00:00"
+    writing.write(
+        file,
+        "https://one",
+        [
+            Finding("U-LIST-APPS", "detailed", date=date, exchanges=("GET /\n-> HTTP 200",)),
+            Finding("U-LIMITS", "rates", date=date),
+            Finding("U-SIGNING", reason="unclear"),
+        ],
+    )
+
+    profile = profiles.read(file)
+    assert {"U-LIST-APPS": "detailed", "U-TTL-EXTENDS": "sliding"} == profile.unknowns
+    assert {"U-LIST-APPS", "U-LIMITS"} == profile.evidence.keys()
+    assert file.read_text().startswith("# ours\n")
+
+
+@pytest.mark.parametrize("text", ["[unknowns", "[unknown]", "[unknowns]\nU-X = 'y'"])
+def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> None:
+    """It is refused before anything is asked."""
+    file = tmp_path / "profile.toml"
+    file.write_text(text)
+
+    with pytest.raises(CalibrationError, match="cannot be added to"):
+        writing.check(file)
+    assert text == file.read_text()
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Before anything is asked."""
+    with pytest.raises(CalibrationError, match="There is no folder"):
+        writing.check(tmp_path / "none" / "profile.toml")
+
+
+def test_the_command_writes_the_profile_and_tells(
+    deployment: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table, or JSON; the second time it adds to what is there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOUBLECHECK_API_KEY", KEY)
+    words = ["calibrate", "--url", deployment.url, "--target", "live", "--allow-writes"]
+
+    shown = CliRunner().invoke(app, [*words, "--only", "U-LIST-APPS", "--only", "U-TTL-AFTER"])
+    told = CliRunner().invoke(app, [*words, "--only", "U-PROBE-BODIES", "--json"])
+
+    assert (0, 0) == (shown.exit_code, told.exit_code), (shown.output, told.output)
+    assert "1 of 2 settled, in profile.toml." in shown.output
+    assert "lets 62 s pass: --slow" in shown.output
+    [finding] = json.loads(told.stdout)["findings"]
+    assert ("U-PROBE-BODIES", "text", True) == tuple(
+        finding[name] for name in ("unknown", "answer", "settled")
+    )
+    assert {"U-LIST-APPS": "detailed", "U-PROBE-BODIES": "text"} == profiles.read(
+        Path("profile.toml")
+    ).unknowns
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--only", "U-LIST-APP", "--url", "http://127.0.0.1:1"), "Did you mean U-LIST-APPS?"),
+        ((), "say where with --url"),
+        (("--url", "http://127.0.0.1:1", "--target", "live"), "Nothing answers"),
+    ],
+)
+def test_what_cannot_be_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    """No profile is written."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["calibrate", *words])
+
+    assert told in f"{result.output}{result.exception}"
+    assert not Path("profile.toml").exists()
