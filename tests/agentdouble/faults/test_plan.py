@@ -168,3 +168,34 @@ def test_a_wrong_fault_of_the_settings_is_refused_at_once() -> None:
     """Nothing is started, no port is taken."""
     with pytest.raises(FaultError, match="Did you mean 'fail'"):
         Emulator(faults=[{"kind": "fial", "operation": "ping"}])
+
+
+def test_the_doubles_own_routes_meet_nothing(double: Emulator) -> None:
+    """Else nobody could take away a fault that every call meets."""
+    double.faults.arm("fail", "/**", times="all")
+
+    assert 500 == http.get(f"{double.url}/v1/sandbox").status_code
+    assert 200 == http.get(f"{double.url}/_emulator/health").status_code
+    assert 1 == http.delete(f"{double.url}/_emulator/faults").json()["faults"][0]["fired"]
+
+
+def test_who_is_refused_at_the_door_meets_nothing() -> None:
+    """A fault is no way past the API key, and its call is not counted."""
+    with Emulator(api_key="s3cret", faults=[{"kind": "fail", "operation": "ping"}]) as double:
+        refused = http.get(f"{double.url}/ping").status_code
+        met = http.get(f"{double.url}/ping", headers={"X-API-Key": "s3cret"}).status_code
+
+    assert (401, 500) == (refused, met)
+
+
+def test_a_body_that_was_looked_at_reaches_its_surface(double: Emulator) -> None:
+    """Whether a fault is meant may stand in it; what it is for reads it again."""
+    double.faults.arm("fail", "mcp:other", times="all")
+    double.faults.arm("fail", "a2a:tasks/get", times="all")
+    message = {"messageId": "m", "role": "user", "kind": "message", "parts": []}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {"message": message}}
+
+    answer = http.post(f"{double.url}/", json=asked)
+
+    assert 7 == answer.json()["id"]
+    assert {"a2a:message/send": 1} == double.faults.seen()
