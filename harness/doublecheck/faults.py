@@ -132,13 +132,17 @@ class _Arming(ABC, Generic[R]):
         """
         return self._arm("wrong_json", operation, which, text=text, without=list(without))
 
-    def kill_kernel(self, operation: str = "InvokeTool", **which: Unpack[Which]) -> R:
-        """Kill the kernel while it runs the code."""
-        return self._arm("kill_kernel", operation, which)
+    def kill_kernel(
+        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+    ) -> R:
+        """Kill the kernel as soon as it runs the code, or ``after`` so many messages of output."""
+        return self._arm("kill_kernel", operation, which, after=after)
 
-    def expire_instance(self, operation: str = "InvokeTool", **which: Unpack[Which]) -> R:
-        """Have the session's instance reach its deadline while it runs the code."""
-        return self._arm("expire_instance", operation, which)
+    def expire_instance(
+        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+    ) -> R:
+        """Have the session's instance reach its deadline while it runs the code; ``after`` likewise."""
+        return self._arm("expire_instance", operation, which, after=after)
 
 
 class PlatformFaults(_Arming[ArmedFault]):

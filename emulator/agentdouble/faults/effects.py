@@ -20,6 +20,7 @@ from agentdouble.faults.values import (
     Cut,
     Delay,
     Drip,
+    DuringCode,
     ExpireInstance,
     Fail,
     Fault,
@@ -180,8 +181,10 @@ async def _wrong_json(
     await it.app(scope, receive, RewrittenAnswer(send, rewrite).send)
 
 
-async def _mishap(it: Encounter, fault: Fault, scope: Scope, receive: Receive, send: Send) -> None:
-    with mishaps.at_hand(mishaps.Mishap(it.armed, fault.kind)):
+async def _mishap(
+    it: Encounter, fault: DuringCode, scope: Scope, receive: Receive, send: Send
+) -> None:
+    with mishaps.at_hand(mishaps.Mishap(it.armed, fault.kind, fault.after)):
         await it.app(scope, receive, send)
 
 

@@ -10,10 +10,14 @@ from agentdouble.faults.plan import Armed
 
 
 class Mishap:
-    """Something that happens to code while it runs, once; ``kind`` says what."""
+    """Something that happens to code while it runs, once; ``kind`` says what.
 
-    def __init__(self, armed: Armed, kind: str) -> None:
+    It is to happen ``after`` so many messages of output.
+    """
+
+    def __init__(self, armed: Armed, kind: str, after: int) -> None:
         self.kind = kind
+        self.after = after
         self._armed = armed
         self._done = False
 

@@ -158,20 +158,27 @@ class WrongJson(Fault):
         return self
 
 
-class KillKernel(Fault):
+class DuringCode(Fault):
+    """Something happens as soon as the code runs, or ``after`` so many messages of its output.
+
+    What is printed within a fifth of a second is one message.
+    """
+
+    after: int = Field(0, ge=0)
+
+    only: ClassVar[str | None] = "code"
+
+
+class KillKernel(DuringCode):
     """The kernel is killed while it runs the code that was asked for."""
 
     kind: Literal["kill_kernel"] = "kill_kernel"
 
-    only: ClassVar[str | None] = "code"
 
-
-class ExpireInstance(Fault):
+class ExpireInstance(DuringCode):
     """The session's instance reaches its deadline while it runs the code (U-TTL-DURING)."""
 
     kind: Literal["expire_instance"] = "expire_instance"
-
-    only: ClassVar[str | None] = "code"
 
 
 KINDS: dict[str, type[Fault]] = {

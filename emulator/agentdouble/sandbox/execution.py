@@ -13,6 +13,7 @@ _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
 
 
 ASKED = "asked"
+_OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
 class ExpressionError(Exception):
@@ -36,6 +37,8 @@ class Execution:
         self._reply: dict[str, Any] | None = None
         self._idle = False
         self._count = count
+        self._told = 0
+        self._awaited: tuple[int, asyncio.Future[None]] | None = None
 
     def on_iopub(self, msg_type: str, content: dict[str, Any]) -> None:
         if msg_type == "status":
@@ -43,6 +46,7 @@ class Execution:
         else:
             settle(self.begun)  # first comes execute_input: the code is about to run
             self._collector.add(msg_type, content)
+            self._told += msg_type in _OUTPUTS
         self._check()
 
     def on_reply(self, content: dict[str, Any]) -> None:
@@ -61,9 +65,25 @@ class Execution:
             raise ExpressionError(f"{found.get('ename')}: {found.get('evalue')}")
         return str(found["data"]["text/plain"])
 
+    def has_told(self, outputs: int) -> asyncio.Future[None]:
+        """Return what is done when so many messages of output are here, or the execution is over."""
+        awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._awaited = (outputs, awaited)
+        self._check()
+        return awaited
+
+    @property
+    def told(self) -> int:
+        """How many messages of output have come."""
+        return self._told
+
     def _check(self) -> None:
         if self._idle and self._reply is not None:
             settle(self.finished)
+        if self._awaited is not None:
+            outputs, awaited = self._awaited
+            if self._told >= outputs or self.finished.done():
+                settle(awaited)
 
     def result(
         self, status: Status | None = None, message: str = "", *, context_lost: bool = False

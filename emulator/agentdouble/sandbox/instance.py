@@ -25,7 +25,7 @@ from agentdouble.sandbox.directory import inside
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.mishaps import on_begun
+from agentdouble.sandbox.mishaps import midway
 from agentdouble.sandbox.notebooks import Notebooks
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
@@ -160,7 +160,7 @@ class Instance:
     async def _run(self, kernel: Kernel, code: str, timeout_s: float) -> ExecutionResult:
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
         try:
-            return await kernel.execute(code, **limits, on_begun=on_begun(self._expire))
+            return await kernel.execute(code, **limits, midway=midway(self._expire))
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
             if self._ended is None and not kernel.alive:
                 self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
@@ -33,7 +34,14 @@ _SHARE = 20  # messages, some 0.1 ms each
 _LARGE = 64 * 1024  # bytes; such a message takes as long as several
 
 _Ending = Literal["interrupted", "killed", "died"]
-OnBegun = Callable[["Kernel"], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Midway:
+    """What is to happen to a kernel while it runs code, after so many messages of output."""
+
+    after: int
+    happen: Callable[[Kernel], Awaitable[None]]
 
 
 class Kernel:
@@ -81,14 +89,14 @@ class Kernel:
         *,
         timeout_s: float,
         output_limit: int,
-        on_begun: OnBegun | None = None,
+        midway: Midway | None = None,
     ) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
 
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
-        ``on_begun`` is awaited once the code runs; if the kernel has ended by then, that is
-        what the code came to, however fast it was.
+        ``midway`` happens once the code runs; if the kernel has ended then, that is what the
+        code came to, however fast it was.
         """
         self._count += 1
         execution = Execution(code, OutputCollector(output_limit), self._count)
@@ -97,9 +105,9 @@ class Kernel:
         self._running = execution
         try:
             await self._send(request)
-            if on_begun is not None and await self._ended_by(on_begun, execution):
-                return execution.died(self.last_words())
-            return await self._outcome(execution, timeout_s)
+            if midway is None:
+                return await self._outcome(execution, timeout_s)
+            return await self._outcome_midway(execution, timeout_s, midway)
         except asyncio.CancelledError:  # the caller has gone away
             await asyncio.shield(self._end_execution(execution))
             raise
@@ -123,11 +131,19 @@ class Kernel:
         finally:
             self._running = None
 
-    async def _ended_by(self, on_begun: OnBegun, execution: Execution) -> bool:
+    async def _outcome_midway(
+        self, execution: Execution, timeout_s: float, midway: Midway
+    ) -> ExecutionResult:
         await self._wait_for(execution.begun, _OVERLOOKED_S)
         await self._has_begun(execution)
-        await on_begun(self)
-        return self.died.done()
+        await self._wait_for(execution.has_told(midway.after), timeout_s)
+        if execution.told < midway.after:  # it was over before that, or out of time
+            over = execution.finished.done()
+            return execution.result() if over else await self._unfinished(execution, timeout_s)
+        await midway.happen(self)
+        if self.died.done():
+            return execution.died(self.last_words())
+        return await self._outcome(execution, timeout_s)
 
     async def crash(self) -> None:
         """Kill the kernel's process as if it had died by itself; return when it is gone."""
@@ -138,6 +154,10 @@ class Kernel:
     async def _outcome(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         if await self._finished(execution, timeout_s):
             return execution.result()
+        return await self._unfinished(execution, timeout_s)
+
+    async def _unfinished(self, execution: Execution, timeout_s: float) -> ExecutionResult:
+        """End an execution that has had its time, or whose kernel has died."""
         ending = await self._end_execution(execution)
         if ending == "died":
             return execution.died(self.last_words())

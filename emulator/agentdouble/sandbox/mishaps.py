@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from agentdouble import faults
-from agentdouble.sandbox.kernel import Kernel, OnBegun
+from agentdouble.sandbox.kernel import Kernel, Midway
 
 
-def on_begun(expire: Callable[[], Awaitable[None]]) -> OnBegun | None:
-    """Return what is to happen once the code at hand has begun, None for nothing.
+def midway(expire: Callable[[], Awaitable[None]]) -> Midway | None:
+    """Return what is to happen while the code at hand runs, None for nothing.
 
     ``expire`` has its session's instance reach the deadline.
     """
@@ -17,8 +17,8 @@ def on_begun(expire: Callable[[], Awaitable[None]]) -> OnBegun | None:
     if mishap is None:
         return None
 
-    async def strike(kernel: Kernel) -> None:
+    async def happen(kernel: Kernel) -> None:
         mishap.happened()
         await (kernel.crash() if mishap.kind == "kill_kernel" else expire())
 
-    return strike
+    return Midway(mishap.after, happen)

@@ -11,9 +11,9 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
 from agentdouble.sandbox.directory import enter, inside
-from agentdouble.sandbox.kernel import Kernel, OnBegun
+from agentdouble.sandbox.kernel import Kernel, Midway
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.mishaps import on_begun
+from agentdouble.sandbox.mishaps import midway
 from agentdouble.sandbox.result import ExecutionResult
 
 MOST = 16
@@ -35,7 +35,7 @@ class Notebook:
         timeout_s: float,
         output_limit: int,
         cwd: str | None,
-        on_begun: OnBegun | None,
+        midway: Midway | None,
     ) -> ExecutionResult:
         """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
         if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
@@ -44,7 +44,7 @@ class Notebook:
             self.last_used = dt.datetime.now(dt.timezone.utc)
             async with inside(self.kernel, cwd):
                 return await self.kernel.execute(
-                    code, timeout_s=timeout_s, output_limit=output_limit, on_begun=on_begun
+                    code, timeout_s=timeout_s, output_limit=output_limit, midway=midway
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class Notebooks:
         self, notebook: Notebook, code: str, timeout_s: float, cwd: str | None = None
     ) -> ExecutionResult:
         """Run code in a notebook; one whose context is lost by it is closed."""
-        strike = on_begun(self._expire)
-        result = await notebook.execute(code, timeout_s, self._output_limit, cwd, strike)
+        fault = midway(self._expire)
+        result = await notebook.execute(code, timeout_s, self._output_limit, cwd, fault)
         if result.context_lost:
             await self.close(notebook.name)
         return result

@@ -265,6 +265,36 @@ def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
     assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
 
 
+def test_the_kernel_dies_after_what_it_has_put_out(double: Emulator) -> None:
+    """What it did before is done and told, what comes after is not."""
+    double.faults.arm("kill_kernel", "InvokeTool", after=1)
+
+    inner = run(double, "print('told', flush=True)\nimport time\ntime.sleep(3600)")
+
+    told, died = inner["data"]["outputs"]
+    assert ("told\n", "KernelDied") == (told["text"], died["ename"])
+
+
+def test_a_kernel_whose_code_puts_out_less_lives(double: Emulator) -> None:
+    """The code is over before, and the fault did not happen."""
+    double.faults.arm("kill_kernel", "InvokeTool", after=2)
+
+    assert "1\n" == text(double, "x = 1; print(x)")
+    assert [0] == fired(double)
+    assert "1\n" == text(double, "print(x)")
+
+
+def test_code_that_runs_too_long_before_is_interrupted(double: Emulator) -> None:
+    """As without the fault, which did not happen."""
+    double.faults.arm("kill_kernel", "InvokeTool", after=1)
+
+    inner = run(double, "import time; time.sleep(3600)", timeout_s=1)
+
+    assert "timeout" == inner["data"]["status"]
+    assert "longer than its timeout of 1 s and was interrupted" in inner["message"]
+    assert [0] == fired(double)
+
+
 def test_code_of_the_data_plane_loses_its_kernel_too(double: Emulator) -> None:
     """A Jupyter session's own kernel dies; the session's other one does not."""
     text(double, "x = 1; print(x)")
