@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
 
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.configuration import shown
@@ -20,9 +17,10 @@ from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target import Kind
 
 if TYPE_CHECKING:
+    from doublecheck.reports.outputs import Outputs
     from doublecheck.runs import Run
 
-PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT = 0, 1, 2, 3
+PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 @dataclass(frozen=True)
@@ -68,38 +66,25 @@ class Order:
             given += ["-k", self.select]
         return given
 
-    def target(self) -> str:
-        """Return the platform in words."""
-        if self.plan.in_process:
-            return "a double of its own"
-        name = "" if self.plan.name == self.kind else f"{self.plan.name}, "
-        return (
-            f"{name}{self.kind} at {self.url}"
-            if self.url
-            else f"{name}a double that a command starts"
-        )
 
+def check(order: Order, outputs: Outputs) -> int:
+    """Run the checks, give out what they came to, and return the exit code.
 
-def check(order: Order, *, as_json: bool) -> int:
-    """Run the checks, print what came out, and return the exit code.
-
-    Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
+    Raises TargetError, UnreachableError, ReportError, and MissingExtraError for what is not
+    installed.
     """
     _require_pytest()
+    outputs.require_writable()
     if order.verbose:
         print(*shown.lines(order.plan, order.said.environ), sep="\n", file=sys.stderr)  # noqa: T201
     _require_target(order)
     from doublecheck import running
-    from doublecheck.reports import document, terminal
+    from doublecheck.reports.report import Report
 
     result = running.run(order.arguments(), verbose=order.verbose)
-    if not result.checks:
+    if not result.checks and not result.interrupted:
         return _nothing_ran(order, result.pytest_exit)
-    if as_json:
-        target = {"kind": order.kind, "url": order.url}
-        print(json.dumps(document.document(result, target), indent=2))  # noqa: T201
-    else:
-        terminal.show(result, order.target(), Console())
+    outputs.give([Report(order.plan.name, order.kind, order.url, result)])
     return _exit_code(result, strict_should=order.strict_should)
 
 
@@ -139,6 +124,8 @@ def _nothing_ran(order: Order, pytest_exit: int) -> int:
 def _exit_code(run: Run, *, strict_should: bool) -> int:
     from doublecheck.verdicts import Verdict
 
+    if run.interrupted:
+        return INTERRUPTED
     if run.fails(strict_should=strict_should):
         return FAILED
     completed = run.pytest_exit in (0, 1)

@@ -24,7 +24,8 @@
     │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
     ├── ClauseError               a clause id that does not exist
     ├── FolderError               a folder that cannot be written, or holds other files
-    └── NotCheckedError           a clause that this version cannot check
+    ├── NotCheckedError           a clause that this version cannot check
+    └── ReportError               a report that cannot be read or written
 
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
@@ -256,3 +257,7 @@ class NotCheckedError(DoubleCheckError):
             "offers to have it not offered."
         )
         self.clause = clause
+
+
+class ReportError(DoubleCheckError):
+    """A report cannot be read, or there is no place to write one."""

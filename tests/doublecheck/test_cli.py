@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from doublecheck import Target
+from doublecheck.reports.document import schema
 from tests.doublecheck import bad_servers
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -45,7 +47,11 @@ def test_checks_that_pass_exit_with_0(doublecheck: Command) -> None:
         "DEC-03  must   passed   async_task is planned and not implemented, and says so.",
         "",
         "a double of its own: 1 passed. 84 of 85 clauses were not checked.",
-    ] == [line.rstrip() for line in ended.stdout.strip().splitlines()]
+    ] == [_untimed(line) for line in ended.stdout.strip().splitlines()]
+
+
+def _untimed(line: str) -> str:
+    return line.rstrip().partition(" 1 check in ")[0]
 
 
 def test_a_failed_check_exits_with_1(doublecheck: Command) -> None:
@@ -81,27 +87,27 @@ def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
     """stdout is one document; pytest's own words are on stderr."""
     ended = doublecheck("run", "-k", "DEC-03", "--json")
 
-    assert {
-        "target": {"kind": "double", "url": None},
-        "clauses": [
-            {
-                "id": "DEC-03",
-                "section": "4.6",
-                "level": "must",
-                "scope": "library",
-                "text": "async_task is planned and not implemented, and says so.",
-                "verdict": "passed",
-                "checks": [
-                    {
-                        "name": "test_decorators.py::test_async_task_says_that_it_is_not_implemented",
-                        "verdict": "passed",
-                        "reason": "",
-                    }
-                ],
-            }
-        ],
-        "summary": {"passed": 1},
-    } == json.loads(ended.stdout)
+    document = json.loads(ended.stdout)
+    jsonschema.validate(document, schema())
+    (clause,) = document["clauses"]
+    (check,) = clause["checks"]
+    assert {"name": "double", "kind": "double", "url": None} == document["target"]
+    assert ("DEC-03", "must", "passed") == (clause["id"], clause["level"], clause["verdict"])
+    assert "test_decorators.py::test_async_task_says_that_it_is_not_implemented" == check["name"]
+    assert ({"passed": 1}, 1) == (document["summary"], document["chosen"])
+
+
+def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: Path) -> None:
+    """A page and JUnit XML are written as well; what could not be is refused before the run."""
+    ended = doublecheck("run", "-k", "DEC-03", "--html", "told.html", "--junit", "told.xml")
+
+    assert 0 == ended.returncode, ended.stderr
+    assert ["told.html", "told.xml"] == sorted(path.name for path in tmp_path.iterdir())
+
+    refused = doublecheck("run", "-k", "DEC-03", "--html", "told.xml/told.html")
+
+    told = "doublecheck: No report can be written to told.xml/told.html: Not a directory."
+    assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
 def test_a_running_double_is_checked(doublecheck: Command, platform_server: Target) -> None:

@@ -45,6 +45,7 @@ NAMES = [
     "RecordingError",
     "References",
     "RefusedError",
+    "ReportError",
     "SaveError",
     "Secret",
     "Session",

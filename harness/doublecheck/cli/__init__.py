@@ -9,13 +9,21 @@ import sys
 def main() -> None:
     """Run the command line; an error of ours is one line on stderr, never a traceback."""
     from doublecheck.cli.app import app
-    from doublecheck.errors import CalibrationError, DoubleCheckError, FolderError, TargetError
+    from doublecheck.errors import (
+        CalibrationError,
+        DoubleCheckError,
+        FolderError,
+        ReportError,
+        TargetError,
+    )
+
+    wrong_usage = (CalibrationError, FolderError, ReportError, TargetError)
 
     try:
         app(prog_name="doublecheck")
     except DoubleCheckError as error:
         print(f"doublecheck: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        sys.exit(2 if isinstance(error, (CalibrationError, FolderError, TargetError)) else 3)
+        sys.exit(2 if isinstance(error, wrong_usage) else 3)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away, as head does

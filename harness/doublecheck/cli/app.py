@@ -11,6 +11,7 @@ from doublecheck.cli import (
     contracts_command,
     record_command,
     replay_command,
+    report_command,
     run_command,
     save_command,
     twin_command,
@@ -44,6 +45,7 @@ def _doublecheck(
 
 
 app.command(epilog=run_command.EXAMPLES)(run_command.run)
+app.command(epilog=report_command.EXAMPLES)(report_command.report)
 app.add_typer(contracts_command.contracts_app, name="contracts")
 app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)
 app.command(epilog=record_command.EXAMPLES)(record_command.record)

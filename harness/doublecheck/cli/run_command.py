@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,11 +20,13 @@ EXAMPLES = """
 
   doublecheck run -k "INV or PRB"                 the clauses of two groups
 
-  doublecheck run --json > report.json
+  doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
+
+  doublecheck run --html report.html --junit report.xml
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
 
-[bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out
+[bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out, 130: interrupted
 """
 
 WHERE = "Where the platform is, and how it is asked"
@@ -143,9 +146,16 @@ def run(
         bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
+    ] = None,
 ) -> None:
     """Check a platform clause by clause and print what came out."""
     from doublecheck import checking
+    from doublecheck.reports.outputs import Outputs
 
     platform = {
         "target": target,
@@ -164,5 +174,5 @@ def run(
         "allow_writes": allow_writes or None,
     }
     order = checking.Order(platform, select, verbose, strict_should)
-    code = checking.check(order, as_json=as_json)
+    code = checking.check(order, Outputs(as_json, html, junit))
     raise typer.Exit(code)

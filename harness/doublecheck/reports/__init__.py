@@ -1,1 +1,1 @@
-"""How a run of the checks is told: a matrix for a terminal, JSON for programs."""
+"""How a run of the checks is told: a matrix for a terminal, HTML, JSON, JUnit XML."""

@@ -1,26 +1,52 @@
-"""A run of the checks as a JSON document."""
+"""A report as a JSON document of the format that ``report.schema.json`` describes."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
+from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause
-from doublecheck.runs import Check, Run
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check
+
+FORMAT = "doublecheck-report/1"
 
 
-def document(run: Run, target: Mapping[str, Any]) -> dict[str, Any]:
-    """Return target, clauses with their checks, and a count of the verdicts."""
+def document(report: Report) -> dict[str, Any]:
+    """Return the target, its clauses with their checks, and a count of the verdicts."""
+    run = report.run
     verdicts = run.verdicts()
     return {
-        "target": dict(target),
+        "format": FORMAT,
+        "written_by": f"doublecheck {__version__}",
+        "target": {"name": report.name, "kind": report.kind, "url": report.url},
+        "started": None if run.started is None else run.started.isoformat(),
+        "duration_s": run.duration_s,
+        "chosen": run.chosen,
+        "interrupted": run.interrupted,
+        "pytest_exit": run.pytest_exit,
         "clauses": [
             _clause(clause, verdicts[clause].value, checks)
             for clause, checks in run.by_clause().items()
         ],
         "summary": dict(Counter(verdict.value for verdict in verdicts.values())),
     }
+
+
+def rendered(reports: Sequence[Report]) -> str:
+    """Return the document of one report, or a list of those of several, as text."""
+    documents = [document(report) for report in reports]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2) + "\n"
+
+
+def schema() -> Any:
+    """Return the JSON Schema of what ``rendered`` returns."""
+    file = resources.files("doublecheck.reports").joinpath("report.schema.json")
+    return json.loads(file.read_text("utf-8"))
 
 
 def _clause(clause: Clause, verdict: str, checks: Sequence[Check]) -> dict[str, Any]:
@@ -31,8 +57,14 @@ def _clause(clause: Clause, verdict: str, checks: Sequence[Check]) -> dict[str, 
         "scope": clause.scope,
         "text": clause.text,
         "verdict": verdict,
-        "checks": [
-            {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
-            for check in checks
-        ],
+        "checks": [_check(check) for check in checks],
+    }
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "verdict": check.verdict.value,
+        "reason": check.reason,
+        "duration_s": check.duration_s,
     }

@@ -1,53 +1,108 @@
-"""The matrix: clause by clause, with its verdict and, where it did not pass, why."""
+"""The matrix on a terminal: verdicts side by side and, where one did not pass, why."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import clauses
-from doublecheck.runs import Check, Run
+from doublecheck.reports.matrix import Cell, Row, matrix, names
+from doublecheck.reports.report import Report
+from doublecheck.reports.visible import visible
 from doublecheck.verdicts import Verdict
 
 _STYLES = {
     Verdict.PASSED: "green",
     Verdict.FAILED: "bold red",
     Verdict.ERROR: "bold magenta",
+    None: "dim",
 }
+_READABLE = 32  # columns for the clauses' text; with fewer, the text stands below the matrix
+_GAP = 2
 
 
-def show(run: Run, target: str, console: Console) -> None:
-    """Print the matrix and a line that sums it up."""
-    verdicts = run.verdicts()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("clause", no_wrap=True)
-    table.add_column("level", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("")
-    for clause, checks in run.by_clause().items():
-        verdict = verdicts[clause]
-        shown = Text(verdict.value, _STYLES.get(verdict, "yellow"))
-        table.add_row(clause.id, clause.level, shown, _explained(clause.text, checks))
+def show(reports: Sequence[Report], console: Console) -> None:
+    """Print the matrix and, for each report, a line that sums it up."""
+    rows = matrix(reports)
     console.print()
-    console.print(table)
+    if _room(rows, reports, console.width) >= _READABLE:
+        console.print(_table(rows, reports, with_text=True))
+    else:
+        console.print(_table(rows, reports, with_text=False))
+        _explain_below(rows, console)
     console.print()
-    console.print(Text(summary(verdicts.values(), target)))
+    for report in reports:
+        console.print(Text(summary(report)), soft_wrap=True)
+        if report.cut_short:
+            console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
 
 
-def summary(verdicts: Iterable[Verdict], target: str) -> str:
-    """Return one line: how many clauses came to what, and how many have no check yet."""
-    counts = Counter(verdicts)
+def summary(report: Report) -> str:
+    """Return one line: how many clauses came to what, how many have no check, how long it took."""
+    counts = Counter(report.run.verdicts().values())
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     unchecked = len(clauses()) - sum(counts.values())
-    return f"{target}: {told}. {unchecked} of {len(clauses())} clauses were not checked."
+    checks = len(report.run.checks)
+    return (
+        f"{report.told_by}: {told or 'nothing was checked'}. "
+        f"{unchecked} of {len(clauses())} clauses were not checked. "
+        f"{checks} check{'' if checks == 1 else 's'} in {report.run.duration_s:.1f} s."
+    )
 
 
-def _explained(text: str, checks: Sequence[Check]) -> Text:
-    explained = Text(text)
-    for reason in dict.fromkeys(check.reason for check in checks if check.reason):
-        explained.append(f"\n{reason.splitlines()[0]}", "dim")
-    return explained
+def _room(rows: Sequence[Row], reports: Sequence[Report], width: int) -> int:
+    """Return how many columns are left beside clause, level and verdicts."""
+    taken = len("SBX-01") + len("should") + 2 * _GAP
+    for index, name in enumerate(_heads(reports)):
+        shown = [_word(row.cells[index]) for row in rows]
+        taken += max(map(len, [name, *shown])) + _GAP
+    return width - taken
+
+
+def _table(rows: Sequence[Row], reports: Sequence[Report], *, with_text: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table.add_column("clause", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    for name in _heads(reports):
+        table.add_column(Text(name), overflow="fold")
+    if with_text:
+        table.add_column("")
+    for row in rows:
+        verdicts = [Text(_word(cell), _STYLES.get(cell.verdict, "yellow")) for cell in row.cells]
+        text = [_explained(row)] if with_text else []
+        table.add_row(row.clause.id, row.clause.level, *verdicts, *text)
+    return table
+
+
+def _heads(reports: Sequence[Report]) -> Sequence[str]:
+    return ["verdict"] if len(reports) == 1 else names(reports)
+
+
+def _word(cell: Cell) -> str:
+    return "-" if cell.verdict is None else cell.verdict.value
+
+
+def _explained(row: Row) -> Text:
+    return Text("\n").join([Text(row.clause.text), *(Text(one, "dim") for one in _reasons(row))])
+
+
+def _explain_below(rows: Sequence[Row], console: Console) -> None:
+    for row in rows:
+        reasons = list(_reasons(row))
+        if reasons:
+            console.print()
+            console.print(Text(f"{row.clause.id}: {row.clause.text}"))
+            for reason in reasons:
+                console.print(Text(reason, "dim"))
+
+
+def _reasons(row: Row) -> Iterator[str]:
+    """Yield the first line of each reason, once, with the platform where there are several."""
+    for cell in row.cells:
+        prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
+        for reason in dict.fromkeys(check.reason for check in cell.checks if check.reason):
+            yield visible(prefix + reason.partition("\n")[0])

@@ -5,8 +5,10 @@ import io
 from rich.console import Console
 
 from doublecheck.reports import terminal
+from doublecheck.reports.report import Report
 from doublecheck.runs import Check, Run
 from doublecheck.verdicts import Verdict
+from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 RUN = Run(
     (
@@ -20,7 +22,8 @@ RUN = Run(
 
 def show(*, colours: bool) -> str:
     file = io.StringIO()
-    terminal.show(RUN, "a double", Console(file=file, width=100, force_terminal=colours))
+    report = Report("double", "double", None, RUN)
+    terminal.show([report], Console(file=file, width=100, force_terminal=colours))
     return file.getvalue()
 
 
@@ -33,10 +36,41 @@ def test_the_matrix_is_in_the_specifications_order() -> None:
         "CTL-04  should  not run  An unknown tool id is refused.",
         "                         not run: takes long",
         "",
-        "a double: 1 failed, 1 not run. 83 of 85 clauses were not checked.",
+        "a double of its own: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks in 0.0 s.",
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
 
 
 def test_there_are_colours_on_a_terminal_only() -> None:
     """A pipe gets plain text."""
     assert (True, False) == ("\x1b[" in show(colours=True), "\x1b[" in show(colours=False))
+
+
+def test_platforms_stand_side_by_side() -> None:
+    """A column each; a clause that one of them was not checked for has a dash."""
+    shown = _lines([DOUBLE, STAGING], width=100)
+
+    assert "clause  level   double  staging" == shown[0]
+    assert (
+        "INV-04  must    passed  failed       A returned string is wrapped as a JSON response."
+        in shown
+    )
+    assert "CTL-04  should  passed  -            An unknown tool id is refused." in shown
+    assert INTERRUPTED == shown[-1]
+
+
+def test_a_narrow_terminal_has_the_texts_below() -> None:
+    """No line is longer than it is wide, and what a platform answers is no escape sequence."""
+    shown = _lines([STAGING], width=40)
+
+    matrix = shown[: shown.index("")]
+    assert ["clause  level  verdict", "INV-04  must   failed"] == matrix[:2]
+    assert "PRB-01: GET /ping answers with the ping" in shown
+    assert "it did not answer" in shown
+    assert [] == [line for line in shown if "\x1b" in line]
+    assert [] == [line for line in shown[:-2] if len(line) > 40]
+
+
+def _lines(reports: list[Report], *, width: int) -> list[str]:
+    file = io.StringIO()
+    terminal.show(reports, Console(file=file, width=width))
+    return [line.rstrip() for line in file.getvalue().strip().splitlines()]

@@ -1,0 +1,41 @@
+"""``doublecheck report``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck run --json > double.json
+
+  doublecheck run --url https://agent.example.com --target live --json > live.json
+
+  doublecheck report double.json live.json
+
+  doublecheck report double.json live.json --html report.html
+"""
+
+
+def report(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Reports that --json has printed.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as one JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
+    ] = None,
+) -> None:
+    """Put the reports of several runs side by side, clause by clause."""
+    from doublecheck.reports import reading
+    from doublecheck.reports.outputs import Outputs
+
+    outputs = Outputs(as_json, html, junit)
+    outputs.require_writable()
+    outputs.give([report for file in files for report in reading.read(file)])

@@ -1,0 +1,151 @@
+"""Reports as one HTML page: the matrix, and below each clause what its checks came to.
+
+It has no script: what is shown is chosen by checkboxes that the style sheet looks at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from agentdouble import __version__
+from doublecheck.contracts.clauses import clauses
+from doublecheck.reports.markup import Markup, element, joined, page
+from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check
+from doublecheck.verdicts import Verdict
+
+_TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
+
+
+def rendered(reports: Sequence[Report]) -> str:
+    """Return the page."""
+    rows = matrix(reports)
+    title = f"Contract checks: {', '.join(names(reports))}"
+    return page(
+        title,
+        element("h1", "Contract checks"),
+        *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
+        _filter(rows),
+        _table(rows, names(reports)),
+        element("footer", f"doublecheck {__version__}"),
+        styles=_styles(),
+    )
+
+
+@cache
+def _styles() -> str:
+    shown = "\n".join(
+        f"body:has(#show-{_slug(verdict)}:checked) .any-{_slug(verdict)} {{ display: var(--row); }}"
+        for verdict in Verdict
+    )
+    file = resources.files("doublecheck.reports").joinpath("report.css")
+    hidden = "tbody tr { display: none; }"
+    return f"{file.read_text('utf-8')}\n@supports selector(:has(*)) {{\n{hidden}\n{shown}\n}}\n"
+
+
+def _about(report: Report, name: str) -> Markup:
+    run = report.run
+    counts = Counter(run.verdicts().values())
+    unchecked = len(clauses()) - sum(counts.values())
+    started = None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z")
+    lines = [
+        f"{report.kind} at {report.url}" if report.url else report.kind,
+        f"{len(run.checks)} checks in {run.duration_s:.1f} s",
+        started,
+        f"{unchecked} of {len(clauses())} clauses not checked",
+    ]
+    return element(
+        "section",
+        element("h2", name),
+        element("p", joined([_badge(v, f"{counts[v]} {v.value}") for v in Verdict if counts[v]])),
+        element("p", joined([line for line in lines if line], " · "), class_="facts"),
+        report.cut_short and element("p", report.cut_short, class_="warning"),
+        class_="about",
+    )
+
+
+def _filter(rows: Sequence[Row]) -> Markup:
+    counts = Counter(verdict for row in rows for verdict in set(row.verdicts))
+    boxes = [_box(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
+    return element("fieldset", element("legend", "Show clauses that are"), *boxes)
+
+
+def _box(verdict: Verdict, count: int) -> Markup:
+    box = element("input", type="checkbox", id=f"show-{_slug(verdict)}", checked=True)
+    return element("label", box, f" {verdict.value} ", element("b", str(count)))
+
+
+def _table(rows: Sequence[Row], told: Sequence[str]) -> Markup:
+    heads = ["clause", "level", *(told if len(told) > 1 else ["verdict"]), ""]
+    head = element("thead", element("tr", *(element("th", one, scope="col") for one in heads)))
+    return element("table", head, *(_group(rows) for rows in groups(rows).values()))
+
+
+def _group(rows: Sequence[Row]) -> Markup:
+    return element("tbody", *(_row(row) for row in rows))
+
+
+def _row(row: Row) -> Markup:
+    id_ = row.clause.id
+    return element(
+        "tr",
+        element("th", element("a", id_, href=f"#{id_}"), scope="row"),
+        element("td", row.clause.level, class_="level"),
+        *(_verdict(cell, alone=len(row.cells) == 1) for cell in row.cells),
+        element("td", _explained(row), class_="text"),
+        id=id_,
+        class_=" ".join(sorted(f"any-{_slug(verdict)}" for verdict in set(row.verdicts))),
+    )
+
+
+def _verdict(cell: Cell, *, alone: bool) -> Markup:
+    shown = _badge(cell.verdict, cell.verdict.value) if cell.verdict else "-"
+    return element("td", shown, class_="verdict", data_target=None if alone else cell.name)
+
+
+def _explained(row: Row) -> Markup:
+    section = element("span", f"section {row.clause.section}", class_="section")
+    checks = sum(len(cell.checks) for cell in row.cells)
+    return joined(
+        (
+            element("p", f"{row.clause.text} ", section),
+            element(
+                "details",
+                element("summary", f"{checks} check{'' if checks == 1 else 's'}"),
+                *(_checks(cell, alone=len(row.cells) == 1) for cell in row.cells),
+                open=any(verdict in _TO_LOOK_AT for verdict in row.verdicts),
+            ),
+        )
+    )
+
+
+def _checks(cell: Cell, *, alone: bool) -> Markup:
+    return joined(_check(check, None if alone else cell.name) for check in cell.checks)
+
+
+def _check(check: Check, target: str | None) -> Markup:
+    return element(
+        "div",
+        element(
+            "p",
+            target and joined((element("b", target), " ")),
+            _badge(check.verdict, check.verdict.value),
+            " ",
+            element("code", check.name),
+            element("span", f" {check.duration_s:.2f} s", class_="section"),
+        ),
+        check.reason and element("pre", check.reason),
+        class_="check",
+    )
+
+
+def _badge(verdict: Verdict, text: str) -> Markup:
+    return element("span", text, class_=f"badge {_slug(verdict)}")
+
+
+def _slug(verdict: Verdict) -> str:
+    return verdict.value.replace(" ", "-")

@@ -1,0 +1,103 @@
+"""Reports as JUnit XML: a testsuite for each platform, a testcase for each check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+
+from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check
+from doublecheck.verdicts import Verdict
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TAGS: Mapping[Verdict, str | None] = {
+    Verdict.PASSED: None,
+    Verdict.OBSERVED: None,
+    Verdict.FAILED: "failure",
+    Verdict.ERROR: "error",
+}
+
+
+def rendered(reports: Sequence[Report]) -> str:
+    """Return the XML; characters that XML does not allow are left out."""
+    root = ElementTree.Element("testsuites", name="doublecheck")
+    checks = [check for report in reports for check in report.run.checks]
+    root.attrib.update(_counts(checks), time=_time(sum(one.run.duration_s for one in reports)))
+    for report in reports:
+        root.append(_suite(report))
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _suite(report: Report) -> ElementTree.Element:
+    run = report.run
+    suite = _element("testsuite", name=report.told_by)
+    suite.attrib.update(_counts(run.checks), time=_time(run.duration_s))
+    if run.started is not None:
+        suite.set("timestamp", run.started.strftime("%Y-%m-%dT%H:%M:%S"))
+    told = {"target": report.name, "kind": report.kind, "url": report.url or ""}
+    suite.append(_properties({**told, "interrupted": str(run.interrupted).lower()}))
+    for clause, checks in run.by_clause().items():
+        suite.extend(_case(clause, check) for check in checks)
+    if report.cut_short:
+        suite.append(_text("system-err", report.cut_short))
+    return suite
+
+
+def _case(clause: Clause, check: Check) -> ElementTree.Element:
+    case = _element("testcase", classname=f"doublecheck.{clause.id[:3]}")
+    case.set("name", _allowed(f"{clause.id}: {check.name}"))
+    case.set("time", _time(check.duration_s))
+    told = {"clause": clause.id, "level": clause.level, "section": clause.section}
+    case.append(_properties({**told, "verdict": check.verdict.value}))
+    tag = _TAGS.get(check.verdict, "skipped")
+    if tag is not None:
+        case.append(_outcome(tag, clause, check))
+    return case
+
+
+def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
+    first = check.reason.partition("\n")[0] or check.verdict.value
+    if tag == "skipped":
+        return _element(tag, message=first)
+    outcome = _text(tag, f"{clause}\nspecification, section {clause.section}\n\n{check.reason}")
+    outcome.attrib.update(message=_allowed(first), type=check.verdict.value)
+    return outcome
+
+
+def _counts(checks: Sequence[Check]) -> dict[str, str]:
+    known = [check for check in checks if check.clause in clauses()]
+    tags = [_TAGS.get(check.verdict, "skipped") for check in known]
+    return {
+        "tests": str(len(known)),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
+        "skipped": str(tags.count("skipped")),
+    }
+
+
+def _properties(told: Mapping[str, str]) -> ElementTree.Element:
+    properties = _element("properties")
+    properties.extend(_element("property", name=name, value=told[name]) for name in told)
+    return properties
+
+
+def _text(tag: str, text: str) -> ElementTree.Element:
+    element = _element(tag)
+    element.text = _allowed(text)
+    return element
+
+
+def _element(tag: str, **attributes: str) -> ElementTree.Element:
+    return ElementTree.Element(tag, {name: _allowed(one) for name, one in attributes.items()})
+
+
+def _allowed(text: str) -> str:
+    return _NOT_XML.sub("", text)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3f}"

@@ -1,0 +1,66 @@
+"""The matrix: clause by clause, what each platform came to; for the terminal and for HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check
+from doublecheck.verdicts import Verdict, worst
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one platform came to on a clause: no verdict, where nothing was checked."""
+
+    name: str
+    verdict: Verdict | None
+    checks: Sequence[Check]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A clause and a cell for each platform, in the order of the reports."""
+
+    clause: Clause
+    cells: Sequence[Cell]
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """The verdicts of its cells that have one."""
+        return [cell.verdict for cell in self.cells if cell.verdict is not None]
+
+
+def matrix(reports: Sequence[Report]) -> Sequence[Row]:
+    """Return a row for each clause that any of the reports is about, in the specification's order."""
+    checked = [report.run.by_clause() for report in reports]
+    told = list(zip(names(reports), checked, strict=True))
+    rows = []
+    for clause in clauses().values():
+        cells = [_cell(name, checks.get(clause, ())) for name, checks in told]
+        if any(cell.checks for cell in cells):
+            rows.append(Row(clause, cells))
+    return rows
+
+
+def names(reports: Sequence[Report]) -> Sequence[str]:
+    """Return the reports' names, numbered where two would be the same."""
+    given = [report.name for report in reports]
+    return [
+        f"{name} ({given[: index + 1].count(name)})" if given.count(name) > 1 else name
+        for index, name in enumerate(given)
+    ]
+
+
+def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
+    """Return the rows by the group of their clause, INV say."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.clause.id.partition("-")[0], []).append(row)
+    return found
+
+
+def _cell(name: str, checks: Sequence[Check]) -> Cell:
+    return Cell(name, worst([check.verdict for check in checks]) if checks else None, checks)

@@ -1,0 +1,18 @@
+"""Text of a platform's, which cannot be trusted, made such that it shows what it is."""
+
+from __future__ import annotations
+
+import re
+
+# what terminals obey and HTML does not allow, and what makes a text look like another one
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Return text whose control characters, those of writing direction included, are visible."""
+    return _HIDING.sub(_picture, text)
+
+
+def _picture(found: re.Match[str]) -> str:
+    character = found[0]
+    return chr(0x2400 + ord(character)) if character < " " else "\ufffd"

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from doublecheck import ReportError
+from doublecheck.reports import document, reading
+from doublecheck.verdicts import Verdict
+from tests.doublecheck.reports.examples import DOUBLE, STAGING
+
+
+@pytest.mark.parametrize("reports", [[DOUBLE], [STAGING], [DOUBLE, STAGING]])
+def test_a_report_comes_back_from_its_json(tmp_path: Path, reports: list[Any]) -> None:
+    """Nothing is lost on the way, and the document keeps to its schema."""
+    path = tmp_path / "report.json"
+    path.write_text(document.rendered(reports), "utf-8")
+
+    jsonschema.validate(json.loads(path.read_text("utf-8")), document.schema())
+    assert reports == reading.read(path)
+
+
+def test_the_schema_knows_every_verdict() -> None:
+    """And no others."""
+    allowed = document.schema()["$defs"]["verdict"]["enum"]
+
+    assert sorted(verdict.value for verdict in Verdict) == sorted(allowed)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "told"),
+    [
+        (["format"], "junit/1", "format is 'junit/1' and must be one of doublecheck-report/1"),
+        (["target", "kind"], "moon", "target.kind is 'moon' and must be one of double, live"),
+        (["target"], [], "target is a list and must be a dict"),
+        (["duration_s"], True, "duration_s is a bool and must be a int or float"),
+        (["started"], "noon", "started is 'noon' and must be like 2026-01-31T12:00:00+00:00"),
+        (["clauses", 0, "id"], "XYZ-01", "clauses[0].id is 'XYZ-01' and must be one of HST-01"),
+        (["clauses", 0, "checks", 0, "verdict"], "odd", "clauses[0].checks[0].verdict is 'odd'"),
+        (["clauses", 0, "checks", 0], {}, "clauses[0].checks[0] has no 'name'"),
+    ],
+)
+def test_what_is_no_report_is_refused_with_the_place(
+    tmp_path: Path, keys: list[Any], value: Any, told: str
+) -> None:
+    """The message names the file, the place in it, and what should stand there."""
+    broken = place = document.document(DOUBLE)
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(broken))
+
+    with pytest.raises(ReportError) as refused:
+        reading.read(path)
+
+    assert str(refused.value).startswith(f"{path} is no report: {told}")
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b"[]", b"3"])
+def test_rubbish_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Whatever the file holds, it is one line."""
+    path = tmp_path / "report.json"
+    path.write_bytes(content)
+
+    with pytest.raises(ReportError, match="is no report: "):
+        reading.read(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With what the system says of it."""
+    with pytest.raises(ReportError, match=r"absent\.json cannot be read: No such file"):
+        reading.read(tmp_path / "absent.json")

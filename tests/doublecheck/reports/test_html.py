@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from doublecheck.reports import html
+from doublecheck.reports.markup import element
+from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
+
+
+class Page(HTMLParser):
+    """What stands in a page: its elements and its text, without the style sheet."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_what_a_platform_answers_is_never_html() -> None:
+    """Its markup is text, and its control characters are visible."""
+    page = Page(html.rendered([DOUBLE, STAGING]))
+
+    assert (
+        "<script>alert('x')</script> & \u2400\u241b[31m \ufffd ]]> \ufffd \U0001f600" in page.text
+    )
+    assert "script" not in {tag for tag, _ in page.elements}
+
+
+def test_the_page_needs_nothing_but_itself() -> None:
+    """No element fetches anything, and its policy would not let it."""
+    text = html.rendered([DOUBLE, STAGING])
+    page = Page(text)
+
+    fetching = {"script", "link", "img", "iframe", "object", "form"}
+    policy = [given.get("content") for _, given in page.elements if "http-equiv" in given]
+    assert set() == fetching & {tag for tag, _ in page.elements}
+    assert [True] == [str(one).startswith("default-src 'none';") for one in policy]
+    assert [] == re.findall(r"url\(|@import", text)
+    assert {"#"} == {str(given["href"])[0] for tag, given in page.elements if tag == "a"}
+
+
+def test_each_clause_has_an_anchor_and_is_chosen_by_its_verdicts() -> None:
+    """A row is shown while the box of one of its verdicts is checked."""
+    page = Page(html.rendered([DOUBLE, STAGING]))
+
+    rows = {
+        given["id"]: given["class"] for tag, given in page.elements if tag == "tr" and "id" in given
+    }
+    boxes = [given["id"] for tag, given in page.elements if tag == "input"]
+    assert {
+        "INV-04": "any-failed any-passed",
+        "INV-05": "any-observed",
+        "PRB-01": "any-error",
+        "MCP-01": "any-not-offered",
+        "CTL-04": "any-passed",
+    } == rows
+    assert [
+        "show-failed",
+        "show-error",
+        "show-not-offered",
+        "show-observed",
+        "show-passed",
+    ] == boxes
+
+
+def test_an_interrupted_run_says_so() -> None:
+    """And how much of it there is."""
+    assert INTERRUPTED in Page(html.rendered([STAGING])).text
+    assert "Interrupted" not in Page(html.rendered([DOUBLE])).text
+
+
+def test_attributes_are_escaped() -> None:
+    """Quotes do not end them."""
+    assert '<p class="a&quot; onclick=&quot;b" hidden>&lt;</p>' == element(
+        "p", "<", class_='a" onclick="b', hidden=True, title=None
+    )
