@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -19,15 +19,21 @@ It listens on this machine alone and passes every request on as it comes. Client
 
 
 def record(
-    url: Annotated[str, typer.Option(help="Where the platform runs that is recorded.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file that is written.")],
     target: Annotated[
-        Literal["double", "live"],
-        typer.Option(help="What runs there; a live platform must be called one."),
-    ] = "double",
+        str | None,
+        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the platform runs that is recorded.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen (0: any).")] = 0,
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
     from doublecheck.replaying import ordering
+    from doublecheck.twin.ordering import Theirs
 
-    ordering.record(url, target, output, port)
+    ordering.record(Theirs(target, url, config), output, port)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -21,11 +21,17 @@ EXAMPLES = """
 
 
 def twin(
-    url: Annotated[str, typer.Option(help="Where the platform runs that the double is held to.")],
     target: Annotated[
-        Literal["double", "live"],
-        typer.Option(help="What runs there; a live platform must be called one."),
-    ] = "double",
+        str | None,
+        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the platform runs that the double is held to."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
+    ] = None,
     double: Annotated[
         str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
     ] = None,
@@ -52,12 +58,10 @@ def twin(
     from doublecheck.twin import ordering
 
     code = ordering.twin(
-        url,
-        target,
+        ordering.Theirs(target, url, config, allow_writes or None),
         ordering.Ours(double, apps or ()),
         script,
         ordering.Showing(html, as_json),
-        agent=agent,
-        allow_writes=allow_writes,
+        agent,
     )
     raise typer.Exit(code)

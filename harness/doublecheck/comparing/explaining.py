@@ -8,8 +8,9 @@ known says nothing of an output's text.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from doublecheck.comparing.differences import Difference
 
@@ -63,10 +64,31 @@ _ABOUT = {
     "U-A2A-EVENTS": (r".* events.*",),
     "U-MCP-UNAUTHORIZED": (_ALL,),
     "U-MCP-ARGUMENTS": (r".* (events\[\d+\])?\$\.(result|error).*",),
+    "U-RUN-CONCURRENT": (_ALL,),
+    "U-TTL-EXTENDS": (_ALL,),
+    "U-TTL-REPEATED": (_ALL,),
+    "U-TTL-PAUSED": (_ALL,),
+    "U-TOOL-NAMES": (_STATUS,),
+    "U-TOOL-TTL-UNIT": (r"value .*(Ttl|ExpireAt|ExpireTime).*",),
+    "U-BROWSER-FORMAT": (r"value (content-type|\$)",),
+    "U-BROWSER-SCROLL": (r"value \$",),
     "U-MCP-TOOLSET-TOOLS": (r".* \$\.result\.tools.*",),
 }
+# what is seen only by asking for it, or not in an answer at all
+NOTHING = frozenset(
+    [
+        *("U-ASYNC-TASK", "U-DEPRECATION", "U-EXEC-LIMITS", "U-INVOKETOOL-WIRE", "U-LIMITS"),
+        *("U-MCP-SERVICE-WIRE", "U-RUN-CODE-RETURN", "U-SANDBOX-PATHS", "U-SCALE-IDLE"),
+        *("U-TOOL-CONTEXT", "U-USER-SESSION-ID", "U-WEBHOOKS"),
+    ]
+)
 # what the specification itself lets differ: that section says "may be empty"
 _LEFT_OPEN = {"section 2.8": r"value \$\.Result\.(Internal)?Endpoint"}
+
+
+def unknowns() -> Collection[str]:
+    """Return the unknowns of which is said what they explain, if it is nothing."""
+    return {*_ABOUT, *NOTHING}
 
 
 def explained(
@@ -84,9 +106,36 @@ def _reason(difference: Difference, relied_on: Collection[str]) -> str | None:
             return section
     if difference.path == "status":
         subject += f" {difference.double} {difference.live}"
-    found = (one for one in sorted(relied_on) if _is_about(one, subject))
+    found = (one for one in sorted(relied_on) if _is_about(one, subject, difference))
     return next(found, None)
 
 
-def _is_about(unknown: str, subject: str) -> bool:
-    return any(re.fullmatch(pattern, subject) for pattern in _ABOUT.get(unknown, ()))
+def _is_about(unknown: str, subject: str, difference: Difference) -> bool:
+    if not any(re.fullmatch(pattern, subject) for pattern in _ABOUT.get(unknown, ())):
+        return False
+    inside = _INSIDE.get(unknown)
+    if inside is None or difference.kind != "type":
+        return True
+    return bool(inside(difference.double) == inside(difference.live))
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return what an envelope holds: the one field of an object, the one element of an array."""
+    if isinstance(value, (dict, list)) and len(value) == 1:
+        return next(iter(value.values() if isinstance(value, dict) else value))
+    return value
+
+
+def _names(value: Any) -> Any:
+    """Return the names in a list of applications, whichever way they are listed."""
+    if isinstance(value, dict):
+        value = value.get("name", value.get("apps"))
+    return [_names(one) for one in value] if isinstance(value, list) else value
+
+
+# where only the envelope is open, what is inside must be the same
+_INSIDE: Mapping[str, Callable[[Any], Any]] = {
+    "U-INVOKE-ENVELOPE": _unwrapped,
+    "U-INVOKE-SSE-CHUNK": _unwrapped,
+    "U-LIST-APPS": _names,
+}

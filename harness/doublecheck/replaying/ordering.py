@@ -15,15 +15,14 @@ from agentdouble import environment
 from agentdouble.environment import Connection
 from agentdouble.errors import AgentDoubleError
 from agentdouble.signing import Credentials
-from doublecheck import connecting
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.exchanges import Exchange
 from doublecheck.platform import Platform
 from doublecheck.replaying import recordings
 from doublecheck.replaying.recordings import Writer
-from doublecheck.target import Kind, Target
+from doublecheck.target import Target
 from doublecheck.twin.comparison import without_secrets
-from doublecheck.twin.ordering import Ours, Showing
+from doublecheck.twin.ordering import Ours, Showing, Theirs
 
 if TYPE_CHECKING:
     import socket
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 
-def record(url: str, kind: Kind, output: Path, port: int) -> None:
+def record(theirs: Theirs, output: Path, port: int) -> None:
     """Serve a recording proxy in front of a target until Ctrl-C.
 
     Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
@@ -41,9 +40,12 @@ def record(url: str, kind: Kind, output: Path, port: int) -> None:
     _require_server()
     from agentdouble import serving
 
-    target = connecting.running(url, kind, False)
     own = own_credentials()
-    with _listening(port) as listener, _opened(output, target) as writer:
+    with (
+        theirs.opened() as target,
+        _listening(port) as listener,
+        _opened(output, target) as writer,
+    ):
         address = serving.address_of(listener)
 
         def started() -> None:

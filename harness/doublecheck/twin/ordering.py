@@ -13,10 +13,12 @@ from pathlib import Path
 from rich.console import Console
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck import connecting
+from doublecheck import connecting, opening
+from doublecheck.configuration.files import nearest_project
+from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import TargetError
 from doublecheck.platform import Platform
-from doublecheck.target import Kind, Target
+from doublecheck.target import Target
 from doublecheck.twin import conversation, document, page, scripts, tree, twinning
 from doublecheck.twin.comparison import Comparison, Part
 
@@ -49,6 +51,27 @@ class Ours:
 
 
 @dataclass(frozen=True)
+class Theirs:
+    """Which platform is meant, by the options about it; the rest is said by the configuration."""
+
+    target: str | None = None
+    url: str | None = None
+    config: str | None = None
+    allow_writes: bool | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Target]:
+        """Yield it for as long as the context lasts; raise what stands in the way."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        said = Said(given, project=nearest_project(), spelled="--{}".format)
+        planned = plan(said)
+        if planned.in_process:
+            raise TargetError("Say where the platform is that is meant: --url, or --target.")
+        with opening.opened(said, planned) as target:
+            yield target
+
+
+@dataclass(frozen=True)
 class Showing:
     """How a comparison is told: a tree on the terminal, or JSON, and an HTML page beside it."""
 
@@ -76,27 +99,25 @@ class Showing:
 
 
 def twin(
-    url: str,
-    kind: Kind,
-    ours: Ours,
-    script: Path | None,
-    showing: Showing,
-    *,
-    agent: str | None = None,
-    allow_writes: bool,
+    theirs: Theirs, ours: Ours, script: Path | None, showing: Showing, agent: str | None = None
 ) -> int:
-    """Hold a conversation with a double and the platform at ``url``; return the exit code.
+    """Hold a conversation with a double and another platform; return the exit code.
 
     Raises TargetError and UnreachableError.
     """
     showing.check()
-    target = connecting.running(url, kind, False)
-    with ours.serving() as double, Platform(double) as one, Platform(target) as other:
+    with (
+        theirs.opened() as target,
+        ours.serving() as double,
+        Platform(double) as one,
+        Platform(target) as other,
+    ):
         topics = (
             conversation.default(one, other, secrets.token_hex(4), agent)
             if script is None
             else scripts.read(script)
         )
+        allow_writes = target.allow_writes
         comparison = twinning.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
     return showing.show(comparison)
 

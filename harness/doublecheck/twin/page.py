@@ -22,7 +22,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
   border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 th { font-weight: 600; } .kind { white-space: nowrap; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--faint); padding: .6rem; overflow: auto; white-space: pre-wrap;
   overflow-wrap: anywhere; max-height: 24rem; margin: .3rem 0; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from doublecheck import preflight
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.exchanges import Exchange
@@ -51,6 +52,9 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
         for platform in (double, live):
             if not platform.target.offers(surface):
                 return f"the {platform.target.name} platform does not offer {surface}"
+            problem = platform.target.problems.get(preflight.probed(surface))
+            if problem is not None:
+                return str(problem)
     if topic.writes and live.target.kind == "live" and not allow_writes:
         return "it creates something on the live platform, which needs --allow-writes"
     for platform in (double, live):

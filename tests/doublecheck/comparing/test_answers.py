@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from agentdouble import ledger
+from doublecheck.comparing import explaining
 from doublecheck.comparing.answers import Answer, differences
 from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.references import Pairs
@@ -93,6 +95,9 @@ def test_an_unknown_explains_what_it_is_about() -> None:
     [
         (answer("a", unknowns="U-INVOKE-ENVELOPE"), answer("b"), Class.DIVERGES),
         (answer("a"), answer({"response": "a"}), Class.DIVERGES),
+        (answer("a", unknowns="U-INVOKE-ENVELOPE"), answer({"response": "b"}), Class.DIVERGES),
+        (answer(["a"], unknowns="U-LIST-APPS"), answer({"apps": [{"name": "b"}]}), Class.DIVERGES),
+        (answer(["a"], unknowns="U-LIST-APPS"), answer({"apps": [{"name": "a"}]}), Class.ASSUMED),
         (answer({"id": "i1"}, unknowns="U-SESSION-FIELDS"), answer({}), Class.ONLY_DOUBLE),
         (answer({}, unknowns="U-SIGNING"), answer({"a": 1}), Class.ONLY_LIVE),
         (answer({}, unknowns="U-SIGNING"), answer({}, 500), Class.DIVERGES),
@@ -105,6 +110,11 @@ def test_an_unknown_explains_nothing_else(double: Answer, live: Answer, expected
     found = differences(double, live, Pairs())
 
     assert [expected] == [one.cls for one in found]
+
+
+def test_every_unknown_says_what_it_explains() -> None:
+    """If it is nothing: one that is forgotten would make its alternatives diverge."""
+    assert set(ledger.unknowns()) == explaining.unknowns()
 
 
 def test_an_endpoint_may_be_empty() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError
 from doublecheck.replaying import ordering, recordings
+from doublecheck.twin.ordering import Theirs
 from tests.doublecheck.replaying.conftest import Recorder
 
 Start = Callable[[Target], Recorder]
@@ -192,6 +193,6 @@ def test_a_recording_that_is_there_is_kept(live: Target, tmp_path: Path) -> None
     output.write_text("kept")
 
     with pytest.raises(TargetError, match="is there already"):
-        ordering.record(live.url, "live", output, 0)
+        ordering.record(Theirs("live", live.url), output, 0)
 
     assert "kept" == output.read_text()

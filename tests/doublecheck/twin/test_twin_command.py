@@ -77,3 +77,17 @@ def test_an_unusable_order_is_refused(double: Target, script: Path, tmp_path: Pa
     refused = [CliRunner().invoke(app, one).exception for one in (dead, nowhere, both)]
 
     assert [UnreachableError, TargetError, TargetError] == [type(one) for one in refused]
+
+
+def test_a_target_of_the_configuration_is_meant(
+    double: Target, other: Target, script: Path, tmp_path: Path
+) -> None:
+    """By its name; and somebody has to say which platform it is."""
+    config = tmp_path / "targets.toml"
+    config.write_text(f'[targets.staging]\nkind = "live"\nurl = "{other.url}"\n')
+    own = ["twin", "--double", double.url, "--script", str(script)]
+
+    staging = CliRunner().invoke(app, [*own, "--config", str(config), "--target", "staging"])
+    nobody = CliRunner().invoke(app, own)
+
+    assert (1, TargetError) == (staging.exit_code, type(nobody.exception)), staging.output
