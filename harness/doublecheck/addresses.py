@@ -27,6 +27,8 @@ def checked(url: str) -> str:
         parts.port  # noqa: B018 (raises ValueError for a port that is none)
     except ValueError as error:
         raise TargetError(f"{explanation} ({error}).") from None
+    if not url.isprintable() or " " in url:
+        raise TargetError(f"{explanation}, without spaces and control characters.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise TargetError(f"{explanation}.")
     if parts.query or parts.fragment or parts.username:

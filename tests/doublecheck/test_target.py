@@ -82,7 +82,18 @@ def test_no_secret_is_in_its_repr() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "foo", "ftp://a", "http://", "http://a:99999", "http://a?b=c", "http://u:p@a"]
+    "url",
+    [
+        "",
+        "foo",
+        "ftp://a",
+        "http://",
+        "http://a:99999",
+        "http://a?b=c",
+        "http://u:p@a",
+        "http://a b",
+        "http://a\nb",
+    ],
 )
 def test_an_unusable_address_is_refused(url: str) -> None:
     """The error says what an address must read like."""

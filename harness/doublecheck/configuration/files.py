@@ -19,6 +19,7 @@ else:
     import tomli as tomllib
 
 SIZE_LIMIT = 1024 * 1024
+_NAME_CHARS = 80
 RESERVED = ("both", "double", "live")
 _OF_A_RUN = ("target", "targets")
 
@@ -66,6 +67,8 @@ def read(path: Path) -> File:
 
 
 def _text(path: Path) -> str:
+    if path.is_fifo():  # nobody may ever write to it
+        raise ConfigurationError(f"{path} is no file but a pipe.", source=str(path))
     try:
         with path.open("rb") as file:
             content = file.read(SIZE_LIMIT + 1)
@@ -152,7 +155,9 @@ def _unknown(path: Path, below: str, name: str, further: Collection[str]) -> Con
     near = difflib.get_close_matches(name, [*KEYS, *further], n=1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join([*KEYS, *further])}."
     return ConfigurationError(
-        f"{_where(path, below)}: there is no key {name}. {hint}", source=str(path), key=name
+        f"{_where(path, below)}: there is no key {name[:_NAME_CHARS]}. {hint}",
+        source=str(path),
+        key=name,
     )
 
 
@@ -165,7 +170,7 @@ def _wrong(path: Path, below: str, name: str, expected: str, given: Any) -> Conf
 
 
 def _where(path: Path, below: str) -> str:
-    return f"{path} [{below}]" if below else str(path)
+    return f"{path} [{below[:_NAME_CHARS]}]" if below else str(path)
 
 
 def _joined(below: str, name: str) -> str:

@@ -148,7 +148,7 @@ def _no_target(name: str, read: Sequence[File]) -> TargetError:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return TargetError(
-        f"There is no target {name!r}; there are {', '.join(dict.fromkeys(names))}.{hint} "
+        f"There is no target {shown(name)}; there are {', '.join(dict.fromkeys(names))}.{hint} "
         "A target of your own is a table of pyproject.toml: [tool.doublecheck.targets.NAME]."
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     large = written(tmp_path, "#" * (files.SIZE_LIMIT + 1), "large.toml")
     deep = written(tmp_path, "a = " + "[" * 100_000, "deep.toml")
 
+    os.mkfifo(tmp_path / "pipe.toml")
+
+    assert "pipe.toml is no file but a pipe." == refused(tmp_path / "pipe.toml")
     assert "gone.toml cannot be read: No such file or directory." == refused(tmp_path / "gone.toml")
     assert f"{tmp_path.name} cannot be read: Is a directory." == refused(tmp_path)
     assert refused(written(tmp_path, "a = ")).startswith("targets.toml is not TOML: Invalid value")
