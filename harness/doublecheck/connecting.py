@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def connect(
     url: str | None = None,
     *,
+    target: str | None = None,
     control_plane: str | None = None,
     tool_id: str | None = None,
     access_key: str | None = None,
@@ -39,18 +40,24 @@ def connect(
     """Return a platform: the one at ``url``, else the one the environment names, else a double.
 
     The environment names one by DOUBLECHECK_URL or PLATFORM_TOOL_HOST, and its keys by the
-    other PLATFORM_ variables. A double that is started here lives in this process and stops
+    other PLATFORM_ variables. ``target`` names one of ``[tool.doublecheck]`` in the nearest
+    pyproject.toml instead, ``staging`` say, which has its keys from the environment. A double that is started here lives in this process and stops
     with ``close()``, at the latest when the interpreter exits.
 
     Raises TargetError for an unusable address, UnreachableError if nothing answers at an
     address of this machine, and MissingExtraError if a double is to be started and is not
     installed.
     """
+    if target is not None:
+        given = {"url": url, "control_plane": control_plane, "tool_id": tool_id, "region": region}
+        if access_key or secret_key or api_key:
+            raise TargetError(f"The target {target!r} has its keys from the environment.")
+        return _configured(target, given, timeout_s)
     url = url or named_url()
     if url is None:
         return _own_double(timeout_s)
     is_double = is_loopback(url) and answers_as_double(url, api_key)
-    target = Target.find(
+    found = Target.find(
         url,
         "double" if is_double else "live",
         control_plane=control_plane,
@@ -61,7 +68,23 @@ def connect(
         region=region,
         environ=environment_of(url) if is_double else os.environ,
     )
-    return Platform(target, timeout_s=timeout_s)
+    return Platform(found, timeout_s=timeout_s)
+
+
+def _configured(name: str, given: Mapping[str, str | None], timeout_s: float) -> Platform:
+    """Return the platform that the configuration has under a name."""
+    from doublecheck import opening  # which needs what is above
+    from doublecheck.configuration.files import nearest_project
+    from doublecheck.configuration.plan import Said, plan
+
+    options = {key: value for key, value in given.items() if value is not None}
+    said = Said(options, project=nearest_project(), spelled=str)
+    planned = plan(said, name)
+    if planned.in_process:
+        return _own_double(timeout_s)
+    with ExitStack() as stack:
+        target = stack.enter_context(opening.opened(said, planned))
+        return _kept(target, timeout_s, stack.pop_all().close)
 
 
 def running(url: str, kind: Kind, reference_app: bool) -> Target:
@@ -136,11 +159,16 @@ def serving_double(
 
 def _own_double(timeout_s: float) -> Platform:
     double = start_double()
+    return _kept(Target.of(double), timeout_s, double.stop)
 
-    def stop() -> None:
+
+def _kept(target: Target, timeout_s: float, stop: Callable[[], None]) -> Platform:
+    """Return a platform that is closed when the interpreter exits, at the latest."""
+
+    def on_close() -> None:
         atexit.unregister(platform.close)
-        double.stop()
+        stop()
 
-    platform = Platform(Target.of(double), timeout_s=timeout_s, on_close=stop)
+    platform = Platform(target, timeout_s=timeout_s, on_close=on_close)
     atexit.register(platform.close)
     return platform

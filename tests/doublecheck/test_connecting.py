@@ -48,6 +48,29 @@ def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
         found.clock.now()
 
 
+def test_a_target_of_the_project_is_found_by_its_name(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As tests find it; what is given besides comes first."""
+    (tmp_path / "pyproject.toml").write_text(
+        f"[tool.doublecheck.targets.mine]\nkind = 'double'\nurl = '{platform_server.url}'"
+    )
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+
+    with connect(target="mine", region="r") as found:
+        assert ("mine", "double", "r") == (
+            found.target.name,
+            found.target.kind,
+            found.target.region,
+        )
+        assert "pong!" == found.ping()
+    with pytest.raises(TargetError, match=r"There is no target 'mime'.* Did you mean mine"):
+        connect(target="mime")
+    with pytest.raises(TargetError, match="has its keys from the environment"):
+        connect(target="mine", api_key="k")
+
+
 def test_the_environment_names_a_platform(
     platform_server: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
