@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ _INI = "platform_emulator_command"
 _VARIABLES = tuple(
     f"DOUBLECHECK_{name.replace('-', '_').upper()}" for name in ("target", *_TEXTS, *_FLAGS)
 )
+# a line that may begin the table; whether it does is for a parser, which is imported then
+_TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
 _PLAN = pytest.StashKey["Plan"]()
 
 
@@ -135,4 +138,4 @@ def _anything_said(config: pytest.Config) -> bool:
     if _options(config) or config.getini(_INI) or any(map(os.environ.get, _VARIABLES)):
         return True
     project = _project(config)
-    return project.is_file() and b"doublecheck" in project.read_bytes()
+    return project.is_file() and _TABLE.search(project.read_bytes()) is not None

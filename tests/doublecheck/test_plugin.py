@@ -43,6 +43,29 @@ def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*platform: *")
 
 
+@pytest.mark.parametrize(
+    ("project", "told"),
+    [
+        ("[tool.doublecheck]", True),
+        ("[tool.doublecheck.targets.a]\nurl = 'http://a'", True),
+        ("[tool]\ndoublecheck = {}", True),
+        ("[tool]\ndoublecheck.region = 'r'", True),
+        ("tool.doublecheck.region = 'r'", True),
+        ("[ 'tool' . \"doublecheck\" ]", True),
+        ("[project]\nname = 'x'\nversion = '1'\ndependencies = ['doublecheck']", False),
+    ],
+)
+def test_a_project_that_only_uses_it_is_left_alone(
+    pytester: pytest.Pytester, project: str, told: bool
+) -> None:
+    """The header has a line if a table of the project is about it, however that is written."""
+    pytester.makepyprojecttoml(project)
+
+    result = pytester.runpytest_inprocess()
+
+    assert told is any(line.startswith("platform: ") for line in result.outlines)
+
+
 def test_the_header_tells_which_platform(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
