@@ -18,7 +18,7 @@ Addresses = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Implementation:
-    """One of them: its package, the variable that names an interpreter with it, how it serves.
+    """One of them: its package, the variable that names an interpreter with it, what installs it.
 
     ``serve(python, folder)`` is a context that yields the address of each surface it has.
     """
@@ -26,7 +26,6 @@ class Implementation:
     package: str
     variable: str
     install: str
-    shown: str
     serve: Callable[[str, Path], AbstractContextManager[Addresses]]
 
 
@@ -101,12 +100,11 @@ def _agentkit(python: str, folder: Path) -> Iterator[Addresses]:
 
 
 IMPLEMENTATIONS = (
-    Implementation("google-adk", "DOUBLECHECK_ADK_PYTHON", "google-adk", "the API server", _adk),
+    Implementation("google-adk", "DOUBLECHECK_ADK_PYTHON", "google-adk[a2a]", _adk),
     Implementation(
         "agentkit-sdk-python",
         "DOUBLECHECK_AGENTKIT_PYTHON",
         "agentkit-sdk-python[identity-runtime]",
-        "the reference applications: `/invoke`, MCP, A2A, the API server",
         _agentkit,
     ),
 )
