@@ -43,15 +43,14 @@ class Report:
 
 def check(addresses: Addresses) -> Report:
     """Run every check on a live target that has these surfaces."""
-    url = addresses.get("application") or next(iter(addresses.values()))
-    beside = {f"DOUBLECHECK_{name.upper()}": at for name, at in addresses.items()}
-    environ = {
-        **beside,
-        "DOUBLECHECK_OFFERS": ",".join(addresses),
-        "DOUBLECHECK_ALLOW_WRITES": "true",
-    }
-    words = ("run", "--url", url, "--target", "live", "--reference-app", "--json")
-    return report_of(json.loads(doublecheck(*words, environ=environ)))
+    elsewhere = {name: at for name, at in addresses.items() if name != "application"}
+    found = doublecheck(
+        *("run", "--target", "live", "--offers", ",".join(addresses)),
+        *("--url", addresses.get("application") or next(iter(elsewhere.values()))),
+        *(f"--{name.replace('_', '-')}={at}" for name, at in elsewhere.items()),
+        *("--reference-app", "--allow-writes", "--json"),
+    )
+    return report_of(json.loads(found))
 
 
 def check_double() -> Report:

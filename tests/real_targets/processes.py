@@ -61,11 +61,10 @@ def version(python: str, package: str) -> str:
     return ended.stdout.strip()
 
 
-def doublecheck(*words: str, environ: Mapping[str, str] | None = None) -> str:
+def doublecheck(*words: str) -> str:
     """Run doublecheck and return what it prints; raise RuntimeError if it prints nothing."""
     ended = subprocess.run(
         [sys.executable, "-c", "from doublecheck.cli import main; main()", *words],
-        env={**os.environ, **(environ or {})},
         capture_output=True,
         text=True,
         timeout=600,
