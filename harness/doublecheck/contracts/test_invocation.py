@@ -36,7 +36,7 @@ def test_the_headers_reach_the_entrypoint(platform: Platform) -> None:
 @clause("INV-03")
 def test_user_and_session_may_be_absent(platform: Platform) -> None:
     """Without them the entrypoint is called, and sees that they are absent."""
-    seen = wire.echo(platform, {"prompt": ""})["headers"]
+    seen = wire.echo(platform, {"prompt": ""}, headers={})["headers"]
 
     assert [None, None] == [seen.get("user_id"), seen.get("session_id")]
 
@@ -56,7 +56,9 @@ def test_chunks_arrive_as_they_are_produced(platform: Platform) -> None:
     release = {"do": "release", "gate": gate, "prompt": ""}
     arrived = []
 
-    with closing(platform.stream("", do="stream", chunks=chunks, gate=gate)) as events:
+    with closing(
+        platform.stream("", do="stream", chunks=chunks, gate=gate, headers=wire.CALLER)
+    ) as events:
         for event in events:
             arrived.append(wire.chunk(event.data))
             wire.invoke(platform, release)
@@ -67,7 +69,7 @@ def test_chunks_arrive_as_they_are_produced(platform: Platform) -> None:
 @clause("INV-06")
 def test_a_failure_in_a_stream_is_an_event(platform: Platform) -> None:
     """What was yielded before the failure arrives, then an object with ``error``."""
-    events = list(platform.stream("it broke", do="fail_late", chunks=["one"]))
+    events = list(platform.stream("it broke", do="fail_late", chunks=["one"], headers=wire.CALLER))
 
     first, last = events[0], events[-1]
     assert ["one", 2] == [wire.chunk(first.data), len(events)]
