@@ -49,7 +49,7 @@ class Controls:
     ledger: Ledger
     instances: Instances
     faults: Faults
-    reset: Callable[[], Awaitable[None]]
+    reset: Callable[[bool], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
     is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
 
@@ -96,9 +96,12 @@ class _Routes:
             }
         )
 
-    async def reset(self, _request: Request) -> Response:
-        """Destroy every session instance, empty the journal, set the clock back."""
-        await self._controls.reset()
+    async def reset(self, request: Request) -> Response:
+        """Destroy every session instance, empty the journal, set the clock back.
+
+        With ``wait=false`` it does not wait for the instances' processes to end.
+        """
+        await self._controls.reset(request.query_params.get("wait") != "false")
         return JSONResponse({"status": "reset"})
 
     async def clock(self, _request: Request) -> Response:

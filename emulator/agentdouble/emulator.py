@@ -269,9 +269,9 @@ class Emulator:
         with ledger.using(self._ledger):
             return await coroutine
 
-    async def _reset(self) -> None:
+    async def _reset(self, wait: bool = True) -> None:
         self.faults.reset()
-        await self._instances.reset("the double was reset")
+        await self._instances.reset("the double was reset", wait=wait)
         await self._api.reset()
         await self._a2a.reset()
         self.journal.clear()

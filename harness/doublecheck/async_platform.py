@@ -335,12 +335,13 @@ class AsyncPlatform:
         """Return a double's living session instances; raise NotADoubleError."""
         return await self._call(admin.sessions(self.target))
 
-    async def reset(self) -> None:
+    async def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.
 
-        Raises NotADoubleError.
+        Without ``wait`` it returns when no session can be reached, though processes of some
+        may still be ending. Raises NotADoubleError.
         """
-        await self._call(admin.reset(self.target))
+        await self._call(admin.reset(self.target, wait))
 
     async def request(
         self,

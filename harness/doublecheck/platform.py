@@ -346,12 +346,13 @@ class Platform:
         """Return a double's living session instances; raise NotADoubleError."""
         return self._call(admin.sessions(self.target))
 
-    def reset(self) -> None:
+    def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.
 
-        Raises NotADoubleError.
+        Without ``wait`` it returns when no session can be reached, though processes of some
+        may still be ending. Raises NotADoubleError.
         """
-        self._call(admin.reset(self.target))
+        self._call(admin.reset(self.target, wait))
 
     def request(
         self,

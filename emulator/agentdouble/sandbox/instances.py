@@ -295,9 +295,17 @@ class Instances:
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )
 
-    async def reset(self, reason: str) -> None:
-        """Destroy every instance and forget those that ended; return when all are gone."""
-        await self._destroy_all(self.living(), reason)
+    async def reset(self, reason: str, *, wait: bool = True) -> None:
+        """Destroy every instance and forget those that ended; return when all are gone.
+
+        Without ``wait`` it returns when none can be reached any more, and they end meanwhile.
+        """
+        if wait:
+            await self._destroy_all(self.living(), reason)
+        else:
+            for instance in self.living():
+                self._destroy_beside(instance, reason)
+            await asyncio.sleep(0)  # the first step of each takes it out of reach
         self._history.clear()
         await self._store.saved()
 

@@ -55,10 +55,12 @@ def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.time
     return (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
 
 
-def reset(target: Target) -> Call[None]:
+def reset(target: Target, wait: bool) -> Call[None]:
     """Return the call that destroys a double's sessions, and so on; raise NotADoubleError."""
     _require_double(target, "reset()")
-    return Call(calls.request(target, "POST", f"{PREFIX}/reset"), calls.refuse)
+    return Call(
+        calls.request(target, "POST", f"{PREFIX}/reset?wait={str(wait).lower()}"), calls.refuse
+    )
 
 
 def journal(target: Target) -> Call[tuple[JournalEntry, ...]]:
