@@ -6,10 +6,11 @@ import re
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from doublecheck.errors import SaveError
 from doublecheck.exchanges import Exchange, redacted
-from doublecheck.saving.statements import INDENT, Statements
+from doublecheck.saving.statements import INDENT, PLATFORM, Statements
 
 _PYTEST = "import pytest\n"
 _DOCSTRING = "What was asked is answered as it was."
@@ -35,13 +36,14 @@ def save(exchanges: Iterable[Exchange], path: Path) -> Path:
 
 def module(exchanges: Iterable[Exchange], name: str) -> str:
     """Return the text of a module with one test; what is secret does not stand in it."""
-    statements = Statements()
-    blocks = [list(statements.of(redacted(one))) for one in exchanges]
+    shown = [redacted(one) for one in exchanges]
+    statements = Statements(_addresses(shown))
+    blocks = [list(statements.of(one)) for one in shown]
     asked = [block for block in blocks if block]
     if all(line.startswith("#") for block in asked for line in block):
         raise SaveError("There is no call that a test could make again.")
     if "References" in statements.imports:
-        asked.insert(0, ["seen = References()"])
+        asked.insert(0, ["seen = References()", f'seen.add(platform.url, "{PLATFORM}")'])
     imports = ", ".join(sorted({"Platform", *statements.imports}))
     body = "\n\n".join(_indented(block) for block in asked)
     return (
@@ -51,6 +53,11 @@ def module(exchanges: Iterable[Exchange], name: str) -> str:
         f"def {name}(platform: Platform) -> None:\n"
         f'{" " * INDENT}"""{_DOCSTRING}"""\n{body}\n'
     )
+
+
+def _addresses(exchanges: Iterable[Exchange]) -> set[str]:
+    parts = [urlsplit(one.request.url) for one in exchanges]
+    return {f"{one.scheme}://{one.netloc}" for one in parts if one.netloc}
 
 
 def function_name(path: Path) -> str:

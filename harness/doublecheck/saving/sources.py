@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ def read(path: Path) -> Sequence[Exchange]:
     except UnicodeDecodeError:
         raise SaveError(f"{path} is no journal: it is not UTF-8.") from None
     if _IS_RECORDING.match(text):
-        return [one.exchange for one in recordings.read(path).exchanges]
+        return list(_recorded(recordings.read(path)))
     return _journal(path, text)
+
+
+def _recorded(recording: recordings.Recording) -> Iterator[Exchange]:
+    """Yield the exchanges with the address of what was recorded."""
+    for one in recording.exchanges:
+        request = one.exchange.request
+        asked = dataclasses.replace(request, url=recording.target + request.url)
+        yield dataclasses.replace(one.exchange, request=asked)
 
 
 def _journal(path: Path, text: str) -> Sequence[Exchange]:
@@ -54,7 +63,7 @@ def _exchange(explanation: str, number: int, entry: Any) -> Exchange:
         return Exchange(
             Request(
                 str(entry["method"]),
-                _path(str(entry["url"])),
+                str(entry["url"]),
                 _headers(entry["request_headers"]),
                 asked.encode(),
             ),
@@ -71,8 +80,3 @@ def _exchange(explanation: str, number: int, entry: Any) -> Exchange:
 
 def _headers(headers: Mapping[str, Any] | Iterable[Any]) -> Mapping[str, str]:
     return {str(name): str(value) for name, value in dict(headers).items()}
-
-
-def _path(url: str) -> str:
-    """Return a URL without the address of whoever answered."""
-    return "/" + url.partition("://")[2].partition("/")[2] if "://" in url else url

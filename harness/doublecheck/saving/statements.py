@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import keyword
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -13,7 +13,7 @@ import httpx
 
 from agentdouble import invoke_tool
 from agentdouble.run_code import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER, Invocation
-from doublecheck.clients import api_server, application, mcp, sandbox
+from doublecheck.clients import a2a, api_server, application, mcp, sandbox
 from doublecheck.comparing.answers import Answer
 from doublecheck.comparing.references import References, parsed
 from doublecheck.errors import DoubleCheckError, RefusedError
@@ -21,6 +21,7 @@ from doublecheck.exchanges import HIDDEN, Exchange
 from doublecheck.saving.literals import WIDTH, literal
 
 INDENT = 4
+PLATFORM = "<platform>"
 PROBES = ("ping", "health", "readiness", "liveness")
 _OWN = ("prompt", "user_id", "session_id", "request_id", "headers", "self", "streaming")
 _NOT_SENT = frozenset(
@@ -30,6 +31,8 @@ _NOT_SENT = frozenset(
     ]
 )
 _NAMED = ("user_id", "session_id", "request_id")
+_CARD = "/.well-known/agent-card.json"
+_SENDING = ("SendMessage", "message/send")
 _IN_PASSING = ("initialize", "notifications/initialized", "ping")
 
 
@@ -46,12 +49,15 @@ _UNSPOKEN = (
 class Statements:
     """Turns exchanges into statements; it remembers which variable holds which session.
 
-    ``imports`` are the names that the statements need.
+    ``imports`` are the names that the statements need. ``addresses`` are the platform's own,
+    which are others where the test runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: Collection[str] = ()) -> None:
         self.imports: set[str] = set()
         self._seen = References()
+        for address in addresses:
+            self._seen.add(address, PLATFORM)
         self._sessions: dict[str, str] = {}
         self._asked = 0
 
@@ -86,6 +92,8 @@ class Statements:
         }
         if path in talks:
             return talks[path](exchange)
+        if path in ("/", _CARD) and not query:
+            return self._a2a(exchange, path)
         if path == "/list-apps" and not query:
             return self._apps(exchange)
         if path.startswith("/apps/") and not query:
@@ -248,6 +256,23 @@ class Statements:
             value, expression = "\n".join(texts), f"{asked}.text"
         yield f"with {client} as client:"
         yield " " * INDENT + self._compared(value, expression, INDENT)
+
+    def _a2a(self, exchange: Exchange, path: str) -> Iterator[str]:
+        if path == _CARD:
+            _require((exchange.request.method, exchange.status) == ("GET", 200))
+            yield self._compared(_document(exchange)["name"], 'platform.a2a().card["name"]')
+            return
+        body = _object(exchange)
+        message = body["params"]["message"]
+        _require(body["method"] in _SENDING and not {"contextId", "taskId"} & message.keys())
+        (part,) = message["parts"]
+        _require(part.keys() <= {"kind", "text"})
+        answer = a2a.read_event(_response(exchange), exchange.body.decode())
+        self._asked += 1
+        name = f"answer_{self._asked}"
+        yield f"{name} = platform.a2a().send({literal(part['text'])})"
+        yield self._compared(answer.state, f"{name}.state")
+        yield self._compared(list(answer.texts), f"list({name}.texts)")
 
     def _by_hand(self, exchange: Exchange) -> Iterator[str]:
         """Yield a call that none of the platform's methods makes."""

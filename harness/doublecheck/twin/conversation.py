@@ -6,14 +6,12 @@ behind but what ends by itself soon.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from doublecheck.clients import calls
-from doublecheck.contracts.a2a import Agent
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.platform import Platform
 from doublecheck.results import AgentSession, McpTool
@@ -201,8 +199,6 @@ def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
 
 
 def _a2a(platform: Platform) -> None:
-    try:
-        agent = Agent.of(platform)
-        agent.send("Hello.")
-    except (AssertionError, json.JSONDecodeError):
-        return  # it is no agent's answer: what came instead shows
+    client = platform.a2a()
+    client.send("Hello.")
+    list(client.stream("Hello again."))

@@ -56,6 +56,7 @@ def talk(platform: Platform) -> None:
         platform.run_code("x", "cobol")
     with platform.mcp() as client:
         client.tools()
+    platform.a2a().send("Hello.")
     platform.clock.advance(minutes=1)
     platform.request("GET", "/apps/echo/users/nobody/sessions/no-such")
     platform.request("POST", "/invoke", content=b"\xff\"'")
@@ -118,6 +119,14 @@ def test_ids_and_times_are_references() -> None:
 
     assert 'assert {"id": "<id 1>", "at": "<time>"} == seen.normalised(answer_1.json())' in text
     assert 'assert ["<id 2>", "<id 1>"] == seen.normalised(answer_2.json())' in text
+
+
+def test_the_platforms_own_address_is_a_reference() -> None:
+    """It is another where the test runs."""
+    text = module.module([answered("/a", b'{"url": "http://x/mcp"}')], "test_x")
+
+    assert 'seen.add(platform.url, "<platform>")' in text
+    assert '{"url": "<platform>/mcp"} == seen.normalised(answer_1.json())' in text
 
 
 @pytest.mark.parametrize(
