@@ -11,7 +11,7 @@ from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import REFERENCE_AGENT, Probing, background, unlike
 from doublecheck.results import AgentSession
 
-_WAITED_S = 1.0
+_WAITED_S = 1.5
 
 
 @probe("U-EVENT-FIELDS", "api_server", writes=True)

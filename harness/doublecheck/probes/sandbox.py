@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent import futures
+from contextlib import suppress
+
+from doublecheck.probes.held import Held
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import WITHIN_S, Probing, background, inner, printed, unlike
+
+_WAITED_S = 1.5
 
 
 @probe("U-EXEC-SUCCESS", "sandbox", writes=True)
@@ -30,15 +36,13 @@ def timeout(at: Probing) -> str:
 def at_once(at: Probing) -> str:
     """Run code while other code waits to be let go."""
     at.begin()
-    begun, go = (f"/tmp/{at.token}.{name}" for name in ("begun", "go"))  # noqa: S108
-    waiting = (
-        f"import os, time\nopen({begun!r}, 'w').close()\nend = time.monotonic() + 20\n"
-        f"while not os.path.exists({go!r}) and time.monotonic() < end: time.sleep(0.01)"
-    )
-    first = background(lambda: at.run(waiting))
-    at.run(f"until [ -e {begun} ]; do sleep 0.02; done", "bash").ok()
+    held = Held(at, WITHIN_S)
+    first = background(lambda: at.run(held.code, timeout_s=held.timeout_s))
+    held.wait_until_begun()
     second = background(lambda: at.run("1"))
-    at.run(f"sleep 0.3; touch {go}", "bash").ok()
+    with suppress(futures.TimeoutError):
+        second.result(_WAITED_S)  # a refusal comes at once
+    held.let_go()
     if first.result(WITHIN_S).error:
         raise NotSettledError(f"the first call is refused: {first.result().error}")
     return "refused" if second.result(WITHIN_S).error else "queued"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from doublecheck.probes.held import Held
 from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import TTL_S, Probing, background, inner
+from doublecheck.probes.probing import TTL_S, WITHIN_S, Probing, background, inner
 
 _MOMENT_S = 3  # more than the second that a stamp may be cut to
 _SHORT_S = 60
@@ -48,15 +49,13 @@ def paused(at: Probing) -> str:
 @probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
 def during(at: Probing) -> str:
     """Have code run when the end comes."""
-    begun = f"/tmp/{at.token}.begun"  # noqa: S108
-    hold_s = at.patience.real_s(_SHORT_S + 5) + 2
-    code = f"import time; open({begun!r}, 'w').close(); time.sleep({hold_s}); print('finished')"
+    held = Held(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
     at.run("0", ttl_s=_SHORT_S).ok()
-    at.run("true", "bash", ttl_s=None).ok()  # its start takes a while
-    running = background(lambda: at.run(code, ttl_s=None, timeout_s=_SHORT_S + 60))
-    at.run(f"until [ -e {begun} ]; do sleep 0.02; done", "bash", ttl_s=None).ok()
+    running = background(lambda: at.run(held.code, ttl_s=None, timeout_s=held.timeout_s))
+    held.wait_until_begun()
     at.patience.wait(_SHORT_S + 1)
-    ended = running.result(hold_s + _SHORT_S)
+    held.let_go()
+    ended = running.result(held.timeout_s)
     return "finishes" if not ended.error and inner(ended).get("success") else "killed"
 
 
