@@ -95,8 +95,9 @@ def test_a_session_has_its_history(platform: Platform, session: AgentSession) ->
     events = platform.run(session, "hello")
 
     history = _history(platform, session)
-    assert "hello" in [event.text for event in history]
-    assert [event.parts for event in events] == [event.parts for event in history][-len(events) :]
+    before, replies = history[: -len(events)], history[-len(events) :]
+    assert "hello" in [event.text for event in before]
+    assert [event.parts for event in events] == [event.parts for event in replies]
 
 
 @clause("API-06", writes=True)

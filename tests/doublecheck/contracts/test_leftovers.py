@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,7 +40,8 @@ def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Em
     """A double with sessions, a service and tasks of somebody's, which the checks run against."""
     double = connecting.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
-    monkeypatch.setattr(connecting, "running", lambda *_: target)
+    # as the options would have it, which know no way to make services on it
+    monkeypatch.setattr("doublecheck.contracts.conftest.serving", lambda *_: nullcontext(target))
     double.mcp.create("somebodys", f"{double.url}/mcp")
     with Platform(target) as platform:
         platform.run_code("kept = 1", user_id="somebody", session_id="s1")

@@ -1,0 +1,155 @@
+"""Mutations of the double under which the checks of application fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from starlette.responses import PlainTextResponse, Response
+
+from agentdouble.apps import bodies, simple
+from doublecheck.contracts import wire
+from doublecheck.contracts.reference import deeds
+from tests.doublecheck.contracts.mutations import Mutation
+
+
+def drop_fields(patch: pytest.MonkeyPatch) -> None:
+    original = simple.SimpleApp._invoke
+
+    async def invoke(self: Any, entrypoint: Any, payload: Any, headers: Any) -> Any:
+        kept = {name: value for name, value in payload.items() if isinstance(value, str | list)}
+        return await original(self, entrypoint, kept, headers)
+
+    patch.setattr(simple.SimpleApp, "_invoke", invoke)
+
+
+def drop_headers(patch: pytest.MonkeyPatch) -> None:
+    original = simple.SimpleApp._invoke
+
+    async def invoke(self: Any, entrypoint: Any, payload: Any, headers: Any) -> Any:
+        kept = {name: value for name, value in headers.items() if not name.startswith("x-")}
+        return await original(self, entrypoint, payload, kept)
+
+    patch.setattr(simple.SimpleApp, "_invoke", invoke)
+
+
+def make_up_a_user(patch: pytest.MonkeyPatch) -> None:
+    original = simple.SimpleApp._invoke
+
+    async def invoke(self: Any, entrypoint: Any, payload: Any, headers: Any) -> Any:
+        return await original(self, entrypoint, payload, {"user_id": "anonymous", **headers})
+
+    patch.setattr(simple.SimpleApp, "_invoke", invoke)
+
+
+def return_plain_text(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bodies, "result", PlainTextResponse)
+
+
+def lose_what_is_not_ascii(patch: pytest.MonkeyPatch) -> None:
+    original = bodies.result
+    patch.setattr(
+        bodies, "result", lambda value: original(value.encode("ascii", "replace").decode())
+    )
+
+
+def hold_the_stream_back(patch: pytest.MonkeyPatch) -> None:
+    original = simple.SimpleApp._stream
+
+    async def stream(self: Any, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+        yield b"".join([event async for event in original(self, chunks)])
+
+    patch.setattr(simple.SimpleApp, "_stream", stream)
+    patch.setattr(deeds, "READ_WITHIN_S", 0.1)
+
+
+def swallow_the_streams_failure(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bodies, "stream_failure", lambda _: b"")
+
+
+def pass_an_exception_off_as_success(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bodies, "entrypoint_failure", lambda _: PlainTextResponse("fine"))
+
+
+def accept_any_body(patch: pytest.MonkeyPatch) -> None:
+    original = bodies.failure
+
+    def failure(status: int, message: str, *rest: Any) -> Response:
+        broken = message == bodies.INVALID_JSON
+        return PlainTextResponse("fine") if broken else original(status, message, *rest)
+
+    patch.setattr(bodies, "failure", failure)
+
+
+def share_one_session(patch: pytest.MonkeyPatch) -> None:
+    module = __import__("sys").modules["agentdouble.run_code"]
+    patch.setattr(module.Invocation, "user_session_id", "shared")
+
+
+def answer_another_ping(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bodies, "ping", lambda _: PlainTextResponse("something else"))
+
+
+def want_a_ping_function(patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("AGENTDOUBLE_UNKNOWNS", '{"U-PROBE-ERROR": "absent-404"}')
+
+
+def run_entrypoints_on_the_servers_loop(patch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def lifespan(_self: Any) -> AsyncIterator[None]:
+        yield
+
+    patch.setattr(simple.SimpleApp, "lifespan", lifespan)
+    patch.setattr(deeds, "BLOCKED_AT_MOST_S", 1.5)
+    patch.setattr(wire, "PING_WITHIN_S", 0.5)
+
+
+def answer_probe(path: str, status: int) -> Callable[[pytest.MonkeyPatch], None]:
+    """Return what has a probe answered with a status."""
+
+    def answer_one_probe(patch: pytest.MonkeyPatch) -> None:
+        original = simple.SimpleApp.__call__
+
+        async def call(self: Any, scope: Any, receive: Any, send: Any) -> None:
+            if scope.get("path") == path:
+                await PlainTextResponse("fine", status)(scope, receive, send)
+                return
+            await original(self, scope, receive, send)
+
+        patch.setattr(simple.SimpleApp, "__call__", call)
+
+    return answer_one_probe
+
+
+MUTATIONS = (
+    Mutation("INV-01", drop_fields),
+    Mutation("INV-02", drop_headers),
+    Mutation("INV-03", make_up_a_user),
+    Mutation("INV-04", lose_what_is_not_ascii),
+    Mutation(
+        "INV-04",
+        return_plain_text,
+        also=(
+            "INV-01",
+            "INV-02",
+            "INV-03",
+            "INV-07",
+            "INV-09",
+            "PRB-06",
+        ),
+    ),
+    Mutation("INV-05", hold_the_stream_back),
+    Mutation("INV-06", swallow_the_streams_failure),
+    Mutation("INV-07", pass_an_exception_off_as_success),
+    Mutation("INV-08", accept_any_body),
+    Mutation("INV-09", share_one_session),
+    Mutation("PRB-01", answer_another_ping, also=("PRB-06",)),
+    Mutation("PRB-02", answer_probe("/health", 404), also=("PRB-07",)),
+    Mutation("PRB-03", answer_probe("/readiness", 404), also=("PRB-07",)),
+    Mutation("PRB-04", answer_probe("/liveness", 404), also=("PRB-07",)),
+    Mutation("PRB-05", want_a_ping_function),
+    Mutation("PRB-06", run_entrypoints_on_the_servers_loop),
+    Mutation("PRB-07", answer_probe("/readiness", 202)),
+)

@@ -1,0 +1,104 @@
+"""Mutations of the double under which the checks of library fail."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a.server.tasks import InMemoryTaskStore
+
+from agentdouble import run_code as run_code_function
+from agentdouble.apps import A2AApp, simple, tools
+from agentdouble.apps.a2a import classes
+from agentdouble.control_plane import invoke_tool_action
+from doublecheck import Credentials
+from tests.doublecheck.contracts.mutations import Mutation
+
+
+def forget_the_result(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(invoke_tool_action, "_inner", lambda *_: '{"success": false, "data": {}}')
+
+
+def take_any_tool_id(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(run_code_function.__globals__, "_tool_id", lambda _: "t-sandbox")
+
+
+def prefer_the_environments_keys(patch: pytest.MonkeyPatch) -> None:
+
+    def credentials(_state: Any) -> Credentials:
+        return Credentials(os.environ["PLATFORM_ACCESS_KEY"], os.environ["PLATFORM_SECRET_KEY"])
+
+    patch.setitem(run_code_function.__globals__, "_credentials", credentials)
+
+
+def accept_any_entrypoint(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(simple, "check_entrypoint", lambda _: None)
+
+
+def accept_any_ping(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(simple, "check_ping", lambda _: None)
+
+
+def accept_async_task(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
+
+
+def accept_any_tool(patch: pytest.MonkeyPatch) -> None:
+    original = tools.signature_of
+
+    def signature_of(*decorated: Any) -> inspect.Signature:
+        found = original(*decorated)
+        kept = [
+            one.replace(annotation=Any) if one.annotation is one.empty else one
+            for one in found.parameters.values()
+        ]
+        return found.replace(parameters=kept)
+
+    patch.setattr(tools, "signature_of", signature_of)
+
+
+def accept_any_executor(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(classes, "executor_of", lambda cls, arguments: cls)
+
+
+def need_no_runner(patch: pytest.MonkeyPatch) -> None:
+    original = A2AApp.agent_executor
+
+    def agent_executor(self: Any, *given: Any, runner: Any = "echo", **arguments: Any) -> Any:
+        return original(self, *given, runner=runner, **arguments)
+
+    patch.setattr(A2AApp, "agent_executor", agent_executor)
+
+
+def accept_any_store(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(classes, "store_of", lambda cls, arguments: cls)
+
+
+def keep_no_task(patch: pytest.MonkeyPatch) -> None:
+    async def get(self: Any, *asked: Any) -> None:
+        return None
+
+    patch.setattr(InMemoryTaskStore, "get", get)
+
+
+def run_without_the_card(patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "broken_run"))
+
+
+MUTATIONS = (
+    Mutation("A2A-05", run_without_the_card),
+    Mutation("DEC-01", accept_any_entrypoint),
+    Mutation("DEC-02", accept_any_ping),
+    Mutation("DEC-03", accept_async_task),
+    Mutation("DEC-04", accept_any_tool),
+    Mutation("DEC-05", accept_any_executor),
+    Mutation("DEC-05", need_no_runner),
+    Mutation("DEC-06", accept_any_store),
+    Mutation("DEC-06", keep_no_task),
+    Mutation("RUN-01", forget_the_result, also=("RUN-03",)),
+    Mutation("RUN-02", take_any_tool_id),
+    Mutation("RUN-03", prefer_the_environments_keys),
+)

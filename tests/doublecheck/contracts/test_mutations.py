@@ -1,0 +1,104 @@
+"""Under each mutation of the double its check fails, and the others of that surface pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from agentdouble.sandbox.browser import chromium
+from doublecheck import running
+from doublecheck.contracts.clauses import clauses
+from doublecheck.surfaces import Surface
+from doublecheck.verdicts import Verdict
+from tests.doublecheck.contracts.mutations import (
+    Mutation,
+    a2a,
+    api_server,
+    application,
+    control_plane,
+    library,
+    mcp,
+    sandbox,
+    services,
+)
+
+# The first is of the pytest outside; the second costs more time than most checks.
+QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
+BROWSER = chromium.find(None) is not None or "CI" in os.environ
+
+
+@dataclass(frozen=True)
+class Table:
+    """The mutations of a surface, and the modules that have its checks.
+
+    ``apart`` are clauses whose checks run under their own mutations alone, and why.
+    """
+
+    mutations: tuple[Mutation, ...]
+    modules: tuple[str, ...]
+    apart: Mapping[str, str]
+
+
+TABLES: Mapping[Surface, Table] = {
+    "application": Table(application.MUTATIONS, ("test_invocation", "test_probes"), {}),
+    "api_server": Table(api_server.MUTATIONS, ("test_api_server", "test_access"), {}),
+    "mcp": Table(mcp.MUTATIONS, ("test_mcp",), {}),
+    "services": Table(services.MUTATIONS, ("test_services",), {}),
+    "a2a": Table(a2a.MUTATIONS, ("test_a2a",), {}),
+    "control_plane": Table(control_plane.MUTATIONS, ("test_control_plane",), {}),
+    "sandbox": Table(
+        sandbox.MUTATIONS,
+        ("test_sandbox", "test_browser"),
+        {"SBX-11": "starts a browser, which takes longer than all others together"},
+    ),
+    "library": Table(
+        library.MUTATIONS,
+        ("test_decorators", "test_run_code", "test_a2a"),
+        {"A2A-05": "starts a process"},
+    ),
+}
+CASES = [
+    pytest.param(surface, mutation, id=str(mutation))
+    for surface, table in TABLES.items()
+    for mutation in table.mutations
+]
+
+
+@pytest.mark.parametrize(("surface", "mutation"), CASES)
+def test_a_check_fails_where_the_double_is_broken_and_only_there(
+    surface: Surface, mutation: Mutation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that cannot fail would say nothing by passing, nor one that fails with any other."""
+    if mutation.clause == "SBX-11" and not BROWSER:
+        pytest.skip(f"needs Chromium: {chromium.INSTALL}")
+    table = TABLES[surface]
+    apart = set(table.apart) - {mutation.clause}
+    chosen = [
+        id_ for id_, clause in clauses().items() if clause.surface == surface and id_ not in apart
+    ]
+    mutation.break_it(monkeypatch)
+
+    run = running.run(["-k", " or ".join(chosen), *QUIET], verbose=False, modules=table.modules)
+
+    broken = (mutation.clause, *mutation.also)
+    told = {clause.id: verdict for clause, verdict in run.verdicts().items()}
+    expected = dict.fromkeys(chosen, Verdict.PASSED) | dict.fromkeys(broken, Verdict.FAILED)
+    assert expected == told
+
+
+def test_every_clause_that_has_a_check_has_a_mutation() -> None:
+    """Runtimes have neither; and what a mutation breaks besides is of its surface."""
+    checked = {id_ for id_, clause in clauses().items() if clause.surface != "runtimes"}
+    tables = [(surface, one) for surface, table in TABLES.items() for one in table.mutations]
+    elsewhere = [
+        str(one)
+        for surface, one in tables
+        for id_ in (one.clause, *one.also)
+        if clauses()[id_].surface != surface
+    ]
+
+    assert checked == {one.clause for _, one in tables}
+    assert [] == elsewhere
