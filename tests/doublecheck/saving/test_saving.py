@@ -19,7 +19,6 @@ from doublecheck.exchanges import Exchange
 from doublecheck.saving import module, sources
 from doublecheck.saving.literals import literal
 
-pytest_plugins = ("pytester",)
 HOSTILE = "'''; import os; os.abort() \"\"\"\n\\ \u202e \x1b[31m {platform}"
 JSON = {"content-type": "application/json"}
 

@@ -10,8 +10,6 @@ from agentdouble import SimpleApp
 from doublecheck import Platform, Target
 from doublecheck.connecting import serving_double
 
-pytest_plugins = ("pytester",)
-
 CHOSEN = {"U-INVOKE-ENVELOPE": "object", "U-LIST-APPS": "detailed", "U-SESSION-DELETE": "204"}
 
 
