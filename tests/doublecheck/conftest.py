@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 
 import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
@@ -11,6 +12,16 @@ from agentdouble.sandbox.kernels import _FOR_KERNELS, _FOR_WORKBENCHES
 # Nor is what a double imports when it needs it: each run of pytester's would import it again.
 for _name in (*_FOR_KERNELS, *_FOR_WORKBENCHES):
     importlib.import_module(_name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _doubles_of_nobody() -> Iterator[None]:
+    """No setting of the developer's own reaches a double, not even one that many tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in [name for name in os.environ if name.startswith("AGENTDOUBLE_")]:
+            if variable != "AGENTDOUBLE_BROWSER":
+                patch.delenv(variable)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -83,8 +83,10 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
 def observe(request: pytest.FixtureRequest) -> Observe:
     """Tells what was seen of something that the specification leaves open."""
 
+    unknown = request.node.get_closest_marker(MARKER).kwargs["unknown"]
+
     def observe(seen: str) -> None:
-        request.node.user_properties.append((verdicts.OBSERVED, seen))
+        request.node.user_properties.append((verdicts.OBSERVED, f"observed, {unknown}: {seen}"))
 
     return observe
 

@@ -150,3 +150,20 @@ def test_runtimes_that_are_declared_are_an_error(
     assert dict.fromkeys(ids, Verdict.NOT_OFFERED) == verdicts(offered)
     assert dict.fromkeys(ids, Verdict.ERROR) == verdicts(claimed)
     assert "has no check of HST-01" in claimed.checks[0].reason
+
+
+def test_what_is_left_open_is_observed_and_never_fails(
+    declared: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was seen is told with the unknown that it is about; what cannot be seen is said."""
+    seen = run(*declared, "-k", "U-INVOKE-ERROR or U-ERROR-SHAPE", module="test_unspecified")
+    monkeypatch.setattr(envelope, "failure", lambda *_: PlainTextResponse("no"))
+    unseen = run(*declared, "-k", "U-ERROR-SHAPE", module="test_unspecified")
+
+    assert [
+        "observed, U-INVOKE-ERROR: an exception is HTTP 500 with an object with error",
+        "observed, U-ERROR-SHAPE: a refusal is HTTP 404 with Code, Message",
+    ] == [check.reason for check in seen.checks]
+    assert {Verdict.OBSERVED} == set(verdicts(seen).values())
+    assert {"CTL-04": Verdict.NOT_OBSERVABLE} == verdicts(unseen)
+    assert (0, 0) == (seen.pytest_exit, unseen.pytest_exit)

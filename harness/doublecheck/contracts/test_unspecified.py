@@ -1,0 +1,93 @@
+"""What the specification leaves open, observed: it is told what a platform does, and never fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from doublecheck.clients import api_server
+from doublecheck.contracts import wire
+from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.conftest import Observe
+from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.wire import Sandbox
+from doublecheck.platform import Platform
+
+
+@clause("PRB-01", unknown="U-PROBE-BODIES")
+def test_what_carries_the_text_of_ping(platform: Platform, observe: Observe) -> None:
+    """Plain text, a JSON string or an object."""
+    observe(f"ping answers {_shape(platform.request('GET', '/ping'))}")
+
+
+@clause("INV-04", unknown="U-INVOKE-ENVELOPE")
+def test_what_wraps_a_returned_string(platform: Platform, observe: Observe) -> None:
+    """The bare JSON string or an object."""
+    observe(f"a string arrives as {_shape(wire.invoke(platform, {'do': 'say', 'prompt': 'x'}))}")
+
+
+@clause("INV-07", unknown="U-INVOKE-ERROR")
+def test_what_tells_of_an_exception(platform: Platform, observe: Observe) -> None:
+    """A status, and text or an object."""
+    answer = wire.invoke(platform, {"do": "fail", "prompt": "it broke"})
+
+    observe(f"an exception is HTTP {answer.status_code} with {_shape(answer)}")
+
+
+@clause("API-01", unknown="U-LIST-APPS")
+def test_what_lists_the_applications(platform: Platform, observe: Observe) -> None:
+    """An array of names, or an object that has one."""
+    observe(f"applications are listed as {_shape(platform.request('GET', '/list-apps'))}")
+
+
+@clause("API-06", writes=True, unknown="U-SESSION-DELETE")
+def test_what_answers_a_deletion(
+    platform: Platform, leftovers: Leftovers, observe: Observe
+) -> None:
+    """Of a session that is there, and of one that is not any more."""
+    app, user = platform.list_apps()[0], "doublecheck-unspecified"
+    leftovers.user(app, user)
+    session = platform.create_session(app, user_id=user)
+    path = api_server.session_path(app, user, session.id)
+
+    first, second = (platform.request("DELETE", path).status_code for _ in range(2))
+
+    observe(f"a deletion is HTTP {first}, and HTTP {second} when it is repeated")
+
+
+@clause("CTL-04", unknown="U-ERROR-SHAPE")
+def test_what_a_refusal_has(platform: Platform, sandbox: Sandbox, observe: Observe) -> None:
+    """The fields of its error."""
+    body = {**wire.body(sandbox, "1"), "ToolId": "t-doublecheck-nobody-has-this"}
+    answer = wire.control_plane(platform, body)
+
+    error = wire.json_of(answer)["ResponseMetadata"]["Error"]
+    observe(f"a refusal is HTTP {answer.status_code} with {_listed(error)}")
+
+
+@clause("SBX-06", writes=True, unknown="U-EXEC-SUCCESS")
+def test_what_success_says_of_code_that_raises(
+    platform: Platform, sandbox: Sandbox, observe: Observe
+) -> None:
+    """Whether the call or the code is meant."""
+    _, result = wire.envelope(wire.control_plane(platform, wire.body(sandbox, "1 / 0")))
+    inner, data = wire.inner(result)
+
+    observe(f"success is {inner.get('success')} with the status {data.get('status')!r}")
+
+
+def _shape(answer: httpx.Response) -> str:
+    """Return in words what a body is."""
+    try:
+        value = answer.json()
+    except ValueError:
+        return "plain text"
+    if isinstance(value, dict):
+        return f"an object with {_listed(value)}"
+    kinds: dict[type, str] = {list: "an array", str: "a JSON string"}
+    return kinds.get(type(value), "another JSON value")
+
+
+def _listed(value: dict[str, Any]) -> str:
+    return ", ".join(sorted(value)) or "no field"
