@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from doublecheck import contracts
-from doublecheck.contracts.clauses import MARKER, Clause
+from doublecheck.contracts.clauses import MARKER
 from doublecheck.runs import Check, Run
-from doublecheck.verdicts import CLAUSE, OBSERVED, VERDICT, Verdict, of_skip
+from doublecheck.verdicts import CLAUSE, OBSERVED, REASON, VERDICT, Verdict, of_skip
 
 _FOLDER = Path(contracts.__file__).resolve().parent
 
@@ -29,9 +31,9 @@ class Collector:
     def __init__(self) -> None:
         self._started = dt.datetime.now(dt.timezone.utc)
         self._began = time.perf_counter()
-        self._root = Path.cwd()
         self._chosen: Sequence[str] = ()
         self._outcomes: dict[str, tuple[str, Verdict, str]] = {}
+        self._details: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
         self._interrupted = False
 
@@ -51,12 +53,14 @@ class Collector:
         place = {id_: index for index, id_ in enumerate(self._chosen)}
         found = sorted(self._outcomes, key=lambda id_: place.get(id_, len(place)))
         return tuple(
-            Check(_name(id_), *self._outcomes[id_], duration_s=round(self._seconds[id_], 4))
+            Check(
+                _name(id_),
+                *self._outcomes[id_],
+                duration_s=round(self._seconds[id_], 4),
+                details=self._details.get(id_, ""),
+            )
             for id_ in found
         )
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        self._root = config.rootpath
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:  # under xdist the workers have them
@@ -70,7 +74,7 @@ class Collector:
         self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        clause = self._clause(report)
+        clause = dict(report.user_properties).get(CLAUSE) or _marked(report.nodeid)
         if clause is None:
             return
         id_ = report.nodeid
@@ -78,20 +82,11 @@ class Collector:
         outcome = _outcome(report)
         before = self._outcomes.get(id_)
         if outcome is not None and (before is None or before[1] is Verdict.PASSED):
-            self._outcomes[id_] = (clause, *outcome)
+            self._outcomes[id_] = (str(clause), *outcome)
+            self._details[id_] = report.longreprtext if report.failed else ""
 
     def _choose(self, ids: Sequence[str]) -> None:
-        self._chosen = [id_ for id_ in ids if self._is_ours(id_)]
-
-    def _is_ours(self, nodeid: str) -> bool:
-        return (self._root / nodeid.partition("::")[0]).resolve().parent == _FOLDER
-
-    def _clause(self, report: pytest.TestReport) -> str | None:
-        """Return the clause that a check told, or in whose name a worker crashed."""
-        told = dict(report.user_properties).get(CLAUSE)
-        if told is not None:
-            return str(told)
-        return _marked(report.nodeid) if self._is_ours(report.nodeid) else None
+        self._chosen = [id_ for id_ in ids if _home(id_) is not None]
 
 
 def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
@@ -101,8 +96,7 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
         return of_skip(reason), reason
     if report.failed:
         told = dict(report.user_properties)
-        crash = getattr(report.longrepr, "reprcrash", None)
-        reason = getattr(crash, "message", report.longreprtext)
+        reason = str(told.get(REASON, report.longreprtext))
         return Verdict(told.get(VERDICT, Verdict.ERROR)), reason
     if report.when != "call":
         return None
@@ -111,17 +105,38 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
 
 
 def _name(nodeid: str) -> str:
-    """Return a check's name without the folder, which differs from machine to machine."""
-    path, colons, rest = nodeid.partition("::")
-    return path.rpartition("/")[2] + colons + rest
+    """Return a check's name with its module, which pytest leaves out where only that was asked for."""
+    home, (path, _, rest) = _home(nodeid), nodeid.partition("::")
+    return f"{home or Path(path).stem}.py::{rest}"
 
 
 def _marked(nodeid: str) -> str | None:
-    """Return the clause that a check is marked with, by its name alone."""
-    path, _, rest = nodeid.partition("::")
-    module = importlib.import_module(f"{contracts.__name__}.{Path(path).stem}")
-    function = getattr(module, rest.partition("[")[0], None)
-    for mark in getattr(function, "pytestmark", ()):
-        if mark.name == MARKER and isinstance(mark.args[0], Clause):
-            return mark.args[0].id
-    return None
+    """Return the clause of a check that could not tell it, as its worker crashed."""
+    home = _home(nodeid)
+    if home is None:
+        return None
+    module = importlib.import_module(f"{contracts.__name__}.{home}")
+    function = getattr(module, _function(nodeid))
+    marks = [mark for mark in function.pytestmark if mark.name == MARKER]
+    return str(marks[0].args[0].id)
+
+
+def _home(nodeid: str) -> str | None:
+    """Return the module of a check, by its name alone; None for any other test."""
+    path = nodeid.partition("::")[0]
+    home = _homes().get(_function(nodeid))
+    return home if Path(path).stem in ("", home) else None
+
+
+def _function(nodeid: str) -> str:
+    return nodeid.partition("::")[2].partition("[")[0]
+
+
+@cache
+def _homes() -> Mapping[str, str]:
+    """Return the module of each check."""
+    return {
+        name: path.stem
+        for path in _FOLDER.glob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }

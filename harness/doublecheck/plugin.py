@@ -10,6 +10,7 @@ from collections.abc import Generator
 import pytest
 
 from doublecheck import leniency, options
+from doublecheck.reports import options as reports
 from doublecheck.twin import options as twin
 from doublecheck.unknowns import options as unknowns
 
@@ -22,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     options.add_ini(parser)
     leniency.add(group)
     unknowns.add(group)
+    reports.add(group)
     twin.add(group)
 
 
@@ -30,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     options.check(config)
     leniency.configure(config)
     unknowns.configure(config)
+    reports.configure(config)
     twin.configure(config)
 
 

@@ -12,13 +12,18 @@ from doublecheck.verdicts import Verdict, worst
 
 @dataclass(frozen=True)
 class Check:
-    """One check and what it came to; ``reason`` says why, where it did not pass."""
+    """One check and what it came to; ``reason`` says why, where it did not pass.
+
+    ``details`` are what is shown of a failure: where it failed, the last exchanges, and how to
+    ask again.
+    """
 
     name: str
     clause: str
     verdict: Verdict
     reason: str = ""
     duration_s: float = 0.0
+    details: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CLAUSE = "clause"
 VERDICT = "verdict"
 OBSERVED = "observed"
+REASON = "reason"
 
 
 class Verdict(str, Enum):

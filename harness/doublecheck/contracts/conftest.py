@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from doublecheck.contracts.wire import Sandbox
 from doublecheck.fixtures import PlatformConfig, serving
 from doublecheck.leniency import LEVEL
 from doublecheck.platform import Platform
+from doublecheck.redaction import hidden, secrets_of
 from doublecheck.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Observe = Callable[[str], None]
 
+SECRETS = pytest.StashKey[Collection[str]]()
 ANSWERING = pytest.StashKey[Answering]()
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
@@ -44,7 +46,9 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
                 reference_app=True,
                 settings={"keys": [_restricted()], "agents": REFERENCE_AGENTS},
             )
-        yield stack.enter_context(serving(request.config, config))
+        target = stack.enter_context(serving(request.config, config))
+        request.config.stash[SECRETS] = secrets_of(target)
+        yield target
 
 
 def _restricted() -> dict[str, Any]:
@@ -127,25 +131,40 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, pytest.TestReport]:
     report: pytest.TestReport = yield
+    secrets = item.config.stash.get(SECRETS, ())
+    _redact(report, secrets)
     mark = item.get_closest_marker(MARKER)
     if not report.failed or call.excinfo is None or mark is None:
         return report
     if ANSWERING in item.config.stash:
         item.config.stash[ANSWERING].doubt(mark.args[0].surface, call.excinfo.value)
     if mark.kwargs["unknown"] is not None and report.when == "call":
-        return _unseen(report, call.excinfo)
+        _unseen(report, call.excinfo)
+        _redact(report, secrets)
+        return report
     verdict = verdicts.of_failure(report.when, call.excinfo.value)
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
-    report.longrepr = Failure(mark.args[0], report.longrepr, exchanges)  # type: ignore[assignment]
+    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets)
+    report.user_properties.append((verdicts.REASON, failure.reason))
+    report.longrepr = failure  # type: ignore[assignment]
     return report
 
 
-def _unseen(
-    report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]
-) -> pytest.TestReport:
-    """Return the report of a check of what is left open, which never fails, as of one not made."""
+def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
+    """Take the target's secrets out of what a report quotes; of a failure, Failure does so."""
+    report.sections = [(name, hidden(text, secrets)) for name, text in report.sections]
+    report.user_properties = [
+        (name, hidden(value, secrets) if isinstance(value, str) else value)
+        for name, value in report.user_properties
+    ]
+    if isinstance(report.longrepr, tuple):
+        path, line, reason = report.longrepr
+        report.longrepr = (path, line, hidden(reason, secrets))
+
+
+def _unseen(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:
+    """Turn the report of a check of what is left open, which never fails, into one not made."""
     report.outcome = "skipped"
     reason = f"Skipped: {Verdict.NOT_OBSERVABLE.value}: {error.exconly().splitlines()[0]}"
     report.longrepr = (*report.location[:2], reason)  # type: ignore[assignment]
-    return report

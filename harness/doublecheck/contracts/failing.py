@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from doublecheck.contracts.clauses import Clause
-from doublecheck.exchanges import Exchange, curl, redacted, redacted_text
+from doublecheck.exchanges import Exchange, curl, redacted
 from doublecheck.platform import Platform
+from doublecheck.redaction import hidden
 
 SHOWN = 2
 BODY_CHARS = 2000
@@ -18,26 +19,47 @@ BODY_CHARS = 2000
 class Failure:
     """A failure as pytest shows it, between the clause that failed and the last exchanges."""
 
-    def __init__(self, clause: Clause, shown: Any, exchanges: Sequence[Exchange]) -> None:
+    def __init__(
+        self,
+        clause: Clause,
+        shown: Any,
+        exchanges: Sequence[Exchange],
+        secrets: Collection[str] = (),
+    ) -> None:
         self._clause = clause
         self._shown = shown
         self._exchanges = exchanges
-        self.reprcrash = _redacted(getattr(shown, "reprcrash", None))  # pytest's own name
+        self._secrets = secrets
+        self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # pytest's own name
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, without the way there."""
+        return self.reprcrash.message if self.reprcrash else str(self)
 
     def toterminal(self, writer: Any) -> None:
         """Write it where pytest writes."""
         writer.line(str(self._clause), bold=True)
         writer.line(f"specification, section {self._clause.section}")
         writer.line()
-        writer.write(redacted_text(_rendered(self._shown, writer)))
+        writer.write(hidden(_rendered(self._shown, writer), self._secrets))
         for line in self._after():
             writer.line(line)
 
     def __str__(self) -> str:
         before = (str(self._clause), f"specification, section {self._clause.section}", "")
-        return "\n".join((*before, redacted_text(str(self._shown)), *self._after()))
+        return "\n".join((*before, hidden(str(self._shown), self._secrets), *self._after()))
+
+    def _redacted(self, crash: Any) -> Any:
+        """Return where and why it failed, the line that sums it up."""
+        if crash is None:
+            return None
+        return dataclasses.replace(crash, message=hidden(crash.message, self._secrets))
 
     def _after(self) -> Iterator[str]:
+        return (hidden(line, self._secrets) for line in self._exchanged())
+
+    def _exchanged(self) -> Iterator[str]:
         for exchange in self._exchanges:
             yield ""
             yield from _told(redacted(exchange))
@@ -66,13 +88,6 @@ def _rendered(shown: Any, writer: Any) -> str:
     other.hasmarkup = writer.hasmarkup
     shown.toterminal(other)
     return text.getvalue()
-
-
-def _redacted(crash: Any) -> Any:
-    """Return where and why it failed, the line that sums it up."""
-    if crash is None:
-        return None
-    return dataclasses.replace(crash, message=redacted_text(crash.message))
 
 
 def _told(exchange: Exchange) -> Iterator[str]:

@@ -67,4 +67,5 @@ def _check(check: Check) -> dict[str, Any]:
         "verdict": check.verdict.value,
         "reason": check.reason,
         "duration_s": check.duration_s,
+        "details": check.details,
     }

@@ -138,7 +138,7 @@ def _check(check: Check, target: str | None) -> Markup:
             element("code", check.name),
             element("span", f" {check.duration_s:.2f} s", class_="section"),
         ),
-        check.reason and element("pre", check.reason),
+        (check.details or check.reason) and element("pre", check.details or check.reason),
         class_="check",
     )
 

@@ -63,7 +63,8 @@ def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
     first = check.reason.partition("\n")[0] or check.verdict.value
     if tag == "skipped":
         return _element(tag, message=first)
-    outcome = _text(tag, f"{clause}\nspecification, section {clause.section}\n\n{check.reason}")
+    told = f"{clause}\nspecification, section {clause.section}\n\n{check.reason}"
+    outcome = _text(tag, check.details or told)
     outcome.attrib.update(message=_allowed(first), type=check.verdict.value)
     return outcome
 

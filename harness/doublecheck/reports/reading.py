@@ -111,6 +111,7 @@ def _checks(clause: _Place) -> list[Check]:
             Verdict(check["verdict"].one_of(*(verdict.value for verdict in Verdict))),
             check["reason"].of(str),
             _seconds(check),
+            check["details"].of(str),
         )
         for check in clause["checks"]
     ]

@@ -32,7 +32,14 @@ STAGING = Report(
     "https://agent.example.com",
     Run(
         (
-            Check("test_x.py::test_a", "INV-04", Verdict.FAILED, f"{HOSTILE}\nmore", 0.25),
+            Check(
+                "test_x.py::test_a",
+                "INV-04",
+                Verdict.FAILED,
+                f"{HOSTILE}\nmore",
+                0.25,
+                f"{HOSTILE}\nmore",
+            ),
             Check("test_x.py::test_c", "INV-04", Verdict.PASSED),
             Check("test_x.py::test_f", "INV-05", Verdict.OBSERVED, "a bare string"),
             Check("test_x.py::test_d", "PRB-01", Verdict.ERROR, "it did not answer"),

@@ -1,0 +1,149 @@
+"""Reports of pytest runs: real checks, against doubles of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from doublecheck import Credentials, Secret, Target, redaction
+from doublecheck.contracts import failing
+from doublecheck.reports import reading
+from doublecheck.verdicts import Verdict
+
+CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
+
+
+def test_a_pytest_run_is_reported_in_each_format(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option may be repeated, and the summary says where the reports are."""
+    result = pytester.runpytest_inprocess(
+        *CHECKS,
+        *("-k", "DEC-03"),
+        *(f"--platform-report=r.{one}" for one in ("html", "json", "xml")),
+    )
+
+    result.assert_outcomes(passed=1, deselected=len(_checks("test_decorators")) - 1)
+    result.stdout.fnmatch_lines(["platform: 1 contract checks told in r.html"])
+    assert ["r.html", "r.json", "r.xml"] == sorted(path.name for path in pytester.path.glob("r.*"))
+    (report,) = reading.read(pytester.path / "r.json")
+    assert ("double", None, 1) == (report.name, report.url, report.run.chosen)
+    assert [("DEC-03", Verdict.PASSED)] == [(one.clause, one.verdict) for one in report.run.checks]
+
+
+def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
+    """Each check once, in the order of the collection; one whose worker crashed is an error."""
+    pytester.makepyfile(
+        breaking="import os, pytest\n"
+        "@pytest.hookimpl(tryfirst=True)\n"
+        "def pytest_runtest_call(item):\n"
+        "    if 'not_implemented' in item.name: os._exit(1)\n"
+    )
+    result = pytester.runpytest_subprocess(
+        *CHECKS,
+        *(
+            "-n",
+            "2",
+            "--platform-report=r.json",
+        ),
+        *("-p", "breaking"),
+    )
+
+    (report,) = reading.read(pytester.path / "r.json")
+    assert result.ret == report.run.pytest_exit == 1
+    assert _checks("test_decorators") == [check.name for check in report.run.checks]
+    crashed = [check for check in report.run.checks if check.verdict is not Verdict.PASSED]
+    assert [("DEC-03", Verdict.ERROR)] == [(one.clause, one.verdict) for one in crashed]
+    assert "crashed while running" in crashed[0].reason
+
+
+@pytest.mark.parametrize(
+    ("path", "told"), [("r.pdf", "must end in one of .html"), ("absent/r.html", "No such file")]
+)
+def test_a_report_that_cannot_be_is_refused_before_the_run(
+    pytester: pytest.Pytester, path: str, told: str
+) -> None:
+    """One line, and no test is run."""
+    result = pytester.runpytest_inprocess(f"--platform-report={path}")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: *{told}*"])
+
+
+SECRET = 'k€y/with "all" kinds'
+FORMS = (SECRET, json.dumps(SECRET)[1:-1], "k%E2%82%ACy/with%20%22all%22%20kinds")
+TARGET = Target(
+    "https://agent.example.com",
+    credentials=Credentials("AKLTknown", "the-secret-key", "the-session-token"),
+    api_key=Secret(SECRET),
+    restricted=Credentials("AKLTother", "the-restricted-key"),
+)
+
+
+def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
+    """By its type, wherever the target has it; what only looks like a secret, too."""
+    told = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
+    looks = "GET /v1?Authorization=unknown-token HTTP/1.1 Bearer unknown-key"
+
+    shown = redaction.hidden(f"{told} {looks} AKLTknown", redaction.secrets_of(TARGET))
+
+    assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == shown
+
+
+@pytest.mark.parametrize("redacting", [True, False])
+def test_no_report_has_a_secret(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, redacting: bool
+) -> None:
+    """A check that fails with the secrets in its message; without the redaction they are told."""
+    monkeypatch.setenv("DOUBLECHECK_API_KEY", "the-known-api-key")
+    pytester.makepyfile(
+        breaking="import pytest\n"
+        "@pytest.hookimpl(tryfirst=True)\n"
+        "def pytest_pyfunc_call(pyfuncitem):\n"
+        "    target = pyfuncitem.funcargs['platform'].target\n"
+        "    print(target.credentials.secret_key)\n"
+        "    pytest.fail(f'{target.credentials.secret_key} {target.restricted.secret_key}'\n"
+        "                f' http://x/?Authorization=the-token')\n"
+    )
+    if not redacting:
+        monkeypatch.setattr(redaction, "hidden", _as_it_is)
+        monkeypatch.setattr(failing, "hidden", _as_it_is)
+    keys: list[str] = []
+    monkeypatch.setattr(redaction, "secrets_of", _noting(keys, redaction.secrets_of))
+    arguments = (*CHECKS, "-k", "DEC-03", "-p", "breaking")
+
+    pytester.syspathinsert()
+    result = pytester.runpytest_inprocess(
+        *arguments, *(f"--platform-report=r.{one}" for one in ("html", "json", "xml"))
+    )
+
+    result.assert_outcomes(failed=1, deselected=len(_checks("test_decorators")) - 1)
+    told = [path.read_text("utf-8") for path in sorted(pytester.path.glob("r.*"))]
+    secrets = ["the-token", *keys]
+    assert 3 == len(told)
+    assert len(secrets) >= 3
+    for text in (*told, str(result.stdout)):
+        assert redacting is not any(secret in text for secret in secrets)
+
+
+def _as_it_is(text: str, secrets: Sequence[str] = ()) -> str:
+    return text
+
+
+def _noting(keys: list[str], secrets_of: object) -> object:
+    def noting(target: Target) -> frozenset[str]:
+        found: frozenset[str] = secrets_of(target)  # type: ignore[operator]
+        keys.extend(found)
+        return found
+
+    return noting
+
+
+def _checks(module: str) -> list[str]:
+    """Return the names of a module's checks, in its order."""
+    source = Path(failing.__file__).with_name(f"{module}.py").read_text("utf-8")
+    return [f"{module}.py::{name}" for name in re.findall(r"^def (test_\w+)", source, re.M)]
