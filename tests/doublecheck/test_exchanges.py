@@ -107,6 +107,12 @@ def test_a_stream_is_kept_as_far_as_it_was_read(streaming: Target) -> None:
         assert b"data: one\n\ndata: two\n\n" == platform.exchanges[-1].body
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """The one that is installed with us."""
+    return "asyncio"
+
+
 @pytest.mark.anyio
 async def test_async_code_has_them_too(streaming: Target) -> None:
     """Both whole answers and streams."""
