@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import contracts
+from doublecheck import contracts, progress
 from doublecheck.collecting import Collector
 from doublecheck.runs import Check, Run
 
@@ -38,8 +38,11 @@ def run(arguments: Sequence[str], *, verbose: bool, modules: Sequence[str] = ())
         *("-p", "no:cacheprovider", "-p", "doublecheck.plugin"),
         *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-q"),
     ]
-    with _clean_room(), contextlib.redirect_stdout(sys.stderr):
-        ended = pytest.main([*options, *arguments], plugins=[collector])
+    with progress.shown(wanted=not verbose) as bars, _clean_room():
+        if bars:
+            options += ["-o", "console_output_style=classic"]
+        with contextlib.redirect_stdout(sys.stderr):
+            ended = pytest.main([*options, *arguments], plugins=[collector, *bars])
     return collector.run(int(ended))
 
 

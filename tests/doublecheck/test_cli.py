@@ -110,6 +110,22 @@ def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: P
     assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
+def test_an_interrupted_run_leaves_a_report_that_says_so(
+    doublecheck: Command, tmp_path: Path
+) -> None:
+    """Ctrl-C in the second check: the first is told, and that there were more."""
+    interrupt = (
+        "import os, signal\n"
+        "from agentdouble.apps import simple\n"
+        "simple.SimpleApp.async_task = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
+    )
+    ended = doublecheck("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
+
+    told = "Interrupted: 1 of 2 checks were carried out. Nothing is known about the others."
+    assert (130, told) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
+    assert told in (tmp_path / "told.html").read_text("utf-8")
+
+
 def test_a_running_double_is_checked(doublecheck: Command, platform_server: Target) -> None:
     """With its keys in the environment; what needs the reference application says so."""
     ended = doublecheck(
