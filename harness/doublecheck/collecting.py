@@ -36,6 +36,7 @@ class Collector:
         self._details: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
         self._interrupted = False
+        self._strict_should = False
 
     def run(self, pytest_exit: int) -> Run:
         """Return what has come out so far."""
@@ -46,6 +47,7 @@ class Collector:
             duration_s=round(time.perf_counter() - self._began, 3),
             chosen=len(self._chosen),
             interrupted=self._interrupted,
+            strict_should=self._strict_should,
         )
 
     def checks(self) -> tuple[Check, ...]:
@@ -61,6 +63,9 @@ class Collector:
             )
             for id_ in found
         )
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self._strict_should = bool(config.getoption("platform_strict_should", False))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:  # under xdist the workers have them

@@ -31,7 +31,8 @@ class Run:
     """What the checks came to; ``pytest_exit`` is how pytest itself ended.
 
     ``chosen`` is how many checks were to be carried out: more than there are in ``checks``
-    where the run was interrupted.
+    where the run was interrupted. ``strict_should`` says that what is only recommended fails
+    the run, too.
     """
 
     checks: tuple[Check, ...]
@@ -40,6 +41,7 @@ class Run:
     duration_s: float = 0.0
     chosen: int = 0
     interrupted: bool = False
+    strict_should: bool = False
 
     def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
         """Return the checks of each clause that has any, in the specification's order."""

@@ -28,6 +28,7 @@ def document(report: Report) -> dict[str, Any]:
         "duration_s": run.duration_s,
         "chosen": run.chosen,
         "interrupted": run.interrupted,
+        "strict_should": run.strict_should,
         "pytest_exit": run.pytest_exit,
         "clauses": [
             _clause(clause, verdicts[clause].value, checks)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check
+from doublecheck.runs import Check, Run
 from doublecheck.verdicts import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,8 +23,7 @@ _TAGS: Mapping[Verdict, str | None] = {
 def rendered(reports: Sequence[Report]) -> str:
     """Return the XML; characters that XML does not allow are left out."""
     root = ElementTree.Element("testsuites", name="doublecheck")
-    checks = [check for report in reports for check in report.run.checks]
-    root.attrib.update(_counts(checks), time=_time(sum(one.run.duration_s for one in reports)))
+    root.attrib.update(_counts(reports), time=_time(sum(one.run.duration_s for one in reports)))
     for report in reports:
         root.append(_suite(report))
     ElementTree.indent(root)
@@ -35,25 +34,24 @@ def rendered(reports: Sequence[Report]) -> str:
 def _suite(report: Report) -> ElementTree.Element:
     run = report.run
     suite = _element("testsuite", name=report.told_by)
-    suite.attrib.update(_counts(run.checks), time=_time(run.duration_s))
+    suite.attrib.update(_counts([report]), time=_time(run.duration_s))
     if run.started is not None:
         suite.set("timestamp", run.started.strftime("%Y-%m-%dT%H:%M:%S"))
     told = {"target": report.name, "kind": report.kind, "url": report.url or ""}
     suite.append(_properties({**told, "interrupted": str(run.interrupted).lower()}))
     for clause, checks in run.by_clause().items():
-        suite.extend(_case(clause, check) for check in checks)
+        suite.extend(_case(clause, check, _tag(run, check)) for check in checks)
     if report.cut_short:
         suite.append(_text("system-err", report.cut_short))
     return suite
 
 
-def _case(clause: Clause, check: Check) -> ElementTree.Element:
+def _case(clause: Clause, check: Check, tag: str | None) -> ElementTree.Element:
     case = _element("testcase", classname=f"doublecheck.{clause.id[:3]}")
     case.set("name", _allowed(f"{clause.id}: {check.name}"))
     case.set("time", _time(check.duration_s))
     told = {"clause": clause.id, "level": clause.level, "section": clause.section}
     case.append(_properties({**told, "verdict": check.verdict.value}))
-    tag = _TAGS.get(check.verdict, "skipped")
     if tag is not None:
         case.append(_outcome(tag, clause, check))
     return case
@@ -61,6 +59,8 @@ def _case(clause: Clause, check: Check) -> ElementTree.Element:
 
 def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
     first = check.reason.partition("\n")[0] or check.verdict.value
+    if tag == "skipped" and check.verdict is Verdict.FAILED:
+        return _element(tag, message=f"failed, and is only recommended (should): {first}")
     if tag == "skipped":
         return _element(tag, message=first)
     told = f"{clause}\nspecification, section {clause.section}\n\n{check.reason}"
@@ -69,11 +69,19 @@ def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
     return outcome
 
 
-def _counts(checks: Sequence[Check]) -> dict[str, str]:
-    known = [check for check in checks if check.clause in clauses()]
-    tags = [_TAGS.get(check.verdict, "skipped") for check in known]
+def _tag(run: Run, check: Check) -> str | None:
+    """Return how a check is told: what does not fail the run must not fail its consumers."""
+    lenient = clauses()[check.clause].level == "should" and not run.strict_should
+    if check.verdict is Verdict.FAILED and lenient:
+        return "skipped"
+    return _TAGS.get(check.verdict, "skipped")
+
+
+def _counts(reports: Sequence[Report]) -> dict[str, str]:
+    runs = [report.run for report in reports]
+    tags = [_tag(run, one) for run in runs for checks in run.by_clause().values() for one in checks]
     return {
-        "tests": str(len(known)),
+        "tests": str(len(tags)),
         "failures": str(tags.count("failure")),
         "errors": str(tags.count("error")),
         "skipped": str(tags.count("skipped")),

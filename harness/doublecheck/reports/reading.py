@@ -97,6 +97,7 @@ def _report(place: _Place) -> Report:
         duration_s=_seconds(place),
         chosen=place["chosen"].of(int),
         interrupted=place["interrupted"].of(bool),
+        strict_should=place["strict_should"].of(bool),
     )
     name, url = target["name"].of(str), target["url"].of(str, type(None))
     return Report(name, "live" if kind == "live" else "double", url, run)

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
+
 from doublecheck.reports import junit
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check, Run
+from doublecheck.verdicts import Verdict
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 
@@ -53,3 +58,21 @@ def test_each_verdict_has_its_element() -> None:
     ]
 
     assert [["failure"], [], [], ["error"], ["skipped"]] == found
+
+
+@pytest.mark.parametrize(
+    ("strict", "told"),
+    [
+        (False, ("skipped", "failed, and is only recommended (should): why")),
+        (True, ("failure", "why")),
+    ],
+)
+def test_what_does_not_fail_the_run_fails_no_consumer(strict: bool, told: tuple[str, str]) -> None:
+    """A should that failed is told as skipped, unless it was asked to fail the run."""
+    check = Check("test_x.py::test_a", "INV-08", Verdict.FAILED, "why")
+    report = Report("double", "double", None, Run((check,), 1, strict_should=strict))
+
+    (suite,) = ElementTree.fromstring(junit.rendered([report]))
+    outcome = next(suite.iter("testcase"))[-1]
+    assert told == (outcome.tag, outcome.get("message"))
+    assert "1" == suite.get("failures" if strict else "skipped")
