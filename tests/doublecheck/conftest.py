@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from collections.abc import Iterator
 
 import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
 
 from agentdouble.sandbox.kernels import _FOR_KERNELS, _FOR_WORKBENCHES
+
+with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates
+    warnings.simplefilter("ignore", DeprecationWarning)
+    importlib.import_module("typer.testing")
 
 # Nor is what a double imports when it needs it: each run of pytester's would import it again.
 for _name in (*_FOR_KERNELS, *_FOR_WORKBENCHES):
