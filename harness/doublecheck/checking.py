@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,11 @@ from doublecheck.target import Kind
 
 if TYPE_CHECKING:
     from doublecheck.reports.outputs import Outputs
+    from doublecheck.reports.report import Report
     from doublecheck.runs import Run
 
 PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT, INTERRUPTED = 0, 1, 2, 3, 130
+_WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 
 
 @dataclass(frozen=True)
@@ -67,25 +69,41 @@ class Order:
         return given
 
 
-def check(order: Order, outputs: Outputs) -> int:
-    """Run the checks, give out what they came to, and return the exit code.
+def check(orders: Sequence[Order], outputs: Outputs) -> int:
+    """Run the checks of each order, give out what they came to, and return the exit code.
 
     Raises TargetError, UnreachableError, ReportError, and MissingExtraError for what is not
-    installed.
+    installed, before the first check of any of them.
     """
     _require_pytest()
     outputs.require_writable()
-    if order.verbose:
-        print(*shown.lines(order.plan, order.said.environ), sep="\n", file=sys.stderr)  # noqa: T201
-    _require_target(order)
+    for order in orders:
+        if order.verbose:
+            told = shown.lines(order.plan, order.said.environ)
+            print(*told, sep="\n", file=sys.stderr)  # noqa: T201
+        _require_target(order)
+    reports, codes = _carried_out(orders)
+    if reports:
+        outputs.give(reports)
+    return next(code for code in _WORST_FIRST if code in codes)
+
+
+def _carried_out(orders: Sequence[Order]) -> tuple[list[Report], set[int]]:
+    """Return a report for each order that came to any check, and the exit codes."""
     from doublecheck import running
     from doublecheck.reports.report import Report
 
-    result = running.run(order.arguments(), verbose=order.verbose)
-    if not result.checks and not result.interrupted:
-        return _nothing_ran(order, result.pytest_exit)
-    outputs.give([Report(order.plan.name, order.kind, order.url, result)])
-    return _exit_code(result, strict_should=order.strict_should)
+    reports, codes = [], set()
+    for order in orders:
+        result = running.run(order.arguments(), verbose=order.verbose)
+        if not result.checks and not result.interrupted:
+            codes.add(_nothing_ran(order, result.pytest_exit))
+            continue
+        reports.append(Report(order.plan.name, order.kind, order.url, result))
+        codes.add(_exit_code(result, strict_should=order.strict_should))
+        if result.interrupted:
+            break
+    return reports, codes
 
 
 def _require_pytest() -> None:

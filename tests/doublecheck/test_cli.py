@@ -97,6 +97,24 @@ def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
     assert ({"passed": 1}, 1) == (document["summary"], document["chosen"])
 
 
+def test_several_targets_stand_side_by_side(
+    doublecheck: Command, platform_server: Target, tmp_path: Path
+) -> None:
+    """A double of its own and a configured one, in one matrix; the worst of them is the exit code."""
+    (tmp_path / "targets.toml").write_text(
+        f'[targets.other]\nkind = "double"\nurl = "{platform_server.url}"\n'
+    )
+    words = ("--config", "targets.toml", "--target", "double", "--target", "other")
+
+    ended = doublecheck("run", *words, "-k", "INV-04 or CTL-04")
+
+    lines = [line.split() for line in ended.stdout.strip().splitlines()]
+    assert 3 == ended.returncode, ended.stderr
+    assert ["clause", "level", "double", "other"] == lines[0]
+    assert ["INV-04", "must", "passed", "not", "observable"] == lines[1][:5]
+    assert ["CTL-04", "should", "passed", "error"] in [line[:4] for line in lines]
+
+
 def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: Path) -> None:
     """A page and JUnit XML are written as well; what could not be is refused before the run."""
     ended = doublecheck("run", "-k", "DEC-03", "--html", "told.html", "--junit", "told.xml")

@@ -18,6 +18,8 @@ EXAMPLES = """
 
   doublecheck run --target staging                \\[tool.doublecheck.targets.staging] of pyproject.toml
 
+  doublecheck run --target double --target staging
+
   doublecheck run -k "INV or PRB"                 the clauses of two groups
 
   doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
@@ -34,10 +36,10 @@ WHERE = "Where the platform is, and how it is asked"
 
 def run(
     target: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="TARGET",
-            help="double, live, or a target of the configuration (default: double).",
+            help="double, live, or a target of the configuration (default: double); repeatable.",
             rich_help_panel=WHERE,
         ),
     ] = None,
@@ -158,7 +160,6 @@ def run(
     from doublecheck.reports.outputs import Outputs
 
     platform = {
-        "target": target,
         "url": url,
         "config": config,
         "api_server": api_server,
@@ -173,6 +174,9 @@ def run(
         "reference_app": reference_app or None,
         "allow_writes": allow_writes or None,
     }
-    order = checking.Order(platform, select, verbose, strict_should)
-    code = checking.check(order, Outputs(as_json, html, junit))
+    orders = [
+        checking.Order({"target": one, **platform}, select, verbose, strict_should)
+        for one in (dict.fromkeys(target) if target else (None,))
+    ]
+    code = checking.check(orders, Outputs(as_json, html, junit))
     raise typer.Exit(code)
