@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from doublecheck import connecting, preflight, starting
+from doublecheck import doubles, preflight, starting
 from doublecheck.configuration import targets
 from doublecheck.configuration.plan import Fact, Plan, Said, plan
 from doublecheck.errors import TargetError
@@ -35,7 +35,7 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
         return replace(planned, facts={**planned.facts, "url": Fact(url, command.source)})
 
     def answers(url: str) -> bool:
-        return connecting.is_double(_located(said, at(url)))
+        return doubles.is_double(_located(said, at(url)))
 
     with starting.started(planned.value("emulator_command"), answers) as url:
         yield at(url)
@@ -44,7 +44,7 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
 def _checked(said: Said, target: Target) -> Target:
     """Return a target that answers, and is what it is to be."""
     target = _answering(target)
-    if target.kind == "double" and not connecting.is_double(target):
+    if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
             f"its URL and by {said.option('target')}=live."
@@ -64,7 +64,7 @@ def _located(said: Said, planned: Plan) -> Target:
     """Return the target, with the keys of this user's double if it is one."""
     if planned.kind == "live":
         return targets.target(planned, said.environ)
-    environ = connecting.environment_of(planned.value("url"), said.environ)
+    environ = doubles.environment_of(planned.value("url"), said.environ)
     known = plan(replace(said, environ=environ), planned.name)
     facts = {**known.facts, "url": planned.facts["url"]}
     return targets.target(replace(known, facts=facts), environ)

@@ -13,8 +13,8 @@ import pytest
 from doublecheck import AgentEvent, AgentSession, AnswerError, Platform, RefusedError, Target
 from doublecheck.async_platform import AsyncPlatform
 from doublecheck.clients import api_server
-from doublecheck.connecting import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.doubles import serving_double
 
 APP = "doublecheck_reference"
 TOOL = json.dumps({"do": "tool", "word": "owl"})

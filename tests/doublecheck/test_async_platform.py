@@ -15,8 +15,8 @@ from doublecheck import (
     Target,
     UnreachableError,
 )
-from doublecheck.connecting import serving_double
 from doublecheck.contracts.reference_app import reference_app
+from doublecheck.doubles import serving_double
 
 
 def test_it_does_what_the_blocking_one_does() -> None:

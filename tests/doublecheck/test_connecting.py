@@ -11,7 +11,7 @@ import pytest
 from agentdouble import Emulator, environment
 from agentdouble import running as doubles
 from doublecheck import Platform, Secret, Target, TargetError, UnreachableError, connect
-from doublecheck.connecting import answers_as_double, running, serving_double
+from doublecheck.doubles import answers_as_double, running, serving_double
 
 _UNCLOSED = """
 import doublecheck

@@ -16,7 +16,7 @@ from agentdouble import SimpleApp
 from doublecheck import AsyncPlatform, Exchange, Platform, Secret, Target, UnreachableError
 from doublecheck.clients import calls
 from doublecheck.clients.calls import Request
-from doublecheck.connecting import serving_double
+from doublecheck.doubles import serving_double
 from doublecheck.exchanges import curl, redacted
 from doublecheck.recording import BODY_LIMIT, KEPT
 from doublecheck.target import API_KEY

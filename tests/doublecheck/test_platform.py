@@ -21,8 +21,8 @@ from doublecheck import (
     Target,
     UnreachableError,
 )
-from doublecheck.connecting import serving_double
 from doublecheck.contracts.reference_app import reference_app
+from doublecheck.doubles import serving_double
 
 
 @pytest.fixture(scope="module")

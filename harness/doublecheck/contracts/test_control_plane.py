@@ -13,11 +13,11 @@ import pytest
 
 from agentdouble.signing import Credentials
 from doublecheck import options
-from doublecheck.connecting import serving_double
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
+from doublecheck.doubles import serving_double
 from doublecheck.platform import Platform
 from doublecheck.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
 from doublecheck.verdicts import Verdict

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck import connecting, opening
+from doublecheck import doubles, opening
 from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import TargetError
@@ -40,11 +40,11 @@ class Ours:
                 raise TargetError(
                     "--app is about a double that is started here, not a running one."
                 )
-            yield connecting.running(self.url, "double", False)
+            yield doubles.running(self.url, "double", False)
             return
         with ExitStack() as stack:
             try:
-                target = stack.enter_context(connecting.serving_double(*self.apps))
+                target = stack.enter_context(doubles.serving_double(*self.apps))
             except AgentDoubleError as error:
                 raise TargetError(f"No double can be started: {error}") from None
             yield target

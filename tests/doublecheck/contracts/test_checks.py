@@ -11,8 +11,8 @@ import pytest
 
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Target, running
-from doublecheck.connecting import serving_double
 from doublecheck.contracts.clauses import clauses
+from doublecheck.doubles import serving_double
 from doublecheck.runs import Run as CheckRun
 from doublecheck.verdicts import Verdict
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from agentdouble import Emulator
-from doublecheck import AgentSession, Platform, Target, connecting, running
+from doublecheck import AgentSession, Platform, Target, doubles, running
 from doublecheck.contracts import wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
@@ -38,7 +38,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.fixture
 def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     """A double with sessions, a service and tasks of somebody's, which the checks run against."""
-    double = connecting.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
+    double = doubles.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
     # as the options would have it, which know no way to make services on it
     monkeypatch.setattr("doublecheck.contracts.conftest.serving", lambda *_: nullcontext(target))

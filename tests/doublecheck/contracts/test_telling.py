@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse
 from agentdouble.apps import bodies
 from agentdouble.control_plane import envelope
 from doublecheck import Target, running, target
-from doublecheck.connecting import serving_double
 from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.doubles import serving_double
 from doublecheck.runs import Run
 from doublecheck.surfaces import SURFACES
 from doublecheck.verdicts import Verdict

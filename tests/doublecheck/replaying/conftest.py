@@ -10,7 +10,7 @@ import pytest
 from agentdouble import serving
 from agentdouble.signing import Credentials
 from doublecheck import Platform, Target
-from doublecheck.connecting import serving_double
+from doublecheck.doubles import serving_double
 from doublecheck.replaying import ordering
 from doublecheck.replaying.recordings import Writer
 from tests.doublecheck.twin.conftest import application

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from doublecheck import Platform, RecordingError, Target
 from doublecheck.cli.app import app
 from doublecheck.comparing.differences import Class
-from doublecheck.connecting import serving_double
+from doublecheck.doubles import serving_double
 from doublecheck.replaying import recordings, replay
 from tests.doublecheck.replaying.conftest import Recorder
 from tests.doublecheck.twin.conftest import application

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from doublecheck import Platform, RefusedError, SaveError, Target
 from doublecheck.cli.app import app
 from doublecheck.clients.calls import Request
-from doublecheck.connecting import serving_double
+from doublecheck.doubles import serving_double
 from doublecheck.exchanges import Exchange
 from doublecheck.saving import module, sources
 from doublecheck.saving.literals import literal
