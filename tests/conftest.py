@@ -1,5 +1,7 @@
 pytest_plugins = ["pytester"]
 
-# httpx imports it when its first client is made and keeps its classes. If that were inside a
-# pytester run, which forgets what it has imported, httpx would know its errors no more.
+# A pytester run forgets what it has imported. These would not work if they were imported in one
+# and once more after it: httpx knows its errors by the classes of httpcore, and two copies of
+# protobuf's messages end the process.
+import a2a.types  # noqa: E402, F401
 import httpcore  # noqa: E402, F401

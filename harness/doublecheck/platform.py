@@ -391,8 +391,8 @@ class Platform:
 
         It asserts what was answered, ids and times aside. Raises SaveError.
         """
+        from doublecheck.redaction import without_secrets
         from doublecheck.saving import module
-        from doublecheck.twin.comparison import without_secrets
 
         return module.save(without_secrets(self.exchanges, self.target), Path(path))
 

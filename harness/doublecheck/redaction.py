@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from agentdouble.signing import Credentials
-from doublecheck.exchanges import HIDDEN, redacted_text
+from doublecheck.exchanges import HIDDEN, Exchange, redacted, redacted_text
 from doublecheck.secret import Secret
 from doublecheck.target import Target
 
@@ -28,6 +28,22 @@ def hidden(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return redacted_text(text)
+
+
+def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
+    """Return exchanges as they may be shown: what is secret of the target stands nowhere."""
+    secrets = [one.encode() for one in sorted(secrets_of(target), key=len, reverse=True)]
+    return tuple(_hidden_in(redacted(one), secrets) for one in exchanges)
+
+
+def _hidden_in(exchange: Exchange, secrets: Iterable[bytes]) -> Exchange:
+    request, body = exchange.request, exchange.body
+    content, url = request.content, request.url.encode()
+    for secret in secrets:
+        content, url = content.replace(secret, b"***"), url.replace(secret, b"***")
+        body = body.replace(secret, HIDDEN.encode())
+    shown = dataclasses.replace(request, content=content, url=url.decode())
+    return dataclasses.replace(exchange, request=shown, body=body)
 
 
 def _secrets(value: Any) -> Iterator[str]:

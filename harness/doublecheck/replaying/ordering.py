@@ -15,13 +15,13 @@ from agentdouble import environment
 from agentdouble.environment import Connection
 from agentdouble.errors import AgentDoubleError
 from agentdouble.signing import Credentials
+from doublecheck import recordings
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.exchanges import Exchange
 from doublecheck.platform import Platform
-from doublecheck.replaying import recordings
-from doublecheck.replaying.recordings import Writer
+from doublecheck.recordings import Writer
+from doublecheck.redaction import without_secrets
 from doublecheck.target import Target
-from doublecheck.twin.comparison import without_secrets
 from doublecheck.twin.ordering import Ours, Showing, Theirs
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.errors import NoAnswerError
 from doublecheck.exchanges import HIDDEN, Exchange
 from doublecheck.platform import Platform
-from doublecheck.replaying.recordings import Recorded, Recording
+from doublecheck.recordings import Recorded, Recording
+from doublecheck.redaction import without_secrets
 from doublecheck.surfaces import surface_of
 from doublecheck.twin import twinning
-from doublecheck.twin.comparison import Compared, Comparison, Part, pair, without_secrets
+from doublecheck.twin.comparison import Compared, Comparison, Part, pair
 
 PATIENCE_S = 330.0
 _SESSION_HEADER = "mcp-session-id"

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from doublecheck import recordings
 from doublecheck.clients.calls import Request
 from doublecheck.comparing.references import loaded
 from doublecheck.errors import SaveError
 from doublecheck.exchanges import Exchange
-from doublecheck.replaying import recordings
 
 LARGEST = 256 * 1024 * 1024
 _CUT = re.compile(r"\.\.\. \(\d+ more bytes\)$")

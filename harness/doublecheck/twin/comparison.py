@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentdouble.signing import Credentials
 from doublecheck.comparing.answers import Answer, differences
 from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs
-from doublecheck.exchanges import HIDDEN, Exchange, redacted
+from doublecheck.exchanges import Exchange
 from doublecheck.target import Target
 
 
@@ -111,33 +109,6 @@ def seeded(double: Target, live: Target) -> Pairs:
     pairs.seed("tool", double.tool_id or "", live.tool_id or "")
     pairs.seed("region", double.region, live.region)
     return pairs
-
-
-def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
-    """Return exchanges as they may be shown: what is secret of the target stands nowhere."""
-    secrets = [one.encode() for one in _secrets(target)]
-    return tuple(_hidden(redacted(one), secrets) for one in exchanges)
-
-
-def _hidden(exchange: Exchange, secrets: Sequence[bytes]) -> Exchange:
-    request, body = exchange.request, exchange.body
-    content, url = request.content, request.url.encode()
-    for secret in secrets:
-        content, url = content.replace(secret, b"***"), url.replace(secret, b"***")
-        body = body.replace(secret, HIDDEN.encode())
-    shown = dataclasses.replace(request, content=content, url=url.decode())
-    return dataclasses.replace(exchange, request=shown, body=body)
-
-
-def _secrets(target: Target) -> Iterator[str]:
-    for key in (target.api_key, *target.api_keys.values()):
-        if key is not None:
-            yield key.reveal()
-    for credentials in (target.credentials, target.restricted):
-        if isinstance(credentials, Credentials):
-            yield credentials.secret_key
-            if credentials.session_token:
-                yield credentials.session_token
 
 
 def _operation(exchange: Exchange) -> str:

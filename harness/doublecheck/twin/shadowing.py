@@ -19,8 +19,9 @@ from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
 from doublecheck.mcp import McpClient
 from doublecheck.platform import Platform
+from doublecheck.redaction import without_secrets
 from doublecheck.twin import twinning
-from doublecheck.twin.comparison import Compared, compared, seeded, without_secrets
+from doublecheck.twin.comparison import Compared, compared, seeded
 
 _CLIENTS = (A2aClient, Browser, McpClient)
 _WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)

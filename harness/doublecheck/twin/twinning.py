@@ -10,13 +10,13 @@ from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.exchanges import Exchange
 from doublecheck.platform import Platform
+from doublecheck.redaction import without_secrets
 from doublecheck.results import JournalEntry
 from doublecheck.twin.comparison import (
     Comparison,
     Part,
     compared,
     seeded,
-    without_secrets,
 )
 from doublecheck.twin.conversation import Topic
 

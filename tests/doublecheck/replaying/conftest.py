@@ -11,8 +11,8 @@ from agentdouble import serving
 from agentdouble.signing import Credentials
 from doublecheck import Platform, Target
 from doublecheck.doubles import serving_double
+from doublecheck.recordings import Writer
 from doublecheck.replaying import ordering
-from doublecheck.replaying.recordings import Writer
 from tests.doublecheck.twin.conftest import application
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError
-from doublecheck.replaying import ordering, recordings
+from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError, recordings
+from doublecheck.replaying import ordering
 from doublecheck.twin.ordering import Theirs
 from tests.doublecheck.replaying.conftest import Recorder
 

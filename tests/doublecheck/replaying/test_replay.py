@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from doublecheck import Platform, RecordingError, Target
+from doublecheck import Platform, RecordingError, Target, recordings
 from doublecheck.cli.app import app
 from doublecheck.comparing.differences import Class
 from doublecheck.doubles import serving_double
-from doublecheck.replaying import recordings, replay
+from doublecheck.replaying import replay
 from tests.doublecheck.replaying.conftest import Recorder
 from tests.doublecheck.twin.conftest import application
 
