@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -18,10 +18,12 @@ from agentdouble import ledger
 from agentdouble.errors import LedgerError
 from doublecheck.calibration import findings, writing
 from doublecheck.calibration.findings import Finding
+from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.opening import opened
 from doublecheck.platform import Platform
+from doublecheck.reports.visible import visible
 
 SETTLED, NOTHING_SETTLED = 0, 3
 
@@ -51,7 +53,7 @@ def calibrate(
     if as_json:
         print(json.dumps(_document(target.url, found), indent=2))  # noqa: T201
     else:
-        _show(found, output, Console())
+        show(found, output, Console())
     return SETTLED if settled else NOTHING_SETTLED
 
 
@@ -65,30 +67,46 @@ def _check(only: Sequence[str]) -> None:
 
 def _said(options: Mapping[str, Any]) -> Said:
     given = {key: value for key, value in options.items() if value not in (None, False)}
-    project = Path("pyproject.toml").absolute()
-    return Said(given, os.environ, project if project.is_file() else None, spelled="--{}".format)
+    return Said(given, project=nearest_project(), spelled="--{}".format)
 
 
 def _document(target: str, found: Sequence[Finding]) -> dict[str, Any]:
     return {"target": target, "findings": [asdict(one) | {"settled": one.settled} for one in found]}
 
 
-def _show(found: Sequence[Finding], output: Path, console: Console) -> None:
+def show(found: Sequence[Finding], output: Path, console: Console) -> None:
+    """Print what was settled as a table, and the rest by its reason."""
+    console.print()
+    settled = [one for one in found if one.settled]
+    if settled:
+        console.print(_table(settled))
+        console.print()
+    for reason, unknowns in _unsettled(found).items():
+        console.print(Text(f"not settled: {visible(reason)}", "yellow"), soft_wrap=True)
+        console.print(Padding(Text(", ".join(unknowns), "dim"), (0, 0, 1, 2)))
+    console.print(Text(_sum(found, output)), soft_wrap=True)
+
+
+def _table(settled: Sequence[Finding]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("unknown", no_wrap=True)
     table.add_column("answer", no_wrap=True)
     table.add_column("")
-    for one in found:
+    for one in settled:
         table.add_row(one.unknown, *_told(one))
-    console.print()
-    console.print(table)
-    console.print()
-    console.print(Text(_sum(found, output)))
+    return table
+
+
+def _unsettled(found: Sequence[Finding]) -> Mapping[str, Sequence[str]]:
+    """Return the unknowns without an answer by the reason, which many of them share."""
+    by_reason: dict[str, list[str]] = {}
+    for one in found:
+        if not one.settled:
+            by_reason.setdefault(one.reason, []).append(one.unknown)
+    return by_reason
 
 
 def _told(one: Finding) -> tuple[Text, Text]:
-    if not one.settled:
-        return Text("not settled", "yellow"), Text(one.reason, "dim")
     default = ledger.find(one.unknown).default.name == one.answer
     meaning = one.meaning if one.lived else f"{one.meaning} (the double cannot live that yet)"
     return Text(one.answer, "green" if default else "bold magenta"), Text(meaning)

@@ -29,7 +29,7 @@ def check(file: Path) -> None:
         import tomlkit  # noqa: F401
     except ModuleNotFoundError:
         raise MissingExtraError(
-            "tomlkit, which writes it,", install="agentdouble[calibrate]"
+            "tomlkit, which writes profiles,", install="agentdouble[calibrate]"
         ) from None
     if not file.absolute().parent.is_dir():
         raise CalibrationError(f"There is no folder {file.absolute().parent} to write {file} to.")

@@ -13,11 +13,20 @@ def main() -> None:
         CalibrationError,
         DoubleCheckError,
         FolderError,
+        RecordingError,
         ReportError,
+        SaveError,
         TargetError,
     )
 
-    wrong_usage = (CalibrationError, FolderError, ReportError, TargetError)
+    wrong_usage = (
+        CalibrationError,
+        FolderError,
+        RecordingError,
+        ReportError,
+        SaveError,
+        TargetError,
+    )
 
     try:
         app(prog_name="doublecheck")

@@ -17,13 +17,31 @@ from doublecheck.cli import (
     twin_command,
 )
 
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck run                                 a double of its own, clause by clause
+
+  doublecheck run --url https://agent.example.com --target live
+
+  doublecheck twin --url https://agent.example.com --target live
+
+  doublecheck calibrate --url https://agent.example.com --target live
+
+  doublecheck record --url https://agent.example.com --target live -o recording.jsonl
+
+  doublecheck COMMAND --help                      more of them, options and exit codes
+
+A live platform is meant by --target live, and changed with --allow-writes only. Tests of your own take the same options as pytest --platform-url URL --platform-target live.
+"""
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Put an agent platform, or its double, through the same checks.",
-    epilog="Try it on a double of its own first: [bold]doublecheck run[/bold]",
+    epilog=EXAMPLES,
 )
 
 

@@ -25,17 +25,24 @@ EXAMPLES = """
 
 
 def calibrate(
-    url: Annotated[str | None, typer.Option(help="Where the platform runs.")] = None,
     target: Annotated[
         str | None,
-        typer.Option(help="What runs there: double, live, or a target of the configuration."),
+        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the platform runs that is asked.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The profile; one that is there is added to.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The profile; one that is there is added to."
+        ),
     ] = Path("profile.toml"),
     allow_writes: Annotated[
-        bool,
-        typer.Option("--allow-writes", help="Make and remove things on it, though it is live."),
+        bool, typer.Option("--allow-writes", help="Make and delete on it, though it is live.")
     ] = False,
     reference_app: Annotated[
         bool, typer.Option("--reference-app", help="It runs the checks' reference application.")
@@ -47,9 +54,6 @@ def calibrate(
     only: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this unknown; may be repeated.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A TOML file with targets (default: none).")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a deployment what the specification leaves open and write its profile."""
@@ -60,7 +64,7 @@ def calibrate(
         "target": target,
         "allow_writes": allow_writes,
         "reference_app": reference_app,
-        "config": None if config is None else str(config),
+        "config": config,
     }
     code = ordering.calibrate(options, output, only=only or (), slow=slow, as_json=as_json)
     raise typer.Exit(code)

@@ -15,11 +15,15 @@ EXAMPLES = """
   doublecheck replay recording.jsonl
 
 It listens on this machine alone and passes every request on as it comes. Clients of the control plane sign with the key pair that it prints; it signs for the platform with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY. What is written has no keys, tokens and signatures in it.
+
+[bold]Exit codes[/bold]  0: ended by Ctrl-C, 2: wrong usage, 3: not carried out
 """
 
 
 def record(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file that is written.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The recording, a new file.")
+    ],
     target: Annotated[
         str | None,
         typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
@@ -30,7 +34,9 @@ def record(
     config: Annotated[
         str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen (0: any).")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Where to listen (0: any).")
+    ] = 0,
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
     from doublecheck.replaying import ordering

@@ -19,9 +19,11 @@ EXAMPLES = """
 
 
 def replay(
-    recording: Annotated[Path, typer.Argument(help="What doublecheck record has written.")],
+    recording: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What doublecheck record has written.")
+    ],
     url: Annotated[
-        str | None, typer.Option(help="A running double (default: one is started).")
+        str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
     ] = None,
     apps: Annotated[
         list[str] | None,
@@ -29,7 +31,9 @@ def replay(
             "--app", metavar="MODULE:APP", help="What the double serves; may be repeated."
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""

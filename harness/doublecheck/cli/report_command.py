@@ -17,6 +17,8 @@ EXAMPLES = """
   doublecheck report double.json live.json
 
   doublecheck report double.json live.json --html report.html
+
+[bold]Exit codes[/bold]  0: told, whatever the verdicts, 2: a file that cannot be read or written
 """
 
 
@@ -24,7 +26,7 @@ def report(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Reports that --json has printed.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as one JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
     ] = None,

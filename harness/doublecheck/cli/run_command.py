@@ -133,7 +133,7 @@ def run(
         bool,
         typer.Option(
             "--allow-writes",
-            help="Checks may make and delete on it, though it is live.",
+            help="Make and delete on it, though it is live.",
             rich_help_panel=WHERE,
         ),
     ] = False,

@@ -15,12 +15,19 @@ EXAMPLES = """
   doublecheck save-test journal.json -o test_conversation.py
 
   doublecheck save-test recording.jsonl -o test_recorded.py
+
+[bold]Exit codes[/bold]  0: written, 2: not written, and why
 """
 
 
 def save_test(
-    source: Annotated[Path, typer.Argument(help="A double's journal, or a recording.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The test: test_*.py.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A double's journal, or a recording.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The test, a new file: test_*.py."),
+    ],
 ) -> None:
     """Write a pytest test that asks again what was asked, and asserts what was answered."""
     from doublecheck.saving import module, sources

@@ -43,15 +43,20 @@ def twin(
     ] = None,
     script: Annotated[
         Path | None,
-        typer.Option(help="What is said, in TOML (default: something on every surface)."),
+        typer.Option(
+            metavar="FILE", help="What is said, in TOML (default: something on every surface)."
+        ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="The agent that is run (default: one that both have).")
+        str | None,
+        typer.Option(metavar="NAME", help="The agent that is run (default: one that both have)."),
     ] = None,
     allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Create and delete on a live platform, too.")
+        bool, typer.Option("--allow-writes", help="Make and delete on it, though it is live.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say the same to a double and to another platform and print what differs."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from httpx_sse import EventSource
 
 from doublecheck.clients import calls
+from doublecheck.contracts import wire
 
 if TYPE_CHECKING:
     from doublecheck.platform import Platform
@@ -42,7 +43,7 @@ class Agent:
         """Return the application at a platform's address, by its card."""
         answer = platform.request("GET", CARD)
         assert answer.status_code == 200, answer.text
-        card = answer.json()
+        card = wire.json_of(answer)
         assert isinstance(card, dict), answer.text
         return cls(platform, card)
 
@@ -96,7 +97,7 @@ class Agent:
     def _call(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.platform.send(self._request(method, params))
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        found: dict[str, Any] = wire.json_of(answer)
         return found
 
     def _request(self, method: str, params: Mapping[str, Any]) -> calls.Request:

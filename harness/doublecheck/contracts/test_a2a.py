@@ -33,9 +33,9 @@ def agent(platform: Platform, leftovers: Leftovers) -> Agent:
 
 
 @clause("A2A-01")
-def test_the_card_is_served(agent: Agent) -> None:
+def test_the_card_is_served(platform: Platform) -> None:
     """With a name, a description, a version, skills, and where the agent is spoken to."""
-    card = agent.card
+    card = Agent.of(platform).card
     told = [name for name in ("name", "description", "version", "skills") if card.get(name)]
     urls = [one.get("url", "") for one in card.get("supportedInterfaces", [card])]
 

@@ -212,7 +212,7 @@ def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None
     answer = platform.request("GET", path)
 
     assert 200 == answer.status_code, answer.text
-    assert isinstance(answer.json(), list)
+    assert isinstance(wire.json_of(answer), list)
 
 
 @clause("API-14")
@@ -278,7 +278,7 @@ def _history(platform: Platform, session: AgentSession) -> Any:
 def _ids(answer: httpx.Response) -> list[str]:
     """Return the ids of a list of sessions, whichever way they are listed (U-SESSION-LIST)."""
     assert 200 == answer.status_code, answer.text
-    return [one["id"] if isinstance(one, dict) else one for one in answer.json()]
+    return [one["id"] if isinstance(one, dict) else one for one in wire.json_of(answer)]
 
 
 def _run(platform: Platform, route: str, body: Any) -> httpx.Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 from doublecheck.clients.calls import json_content
 from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import Probing, unlike
+from doublecheck.probes.probing import Probing, legible, unlike
 
 _BARE = "/runtimes/reference-bare"
 _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
@@ -21,6 +21,7 @@ def headers(at: Probing) -> str:
         raise NotSettledError(
             f"an invocation with both headers is answered HTTP {known.status_code}"
         )
+    legible(known.text, "an invocation is answered")
     if none.status_code == 400:
         return "enforced"
     if none.is_success:
@@ -45,6 +46,8 @@ def envelope(at: Probing) -> str:
 def error(at: Probing) -> str:
     """Have the entrypoint raise."""
     answer = _invoke(at, {"do": "fail", "prompt": "boom"})
+    if answer.is_success:
+        raise NotSettledError("the application does not raise: it is not the reference application")
     try:
         told = answer.json().get("error")
     except (ValueError, AttributeError):
@@ -79,7 +82,7 @@ def chunk(at: Probing) -> str:
 @probe("U-PROBE-BODIES", "application")
 def probe_bodies(at: Probing) -> str:
     """Ping."""
-    text = at.ask("GET", "/ping").text
+    text = legible(at.ask("GET", "/ping").text, "/ping answers")
     try:
         document = json.loads(text)
     except ValueError:
@@ -111,7 +114,7 @@ def health_clash(at: Probing) -> str:
     target = at.platform.target
     if target.api_server != target.url:
         raise NotSettledError("both modes have an address of their own")
-    text = at.ask("GET", "/health").text
+    text = legible(at.ask("GET", "/health").text, "/health answers")
     try:
         document = json.loads(text)
     except ValueError:

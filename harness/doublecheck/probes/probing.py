@@ -18,6 +18,7 @@ from doublecheck.clients import calls
 from doublecheck.clients.calls import Request
 from doublecheck.errors import DoubleCheckError
 from doublecheck.probes.probe import NotSettledError
+from doublecheck.reports.visible import visible
 
 if TYPE_CHECKING:
     import httpx
@@ -182,6 +183,13 @@ def json_of(text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise NotSettledError(f"the answer is no JSON object: {text[:100]!r}")
     return document
+
+
+def legible(text: str, what: str) -> str:
+    """Return text of a platform's; raise NotSettledError for bytes that are none."""
+    if "\ufffd" in text or visible(text) != text:
+        raise unlike(what, text)
+    return text
 
 
 def unlike(what: str, found: object) -> NotSettledError:

@@ -56,7 +56,7 @@ def _about(report: Report, name: str) -> Markup:
         f"{report.kind} at {report.url}" if report.url else report.kind,
         f"{len(run.checks)} checks in {run.duration_s:.1f} s",
         started,
-        f"{unchecked} of {len(clauses())} clauses not checked",
+        f"{unchecked} of {len(clauses())} clauses not checked" if unchecked else None,
     ]
     return element(
         "section",

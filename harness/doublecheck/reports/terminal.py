@@ -46,10 +46,10 @@ def summary(report: Report) -> str:
     counts = Counter(report.run.verdicts().values())
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     unchecked = len(clauses()) - sum(counts.values())
+    left_out = f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
     checks = len(report.run.checks)
     return (
-        f"{report.told_by}: {told or 'nothing was checked'}. "
-        f"{unchecked} of {len(clauses())} clauses were not checked. "
+        f"{report.told_by}: {told or 'nothing was checked'}. {left_out}"
         f"{checks} check{'' if checks == 1 else 's'} in {report.run.duration_s:.1f} s."
     )
 

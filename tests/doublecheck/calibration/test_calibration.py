@@ -2,22 +2,26 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from agentdouble import Emulator, SimpleApp, profiles
 from doublecheck import Platform, Target
-from doublecheck.calibration import findings, writing
+from doublecheck.calibration import findings, ordering, writing
 from doublecheck.calibration.findings import Finding
 from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.errors import CalibrationError
 from doublecheck.probes.probing import Patience, Probing
+from tests.doublecheck import bad_servers
+from tests.doublecheck.bad_servers import answer
 
 LIVED = {
     "U-EXEC-SUCCESS": "true",
@@ -195,6 +199,63 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """Before anything is asked."""
     with pytest.raises(CalibrationError, match="There is no folder"):
         writing.check(tmp_path / "none" / "profile.toml")
+
+
+def test_a_target_is_found_from_a_folder_of_the_project(
+    deployment: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest pyproject.toml names it, as for the other commands."""
+    of_staging = "[tool.doublecheck.targets.staging]"
+    (tmp_path / "pyproject.toml").write_text(f'{of_staging}\nurl = "{deployment.url}"\n')
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    monkeypatch.setenv("DOUBLECHECK_API_KEY", KEY)
+
+    ended = CliRunner().invoke(app, ["calibrate", "--target", "staging", "--only", "U-LIST-APPS"])
+
+    assert 0 == ended.exit_code, ended.exception
+    assert "U-LIST-APPS" in profiles.read(Path("profile.toml")).unknowns
+
+
+def test_what_is_not_settled_is_told_by_its_reason() -> None:
+    """A reason that many share stands once; control characters of a platform are shown."""
+    console = Console(file=io.StringIO(), width=100)
+    found = [
+        Finding("U-TTL-AFTER", reason="lets 62 s pass: --slow"),
+        Finding("U-LIST-APPS", reason="answers \x1b[2J"),
+        Finding("U-TTL-DURING", reason="lets 62 s pass: --slow"),
+    ]
+
+    ordering.show(found, Path("profile.toml"), console)
+
+    assert [
+        "not settled: lets 62 s pass: --slow",
+        "  U-TTL-AFTER, U-TTL-DURING",
+        "",
+        "not settled: answers ␛[2J",
+        "  U-LIST-APPS",
+        "",
+        "0 of 3 settled; no profile is written.",
+    ] == [line.rstrip() for line in console.file.getvalue().strip().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_an_application_that_does_not_raise_settles_nothing_about_errors() -> None:
+    """A platform that is said to run the reference application, and runs another."""
+    with Emulator() as double:
+        (found,) = calibrated(double, "U-INVOKE-ERROR")
+
+    assert (False, True) == (found.settled, "is not the reference application" in found.reason)
+
+
+def test_rubbish_settles_nothing() -> None:
+    """A platform that answers everything with bytes that are no text."""
+    with (
+        bad_servers.serving(answer(b"\0\xffrubbish")) as server,
+        Platform(Target(server.url, allow_writes=True)) as platform,
+    ):
+        found = list(findings.calibrate(platform))
+
+    assert [] == [one.unknown for one in found if one.settled]
 
 
 def test_the_command_writes_the_profile_and_tells(

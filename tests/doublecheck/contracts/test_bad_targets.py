@@ -20,10 +20,10 @@ CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR}
 def check(pytester: pytest.Pytester) -> Callable[..., Run]:
     """Runs the checks of the API server against a live target."""
 
-    def run(url: str, select: str = "API") -> Run:
+    def run(url: str, select: str = "API", of: str = "api_server") -> Run:
         collector = Collector()
         live = ("--platform-target=live", f"--platform-url={url}")
-        module = ("--pyargs", "doublecheck.contracts.test_api_server")
+        module = ("--pyargs", f"doublecheck.contracts.test_{of}")
         ended = pytester.inline_run(*module, *live, "-k", select, plugins=[collector])
         return collector.run(int(ended.ret))
 
@@ -53,10 +53,16 @@ def test_a_web_site_is_an_error(check: Callable[..., Run]) -> None:
     assert "answers with a web page" in run.checks[0].reason
 
 
-def test_rubbish_is_a_failure(check: Callable[..., Run]) -> None:
+@pytest.mark.parametrize(
+    ("clause", "module"), [("API-01", "api_server"), ("API-15", "api_server"), ("A2A-01", "a2a")]
+)
+@pytest.mark.parametrize("body", [b"rubbish", b"\0\xffrubbish"])
+def test_rubbish_is_a_failure(
+    check: Callable[..., Run], clause: str, module: str, body: bytes
+) -> None:
     """The platform answers, and not as the contract says."""
-    with bad_servers.serving(answer(b"rubbish")) as server:
-        run = check(server.url, "API-01")
+    with bad_servers.serving(answer(body)) as server:
+        run = check(server.url, clause, module)
 
     assert [Verdict.FAILED] == [one.verdict for one in run.checks]
     assert "rubbish" in run.checks[0].reason

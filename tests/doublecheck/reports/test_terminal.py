@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from doublecheck.contracts.clauses import clauses
 from doublecheck.reports import terminal
 from doublecheck.reports.report import Report
 from doublecheck.runs import Check, Run
@@ -43,6 +44,17 @@ def test_the_matrix_is_in_the_specifications_order() -> None:
 def test_there_are_colours_on_a_terminal_only() -> None:
     """A pipe gets plain text."""
     assert (True, False) == ("\x1b[" in show(colours=True), "\x1b[" in show(colours=False))
+
+
+def test_clauses_without_a_check_are_told_only_where_there_are_some() -> None:
+    """A whole run ends with what came out of it."""
+    checks = tuple(Check(id_, id_, Verdict.PASSED) for id_ in clauses())
+    report = Report("double", "double", None, Run(checks, pytest_exit=0))
+
+    count = len(checks)
+    assert f"a double of its own: {count} passed. {count} checks in 0.0 s." == terminal.summary(
+        report
+    )
 
 
 def test_platforms_stand_side_by_side() -> None:

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from doublecheck.cli import main
+from doublecheck.cli.app import app
+
+ALIKE = ("--allow-writes", "--config", "--html", "--json", "--junit", "--reference-app")
+
+
+def commands(of: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    of = of or typer.main.get_command(app)
+    inner = getattr(of, "commands", None)
+    if inner is None:
+        yield name, of
+    for word, command in (inner or {}).items():
+        yield from commands(command, f"{name} {word}".strip())
+
+
+def options() -> Iterator[tuple[str, str, Any]]:
+    for name, command in commands():
+        for option in command.params:
+            yield name, option.opts[0], option
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_each_command_teaches_by_example(name: str) -> None:
+    """What people will type, with that command, and what its exit codes mean."""
+    epilog = dict(commands())[name].epilog
+
+    assert f"  doublecheck {name}" in epilog
+    assert "[bold]Exit codes[/bold]  0: " in epilog
+
+
+def test_options_of_one_name_say_the_same_everywhere() -> None:
+    """Whoever knows one command knows them in the others."""
+    told = defaultdict(set)
+    for _, option, parameter in options():
+        if option in ALIKE:
+            told[option].add((parameter.metavar, parameter.help))
+
+    assert dict.fromkeys(ALIKE, 1) == {one: len(told[one]) for one in ALIKE}
+
+
+def test_each_value_says_what_it_is() -> None:
+    """FILE or URL, and not the name of a type."""
+    unnamed = [
+        (name, option)
+        for name, option, parameter in options()
+        if not getattr(parameter, "is_flag", False)
+        and parameter.metavar is None
+        and option != "--for"  # which shows its choices
+    ]
+
+    assert [] == unnamed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "none.json"),
+        ("replay", "none.jsonl"),
+        ("save-test", "none.json", "-o", "test_none.py"),
+        ("twin", "--url", "http://127.0.0.1:1", "--html", "none/twin.html"),
+        ("calibrate", "--url", "http://127.0.0.1:1", "-o", "none/profile.toml"),
+    ],
+)
+def test_a_file_that_is_not_there_is_wrong_usage(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    """Of each command, and nothing is asked for before."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["doublecheck", *words])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (2, True) == (ended.value.code, line.startswith("doublecheck: "))
+    assert "none" in line
