@@ -11,10 +11,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from agentdouble import Emulator, Settings
 from agentdouble.apps.loading import load
 from agentdouble.sandbox.browser import chromium
+from doublecheck.cli.app import app
+from doublecheck.configuration.plan import Said, plan
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 
@@ -199,3 +202,28 @@ def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
 
     assert Settings.load().unknowns == {"U-TTL-EXTENDS": "sliding"}
+
+
+def test_a_targets_place_is_read(tmp_path: Path) -> None:
+    """The README's target of a project is the one that its name chooses."""
+    project = tmp_path / "pyproject.toml"
+    project.write_text(_block("toml", "# pyproject.toml"))
+
+    found = plan(Said({}, project=project, spelled=str), "staging")
+
+    assert ("live", "https://agent.example.com") == (found.kind, found.value("url"))
+
+
+def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's commands settle an unknown, and find a double to be like another."""
+    monkeypatch.chdir(tmp_path)
+    (block,) = [block for block in _blocks("console") if "calibrate" in block]
+
+    with Emulator() as double:
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        lines = block.replace("http://127.0.0.1:8000", double.url).splitlines()
+        ended = [CliRunner().invoke(app, line.split()[2:]) for line in lines]
+
+    assert [0, 0] == [one.exit_code for one in ended], [one.output for one in ended]
+    assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()
