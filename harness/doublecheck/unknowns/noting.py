@@ -138,8 +138,11 @@ def _by_headers(platform: Platform | None) -> set[str]:
 
 
 def _refusal(relied_on: list[str]) -> str:
+    from agentdouble import ledger
+
     return (
         f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
-        "leaves open and no profile settles. 'agentdouble unknowns' says what they ask, "
-        "'doublecheck calibrate' asks a deployment."
+        "leaves open and no profile settles. 'doublecheck calibrate' asks a deployment and writes "
+        "one; an answer that you know, of those of 'agentdouble unknowns', is a line of its "
+        f'[unknowns]: {relied_on[0]} = "{ledger.find(relied_on[0]).default.name}".'
     )
