@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import profiles
 from agentdouble.errors import ProfileError
+from doublecheck import files
 from doublecheck.calibration.findings import Finding
 from doublecheck.errors import CalibrationError, MissingExtraError
 
@@ -98,11 +98,7 @@ def _evidence(finding: Finding, target: str) -> Table:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write the file whole or not at all."""
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text, "utf-8")
-        draft.replace(file)
+        files.write(file, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise CalibrationError(f"{file} cannot be written: {error.strerror}.") from None

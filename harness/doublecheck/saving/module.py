@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from doublecheck import files
 from doublecheck.errors import SaveError
 from doublecheck.exchanges import Exchange, redacted
 from doublecheck.saving.statements import INDENT, PLATFORM, Statements
@@ -24,12 +24,9 @@ def save(exchanges: Iterable[Exchange], path: Path) -> Path:
     text = module(exchanges, function_name(path))
     if path.exists():
         raise SaveError(f"{path} is there already. Name another file, or remove it.")
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text, "utf-8")
-        draft.replace(path)
+        files.write(path, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise SaveError(f"{path} cannot be written: {error.strerror}.") from None
     return path
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck import doubles, opening
+from doublecheck import doubles, files, opening
 from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import TargetError
@@ -124,12 +124,9 @@ def twin(
 
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all; raise TargetError if it cannot be written."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text, "utf-8")
-        draft.replace(path)
+        files.write(path, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise TargetError(f"{path} cannot be written: {error.strerror}.") from None
 
 

@@ -1,0 +1,37 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file in one step, so that readers see the old one or the new; raise OSError."""
+    content = text.encode(errors="replace")
+    with beside(path) as new:
+        new.write_bytes(content)
+        new.replace(path.resolve())
+
+
+@contextlib.contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Yield a new file in the folder of another; it is removed if it was not renamed."""
+    place = path.resolve()
+    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:40]}.")
+    os.close(descriptor)
+    new = Path(name)
+    try:
+        new.chmod(0o666 & ~_umask())  # as any other new file
+        yield new
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
