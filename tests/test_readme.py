@@ -217,13 +217,14 @@ def test_a_targets_place_is_read(tmp_path: Path) -> None:
 def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's commands settle an unknown, and find a double to be like another."""
     monkeypatch.chdir(tmp_path)
-    (block,) = [block for block in _blocks("console") if "calibrate" in block]
+    shown = [line for block in _blocks("console") for line in block.splitlines()]
+    lines = [line for line in shown if re.match(r"\$ doublecheck (calibrate|twin) --url", line)]
 
     with Emulator() as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        lines = block.replace("http://127.0.0.1:8000", double.url).splitlines()
-        ended = [CliRunner().invoke(app, line.split()[2:]) for line in lines]
+        asked = [line.replace("http://127.0.0.1:8000", double.url).split()[2:] for line in lines]
+        ended = [CliRunner().invoke(app, words) for words in asked]
 
     assert [0, 0] == [one.exit_code for one in ended], [one.output for one in ended]
     assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()
