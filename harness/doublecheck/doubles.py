@@ -69,7 +69,8 @@ def is_double(target: Target) -> bool:
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; an application may be named as ``module:app``.
 
-    Raises MissingExtraError if the double is not installed.
+    Settings may be a mapping ``settings``, too, as a PlatformConfig has them. Raises
+    MissingExtraError if the double is not installed.
     """
     import agentdouble
 
@@ -80,7 +81,14 @@ def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> E
     from agentdouble.apps.loading import load
 
     served = (load(app) if isinstance(app, str) else app for app in apps)
-    return double(*served, **settings).start()
+    return double(*served, **_merged(settings)).start()
+
+
+def _merged(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    within = settings.get("settings")
+    if not isinstance(within, Mapping):
+        return settings
+    return {**within, **{name: one for name, one in settings.items() if name != "settings"}}
 
 
 @contextmanager

@@ -116,7 +116,8 @@ class UntrustedError(UnreachableError):
         DoubleCheckError.__init__(
             self,
             f"What answers at {url} has a certificate that is not trusted ({reason}). If it is "
-            "the platform's, name the file that says so: --platform-ca-file, or SSL_CERT_FILE.",
+            "the platform's, name the file that says so: by SSL_CERT_FILE, by ca_file of the "
+            "target's configuration, or by --ca-file (in pytest --platform-ca-file).",
         )
         self.url = url
 
@@ -203,16 +204,13 @@ class FrozenLoopError(DoubleCheckError):
 class UnexpectedHostError(DoubleCheckError):
     """With platform_mock, a host was asked that is not the cloud's; ``host`` is its name."""
 
-    def __init__(self, host: str, hosts: Sequence[str], advice: str = "") -> None:
+    def __init__(self, host: str, hosts: Sequence[str]) -> None:
         super().__init__(
             f"The code under test asked {host}, which platform_mock keeps from the network: it "
             f"answers for {', '.join(hosts)}. "
-            + (
-                advice
-                or f"If the platform is there too, have platform_config return "
-                f"PlatformConfig(cloud_hosts=[..., {host!r}]). If it is another service, answer "
-                f"for it: platform_mock.router.route(host={host!r}).respond(json=...)."
-            )
+            "If the platform is there too, have platform_config return "
+            f"PlatformConfig(cloud_hosts=[..., {host!r}]). If it is another service, answer "
+            f"for it: platform_mock.router.route(host={host!r}).respond(json=...)."
         )
         self.host = host
 
@@ -221,13 +219,14 @@ class UnseenRequestError(UnexpectedHostError):
     """With platform_mock, a library asked that is not httpx; ``library`` names it, if known."""
 
     def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
-        asking = f"It asked by {library}" if library else "It asked by another library than httpx"
-        super().__init__(
-            host,
-            hosts,
-            f"{asking}, of which platform_mock sees nothing. Use the fixture platform_env, whose "
-            "variables lead every library to the double.",
+        super().__init__(host, hosts)
+        asking = library or "another library than httpx"
+        told = (
+            f"The code under test asked {host} by {asking}, of which platform_mock sees nothing, "
+            "and was kept from the network. Use the fixture platform_env, whose variables lead "
+            "every library to the double."
         )
+        self.args = (told,)
         self.library = library
 
 

@@ -192,7 +192,8 @@ def _tool(platform: Platform, name: str) -> None:
 
 def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
     """Yield arguments that a tool's schema allows, where it is a simple one."""
-    values = {"string": "Hello.", "integer": 1, "number": 1.5, "boolean": True}
+    # code too, which an agent that runs it answers alike however often it was asked
+    values = {"string": "'Hello.'", "integer": 1, "number": 1.5, "boolean": True}
     properties = tool.input_schema.get("properties", {})
     for name in tool.input_schema.get("required", ()):
         yield name, values.get(properties.get(name, {}).get("type"), {})

@@ -44,6 +44,19 @@ def test_a_double_is_the_same_as_itself(one: Platform) -> None:
     assert len(comparison.calls) > 15
 
 
+def test_how_often_a_tool_was_called_before_is_no_difference(
+    one: Platform, three: Platform
+) -> None:
+    """A tool that runs code counts its cells, and tells the count with an error."""
+    with three.mcp() as client:
+        client.call("coder", prompt="print(1)")
+
+    comparison = held(one, three, "a tool of MCP")
+
+    assert {Class.SAME: len(comparison.calls)} == comparison.counts()
+    assert "/mcp tools/call" in [call.operation for call in comparison.calls]
+
+
 def test_chosen_alternatives_are_assumed(one: Platform, two: Platform) -> None:
     """Each difference names the unknown that leaves it open; everything else is the same."""
     comparison = held(one, two, *CHEAP)
