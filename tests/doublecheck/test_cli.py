@@ -135,6 +135,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(
     interrupt = (
         "import os, signal\n"
         "from agentdouble.apps import simple\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
         "simple.SimpleApp.async_task = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
     )
     ended = doublecheck("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)

@@ -57,7 +57,8 @@ def test_what_is_written_passes_the_checks(served: str, pytester: pytest.Pyteste
 
     verdicts = {check.name: check.verdict for check in collector.checks()}
     unmade = {"MCP-01", "MCP-02", "A2A-05"}  # of services, and of the library
-    left = {check.clause for check in collector.checks() if check.verdict is not Verdict.PASSED}
+    well = (Verdict.PASSED, Verdict.OBSERVED)
+    left = {check.clause for check in collector.checks() if check.verdict not in well}
     assert 50 < len(verdicts), ended.ret
     assert set() == left - unmade, verdicts
 

@@ -10,7 +10,7 @@ The field ``do`` of the payload selects it:
 ``release``     lets the stream of that ``gate`` go on by one chunk
 ``fail_late``   yields each of ``chunks``, then raises
 ``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
-``block``       blocks its event loop until the ping function has been called meanwhile
+``block``       blocks its event loop until the ping function has been called twice meanwhile
 =============== ===================================================================
 """
 
@@ -41,7 +41,7 @@ class Deeds:
         self._run_code = run_code
         self._gates: dict[str, asyncio.Semaphore] = {}
         self._blocked = threading.Event()
-        self._pinged = threading.Event()
+        self._pinged = threading.Semaphore(0)
 
     async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
         """Do what the payload says; what it comes to is a string or yields some."""
@@ -68,7 +68,7 @@ class Deeds:
         """Tell whether the application is busy, and let go what waits for that."""
         if not self._blocked.is_set():
             return PING
-        self._pinged.set()
+        self._pinged.release()
         return BUSY
 
     async def _stream(self, payload: Payload) -> AsyncIterator[str]:
@@ -95,9 +95,10 @@ class Deeds:
         return "released"
 
     def _block(self) -> str:
-        self._pinged.clear()
+        self._pinged = threading.Semaphore(0)
         self._blocked.set()
-        pinged = self._pinged.wait(BLOCKED_AT_MOST_S)  # blocks the loop on purpose
+        # blocks the loop on purpose; what is heard first may have been asked before this began
+        pinged = all(self._pinged.acquire(timeout=BLOCKED_AT_MOST_S) for _ in range(2))
         self._blocked.clear()
         return BUSY if pinged else "nobody pinged"
 
