@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 
+from agentdouble import addresses
 from doublecheck.errors import TargetError
 
 
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return addresses.is_loopback(urlsplit(url).hostname or "")
 
 
 def checked(url: str) -> str:

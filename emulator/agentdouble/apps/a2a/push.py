@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
 from agentdouble import ledger
+from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.legacy_push import Configs, tell
 
 TIMEOUT_S = 5.0
@@ -59,7 +59,7 @@ class Receivers:
         return self._called(_host(url))
 
     def _called(self, host: str) -> bool:
-        return _is_loopback(host) or host in self._allowed or "*" in self._allowed
+        return is_loopback(host) or host in self._allowed or "*" in self._allowed
 
 
 class Pusher(PushNotificationSender):
@@ -147,12 +147,3 @@ def _host(url: str) -> str:
     except ValueError:
         return ""
     return (parsed.hostname or "").lower() if parsed.scheme in ("http", "https") else ""
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
