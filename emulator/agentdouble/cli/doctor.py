@@ -16,7 +16,8 @@ from rich.text import Text
 from agentdouble.errors import MissingExtraError
 
 try:
-    from agentdouble.sandbox import callers, isolation
+    from agentdouble.processes import isolation
+    from agentdouble.sandbox import callers
     from agentdouble.sandbox.browser import chromium, driver
     from agentdouble.sandbox.javascript import deno
     from agentdouble.sandbox.kernels import FORK, provisioner

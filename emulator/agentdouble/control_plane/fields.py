@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from agentdouble import ledger
 from agentdouble.control_plane.reading import invalid
-from agentdouble.sandbox.workspace import RESERVED
+from agentdouble.processes.workspace import RESERVED
 
 MAX_TTL_S = 86_400
 _PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")

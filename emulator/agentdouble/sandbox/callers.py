@@ -16,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentdouble.sandbox import isolation, socket_lookup
+from agentdouble.processes import isolation
+from agentdouble.sandbox import socket_lookup
 
 Address = tuple[str, int]
 

@@ -19,6 +19,7 @@ from agentdouble.errors import (
     InstancePausedError,
     WorkbenchError,
 )
+from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.companion import Companion, Kind
 from agentdouble.sandbox.directory import inside
@@ -31,7 +32,6 @@ from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.terminal import Terminal
 from agentdouble.sandbox.workbench.paths import DIRECTORY
-from agentdouble.sandbox.workspace import Workspace
 from agentdouble.threads import beside
 
 if TYPE_CHECKING:

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agentdouble import threads
 from agentdouble.errors import KernelStartError, NotBuiltError, WorkbenchError
+from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
-from agentdouble.sandbox.workspace import Workspace, Workspaces
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.client import ForkServer
+    from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.isolation import Isolation
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.browser.browsers import Browsers
-    from agentdouble.sandbox.fork_server.client import ForkServer
-    from agentdouble.sandbox.fork_server.confinement import Confinement
-    from agentdouble.sandbox.isolation import Isolation
     from agentdouble.sandbox.manager import ForkPlan, KernelSockets
     from agentdouble.sandbox.workbench.client import Workbench
 
@@ -45,12 +45,12 @@ _NO_NETWORK_OF_ITS_OWN = (
 _FOR_KERNELS = (
     "agentdouble.sandbox.manager",
     "jupyter_client.provisioning",
-    "agentdouble.sandbox.fork_server.client",
-    "agentdouble.sandbox.fork_server.provisioner",
+    "agentdouble.processes.fork_server.client",
+    "agentdouble.processes.fork_server.provisioner",
 )
 _FOR_WORKBENCHES = (
     "agentdouble.sandbox.workbench.client",
-    "agentdouble.sandbox.fork_server.client",
+    "agentdouble.processes.fork_server.client",
     "anyio._backends._asyncio",  # these two the first request would import
     "httpcore._async.http11",
 )
@@ -154,7 +154,7 @@ class Kernels:
         elsewhere.
         """
         await threads.imported(*_FOR_WORKBENCHES)
-        from agentdouble.sandbox.fork_server.client import ForkServerGoneError
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
         from agentdouble.sandbox.workbench import client
 
         if self._provisioner not in (FORK, LOCAL):
@@ -272,7 +272,7 @@ class Kernels:
     ) -> Kernel:
         self._get_going()  # before the imports: they take as long as what it begins
         await threads.imported(*_FOR_KERNELS)
-        from agentdouble.sandbox.fork_server.client import ForkServerGoneError
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
         from agentdouble.sandbox.manager import KernelSockets, kernel_manager
 
         self._sockets = self._sockets or KernelSockets()
@@ -309,8 +309,8 @@ class Kernels:
         """Have the fork server import, and isolation found out, while this process imports."""
         if self._provisioner != FORK:
             return
-        from agentdouble.sandbox import isolation
-        from agentdouble.sandbox.fork_server.client import ForkServer
+        from agentdouble.processes import isolation
+        from agentdouble.processes.fork_server.client import ForkServer
 
         if self._fork_server is None or self._fork_server.gone.done():
             self._fork_server = ForkServer(self._settings.preload)

@@ -12,7 +12,7 @@ import zmq.asyncio
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from agentdouble.sandbox.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.sandbox.languages import Language
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentdouble.sandbox import usage
-from agentdouble.sandbox.usage import Process, TooDeepError
+from agentdouble.processes import usage
+from agentdouble.processes.usage import Process, TooDeepError
 
 INTERVAL_S = 0.25
 _REST = 20  # what took long is followed by a pause of so many times that

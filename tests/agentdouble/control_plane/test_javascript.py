@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox import isolation
+from agentdouble.processes import isolation
 from tests.agentdouble.calling import body_of, call, error_of, http, output, result, run, text
 
 MIB = 1024 * 1024

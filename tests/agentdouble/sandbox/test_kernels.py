@@ -24,8 +24,8 @@ if sys.platform != "linux":
 
 from agentdouble import Emulator, ledger
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox import isolation
-from agentdouble.sandbox.isolation import Isolation
+from agentdouble.processes import isolation
+from agentdouble.processes.isolation import Isolation
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.settings import Settings

@@ -14,8 +14,8 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.sandbox import usage
-from agentdouble.sandbox.usage import Process
+from agentdouble.processes import usage
+from agentdouble.processes.usage import Process
 from agentdouble.sandbox.watch import Watch, Watched
 from tests.agentdouble.calling import has_gone, http, run, text
 

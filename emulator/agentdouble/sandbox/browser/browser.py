@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentdouble.errors import BrowserError
+from agentdouble.processes.fork_server.confinement import MIB
+from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
-from agentdouble.sandbox.fork_server.confinement import MIB
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.manager import ForkPlan
@@ -176,7 +176,7 @@ async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str
 
     ``run`` is a directory of its own, ``config`` what ``process.run`` is told.
     """
-    from agentdouble.sandbox.fork_server.protocol import ForkRequest
+    from agentdouble.processes.fork_server.protocol import ForkRequest
 
     request = ForkRequest(
         connection_file="",

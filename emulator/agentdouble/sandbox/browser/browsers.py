@@ -12,9 +12,9 @@ from agentdouble.errors import (
     KernelStartError,
     TooManyBrowsersError,
 )
+from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser import browser, chromium
 from agentdouble.sandbox.browser.browser import Browser
-from agentdouble.sandbox.workspace import Workspace
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Browsers:
         ``run`` is a directory of its own, ``plan`` tells how it is forked, ``note`` hears of it.
         Raises BrowserMissingError, TooManyBrowsersError or BrowserError.
         """
-        from agentdouble.sandbox.fork_server.client import ForkServerGoneError
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         config = self._config(run)
         self._check_limit()

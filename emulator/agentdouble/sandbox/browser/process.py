@@ -195,7 +195,7 @@ def _tell(control: socket.socket, message: Message) -> None:
 def _end_children() -> None:
     """Kill what the browser has left; where there is a fork server, it would do that, too."""
     if sys.platform == "linux":
-        from agentdouble.sandbox.fork_server import processes
+        from agentdouble.processes.fork_server import processes
 
         while left := processes.children(os.getpid()):
             for pid in left:
@@ -244,7 +244,7 @@ def _ending(code: int, words: deque[str]) -> str:
 
 if __name__ == "__main__":
     if sys.platform == "linux":
-        from agentdouble.sandbox.fork_server import processes
+        from agentdouble.processes.fork_server import processes
 
         processes.adopt_orphans()
     run("", json.loads(sys.argv[2]), int(sys.argv[1]))

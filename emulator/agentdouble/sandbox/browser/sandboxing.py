@@ -17,7 +17,7 @@ def is_possible() -> bool:
         return True
     if os.geteuid() == 0:  # it refuses to run as root
         return False
-    from agentdouble.sandbox.fork_server import linux
+    from agentdouble.processes.fork_server import linux
 
     child = os.fork()
     if child == 0:

@@ -13,7 +13,7 @@ import zmq
 from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
 
-from agentdouble.sandbox.fork_server.python_kernel import SandboxKernelApp
+from agentdouble.processes.fork_server.python_kernel import SandboxKernelApp
 from agentdouble.sandbox.javascript import cells, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
 from agentdouble.sandbox.javascript.errors import CellError

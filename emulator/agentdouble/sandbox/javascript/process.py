@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from agentdouble.sandbox.fork_server.capped_stream import LIMIT
+from agentdouble.processes.fork_server.capped_stream import LIMIT
 from agentdouble.sandbox.javascript import deno
 
 PIPE_SIZE = 1024 * 1024
@@ -43,7 +43,7 @@ def _settle(memory: int) -> Callable[[], None]:
     V8 limits the heap of each of its isolates, but neither buffers nor the number of workers.
     A reserve of address space costs nothing, what can be written to does.
     """
-    from agentdouble.sandbox.fork_server import processes
+    from agentdouble.processes.fork_server import processes
 
     limit = 2 * memory + _AT_REST
 

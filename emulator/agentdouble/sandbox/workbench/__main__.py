@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from agentdouble.sandbox.fork_server.processes import adopt_orphans
+from agentdouble.processes.fork_server.processes import adopt_orphans
 from agentdouble.sandbox.workbench import process
 
 if __name__ == "__main__":

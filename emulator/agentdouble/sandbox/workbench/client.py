@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from agentdouble.errors import WorkbenchError
+from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.fork_server.client import ForkedProcess
+    from agentdouble.processes.fork_server.client import ForkedProcess
     from agentdouble.sandbox.manager import ForkPlan
 
 SOCKET = "workbench.sock"  # beside the session's directories, so that its code cannot touch it
@@ -124,7 +124,7 @@ async def fork(plan: ForkPlan, workspace: Workspace, run: Path, memory_limit: in
     ``run`` is a directory of its own. ``memory_limit`` (bytes) holds for each process that it starts.
     """
     from agentdouble import serving
-    from agentdouble.sandbox.fork_server.protocol import ForkRequest
+    from agentdouble.processes.fork_server.protocol import ForkRequest
 
     path = workspace.home.parent / SOCKET
     mapped = plan.confinement is None or plan.confinement["namespaces"] is None

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from agentdouble import Emulator
-from agentdouble.sandbox import isolation
+from agentdouble.processes import isolation
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, text
 from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.sandbox.fork_server import capped_stream
+from agentdouble.processes.fork_server import capped_stream
 from tests.agentdouble.sandbox.javascript.session import Session, shown, streams
 
 

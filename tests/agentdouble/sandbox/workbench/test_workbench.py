@@ -141,7 +141,7 @@ def test_a_provisioner_that_has_kernels_elsewhere_has_no_workbench() -> None:
 @ON_LINUX
 def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
     """A session that could put another socket in its place would have the double call that."""
-    from agentdouble.sandbox import isolation
+    from agentdouble.processes import isolation
 
     if not isolation.find_out().offers("files"):
         pytest.skip("needs a view of the file system of the session's own")

@@ -1,4 +1,4 @@
-"""The fork server's process: ``python -m agentdouble.sandbox.fork_server.server FD``.
+"""The fork server's process: ``python -m agentdouble.processes.fork_server.server FD``.
 
 It imports what every kernel needs, then forks one on request. It must stay single-threaded
 and must not run user code. When its socket closes, the double is gone: it ends every kernel
@@ -18,11 +18,11 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.sandbox.fork_server import child, guardian, processes, protocol, view
-from agentdouble.sandbox.fork_server.protocol import Exited, Forked, ForkRequest, Refused
+from agentdouble.processes.fork_server import child, guardian, processes, protocol, view
+from agentdouble.processes.fork_server.protocol import Exited, Forked, ForkRequest, Refused
 
 _ALWAYS = (
-    "agentdouble.sandbox.fork_server.python_kernel",
+    "agentdouble.processes.fork_server.python_kernel",
     "agentdouble.sandbox.javascript.kernel",  # 20 ms and 3 MB once; saves both in each session
     # what IPython imports only when a shell is made or runs its first cell
     "IPython.core.completer",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox import workspace
-from agentdouble.sandbox.workspace import Workspaces
+from agentdouble.processes import workspace
+from agentdouble.processes.workspace import Workspaces
 from tests.agentdouble.calling import has_gone, text
 
 SERVER = """

@@ -8,7 +8,7 @@ import socket
 import struct
 from pathlib import Path
 
-from agentdouble.sandbox.fork_server import linux
+from agentdouble.processes.fork_server import linux
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1

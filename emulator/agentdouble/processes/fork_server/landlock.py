@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterable
 
-from agentdouble.sandbox.fork_server import linux
+from agentdouble.processes.fork_server import linux
 
 _SYS_CREATE_RULESET = 444
 _SYS_ADD_RULE = 445

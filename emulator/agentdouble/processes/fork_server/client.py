@@ -14,7 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 
-from agentdouble.sandbox.fork_server.protocol import (
+from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
     Exited,
     Forked,
@@ -76,7 +76,7 @@ class ForkServer:
                 [
                     sys.executable,
                     "-m",
-                    "agentdouble.sandbox.fork_server.server",
+                    "agentdouble.processes.fork_server.server",
                     str(there.fileno()),
                     *preload,
                 ],

@@ -28,8 +28,8 @@ from ipykernel.kernelapp import IPKernelApp  # noqa: E402
 from traitlets import default  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
-from agentdouble.sandbox.fork_server.capped_session import CappedSession  # noqa: E402
-from agentdouble.sandbox.fork_server.capped_stream import CappedStream  # noqa: E402
+from agentdouble.processes.fork_server.capped_session import CappedSession  # noqa: E402
+from agentdouble.processes.fork_server.capped_stream import CappedStream  # noqa: E402
 
 
 class SandboxKernel(IPythonKernel):

@@ -22,16 +22,16 @@ from typing import Any
 import psutil
 
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox import isolation
-from agentdouble.sandbox.fork_server import linux, view
-from agentdouble.sandbox.fork_server.client import ForkServer
-from agentdouble.sandbox.isolation import Isolation
+from agentdouble.processes import isolation
+from agentdouble.processes.fork_server import linux, view
+from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.isolation import Isolation
+from agentdouble.processes.workspace import Workspaces
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import FORK
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.manager import ForkPlan, KernelSockets, kernel_manager
 from agentdouble.sandbox.result import Output
-from agentdouble.sandbox.workspace import Workspaces
 
 ROOT, ORDINARY = 0, 12345
 SECRET = "s3cret-of-the-server"
@@ -50,7 +50,7 @@ class Host:
             os.chown(path, uid, -1)
         root = os.geteuid() == ROOT
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agentdouble.sandbox.confined_host"],
+            [sys.executable, "-m", "tests.agentdouble.processes.confined_host"],
             cwd=_REPOSITORY,
             env={
                 "PATH": os.environ["PATH"],

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from agentdouble.sandbox.fork_server.confinement import Confinement, confine
+from agentdouble.processes.fork_server.confinement import Confinement, confine
 
 _PROCESS_LIMIT = 8
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentdouble.sandbox.fork_server.confinement import Confinement
-from agentdouble.sandbox.workspace import Workspace
+from agentdouble.processes.fork_server.confinement import Confinement
+from agentdouble.processes.workspace import Workspace
 
-_PROBE = "agentdouble.sandbox.fork_server.probe"
+_PROBE = "agentdouble.processes.fork_server.probe"
 _PROBE_PATIENCE_S = 30
 # Nobody's: what systemd leaves above its containers; below it, its dynamic users, for
 # containers that know no more than 65536 users (https://systemd.io/UIDS-GIDS/).

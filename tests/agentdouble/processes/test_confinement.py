@@ -14,8 +14,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
-from agentdouble.sandbox import isolation
-from tests.agentdouble.sandbox.confined_host import ORDINARY, ROOT, SECRET, Host, Session
+from agentdouble.processes import isolation
+from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, SECRET, Host, Session
 
 MIB = 1024 * 1024
 

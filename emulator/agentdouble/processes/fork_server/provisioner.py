@@ -8,8 +8,8 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from agentdouble.sandbox.fork_server.client import ForkedProcess
-from agentdouble.sandbox.fork_server.protocol import ForkRequest
+from agentdouble.processes.fork_server.client import ForkedProcess
+from agentdouble.processes.fork_server.protocol import ForkRequest
 
 NAME = "agentdouble-fork"
 

@@ -10,7 +10,7 @@ import os
 import signal
 from contextlib import suppress
 
-from agentdouble.sandbox.fork_server import linux, processes
+from agentdouble.processes.fork_server import linux, processes
 
 ASKED_TO_END = signal.SIGTERM
 

@@ -15,14 +15,14 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from agentdouble.sandbox.fork_server import processes
-from agentdouble.sandbox.fork_server.confinement import Confinement, confine
-from agentdouble.sandbox.fork_server.protocol import ForkRequest
+from agentdouble.processes.fork_server import processes
+from agentdouble.processes.fork_server.confinement import Confinement, confine
+from agentdouble.processes.fork_server.protocol import ForkRequest
 
 KERNELS = {
     "browser": "agentdouble.sandbox.browser.process",
     "javascript": "agentdouble.sandbox.javascript.kernel",
-    "python": "agentdouble.sandbox.fork_server.python_kernel",
+    "python": "agentdouble.processes.fork_server.python_kernel",
     "workbench": "agentdouble.sandbox.workbench.process",
 }
 _LIMITS = {

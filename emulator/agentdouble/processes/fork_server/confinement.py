@@ -12,7 +12,7 @@ import resource
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.sandbox.fork_server import landlock, linux, namespaces, processes, view
+from agentdouble.processes.fork_server import landlock, linux, namespaces, processes, view
 
 MIB = 1024 * 1024
 

@@ -7,7 +7,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from agentdouble.sandbox.fork_server import linux
+from agentdouble.processes.fork_server import linux
 
 
 def die_with_parent() -> None:

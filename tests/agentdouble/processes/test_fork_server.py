@@ -19,9 +19,9 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.sandbox.fork_server import protocol
-from agentdouble.sandbox.fork_server.client import ForkServer, ForkServerGoneError
-from agentdouble.sandbox.fork_server.protocol import ForkRequest
+from agentdouble.processes.fork_server import protocol
+from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
+from agentdouble.processes.fork_server.protocol import ForkRequest
 from tests.agentdouble.calling import (
     Begun,
     body_of,
@@ -56,7 +56,7 @@ with Emulator() as double:
 def fork_server_of(pid: int) -> psutil.Process:
     fork_server = psutil.Process(pid).parent()
     assert fork_server is not None
-    assert "agentdouble.sandbox.fork_server.server" in fork_server.cmdline()
+    assert "agentdouble.processes.fork_server.server" in fork_server.cmdline()
     return fork_server
 
 
@@ -155,7 +155,7 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
 def test_a_double_that_ends_before_it_has_read_all_is_cleaned_up_after(tmp_path: Path) -> None:
     """Its end is the end of the fork server, which ends what is left; it does not fail."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "agentdouble.sandbox.fork_server.server"]
+    command = [sys.executable, "-m", "agentdouble.processes.fork_server.server"]
     with there:
         server = subprocess.Popen(
             [*command, str(there.fileno())], pass_fds=[there.fileno()], stderr=subprocess.PIPE
@@ -175,7 +175,7 @@ def test_a_fork_whose_server_has_died_meanwhile_ends(tmp_path: Path) -> None:
     """It comes too late to be told of that, and nobody would ever end it."""
     code = f"""
 import os
-from agentdouble.sandbox.fork_server import child, protocol
+from agentdouble.processes.fork_server import child, protocol
 request = protocol.decode({protocol.encode(request_in(tmp_path, "one"))!r})
 child.run(request, server=os.getpid())  # its parent is another
 """
@@ -191,7 +191,7 @@ def test_a_fork_whose_session_has_ended_meanwhile_ends_without_a_word(tmp_path: 
     gone = tmp_path / "gone"
     code = f"""
 import os
-from agentdouble.sandbox.fork_server import child, protocol
+from agentdouble.processes.fork_server import child, protocol
 request = protocol.decode({protocol.encode(request_in(gone, "one"))!r})
 child.run(request, server=os.getppid())
 """
@@ -258,7 +258,7 @@ def test_a_fork_server_that_has_just_died_says_so() -> None:
 
 def test_a_client_that_is_imported_once_more_hears_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """pytester forgets modules after its run, but not what their packages have of them."""
-    package = importlib.import_module("agentdouble.sandbox.fork_server")
+    package = importlib.import_module("agentdouble.processes.fork_server")
     for name in ("client", "protocol"):
         monkeypatch.setattr(package, name, getattr(package, name))  # as they are now, afterwards
         monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}")

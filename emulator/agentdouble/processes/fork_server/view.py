@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agentdouble.sandbox.fork_server import linux
+from agentdouble.processes.fork_server import linux
 
 HOME = "/home/gem"  # where clients of the platform put their files (section 1)
 TMP = "/tmp"  # noqa: S108 (the session's own)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agentdouble.sandbox import isolation
-from agentdouble.sandbox.fork_server.confinement import Confinement
-from agentdouble.sandbox.isolation import Isolation, Measure
-from agentdouble.sandbox.workspace import Workspace
+from agentdouble.processes import isolation
+from agentdouble.processes.fork_server.confinement import Confinement
+from agentdouble.processes.isolation import Isolation, Measure
+from agentdouble.processes.workspace import Workspace
 
 REASON = "not here"
 
