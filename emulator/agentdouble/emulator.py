@@ -54,6 +54,9 @@ from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.mcp_services import McpServices, Services
 from agentdouble.mcp_services.toolsets import McpToolsets, Toolsets
+from agentdouble.runtimes import Gateway, Runtimes, declared, gateway
+from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.proxying import Proxy
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.hands import Hands
 from agentdouble.sandbox.callers import Callers
@@ -100,6 +103,10 @@ class Emulator:
         self._mcp_host = mcp_hosting.Host()
         self._services = Services(self.clock, self._mcp_host, self._store)
         self._toolsets = Toolsets(self.clock, self._mcp_host, self._services, self._store)
+        self._declared = tuple(declared.read(table) for table in self.settings.runtimes)
+        self._monitor = Monitor()
+        self._runtimes = Runtimes(self.clock, self._monitor)
+        self._proxy = Proxy()
         self._hands = Hands()
         self._a2a = A2AApplications(apps)
         self._apps = Applications(*apps)
@@ -279,6 +286,8 @@ class Emulator:
         await self._tools.reset()
         await self._toolsets.reset()
         await self._services.reset()
+        await self._runtimes.close()
+        await self._declare()
 
     async def _prepare(self) -> None:
         """Take up what was kept; raise StateError."""
@@ -288,8 +297,13 @@ class Emulator:
         await self._api.load()
         await self._services.load()
         await self._toolsets.load()
+        await self._declare()
         with ledger.using(self._ledger):
             await self._a2a.prepare(self._grpc_place())
+
+    async def _declare(self) -> None:
+        for definition in self._declared:
+            await self._runtimes.create(definition)
 
     def _grpc_place(self) -> Place | None:
         settings = self.settings
@@ -344,6 +358,7 @@ class Emulator:
                 admin.admin_app(controls, loopback_only=self.settings.api_key is None),
             ),
             *self._a2a.routes(),
+            *self._gateway(),
             Route(mcp_hosting.PREFIX + "{name:path}", self._mcp_host),
             *self._data_plane(),
             Mount("/", self._apps.root),
@@ -351,6 +366,11 @@ class Emulator:
 
     def _authenticator(self) -> Authenticator:
         return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
+
+    def _gateway(self) -> list[BaseRoute]:
+        app = Gateway(self._runtimes, self._proxy, self._monitor)
+        path = f"{gateway.PREFIX}{{rest:path}}"
+        return [Route(path, app), WebSocketRoute(path, app)]
 
     def _data_plane(self) -> list[BaseRoute]:
         browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
@@ -365,6 +385,8 @@ class Emulator:
             stack.push_async_callback(self._store.close)
             stack.push_async_callback(self._hands.close)
             stack.push_async_callback(self._instances.close)
+            stack.push_async_callback(self._proxy.close)
+            stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())
             for keeper in (self._instances.reap(), self._instances.watch()):

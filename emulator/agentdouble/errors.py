@@ -44,6 +44,10 @@
     │   ├── ServiceKeyError       a key that cannot be sent, or that is not there
     │   ├── BackendError          something that no service can stand in front of
     │   └── BackendLostError      what stands behind a service is not there, or breaks off
+    ├── HostingError              a runtime cannot be had, or cannot do what was asked
+    │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
+    │   ├── RuntimeStartError     an instance that did not start or never got ready
+    │   └── UnknownRuntimeError
     └── SandboxError              a session instance cannot do what was asked
         ├── UnknownLanguageError
         ├── DirectoryError        code cannot run in the directory that was asked for
@@ -69,7 +73,7 @@ the attributes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -398,6 +402,39 @@ class BackendLostError(McpServiceError):
         super().__init__(reason, service="")
         self.unreached = unreached
         self.silent = silent
+
+
+class HostingError(AgentDoubleError):
+    """A runtime cannot be had, or cannot do what was asked; ``name`` is the runtime's."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class RuntimeNameError(HostingError):
+    """A runtime cannot have that name; ``reason`` says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"A runtime cannot be called {name[:100]!r}: {reason}.")
+        self.reason = reason
+
+
+class RuntimeStartError(HostingError):
+    """An instance did not start or never got ready; ``reason`` says what was seen."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"The runtime {name!r} did not start: {reason}.")
+        self.reason = reason
+
+
+class UnknownRuntimeError(HostingError):
+    """There is no such runtime; ``known`` are the names there are."""
+
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        self.known = tuple(known)
+        there = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
+        super().__init__(name, f"There is no runtime {name[:100]!r}. {there}")
 
 
 class SandboxError(AgentDoubleError):

@@ -179,6 +179,10 @@ class Settings(BaseSettings):
     )
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
 
+    runtimes: tuple[dict[str, Any], ...] = Field(
+        (), description="runtimes that are there from the start, each with name and application"
+    )
+
     journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
     faults: tuple[dict[str, Any], ...] = Field(
         (), description="faults that are armed from the start, each with kind and operation"

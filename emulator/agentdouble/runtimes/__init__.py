@@ -1,0 +1,13 @@
+"""Managed runtimes: each application in processes of its own, behind one gateway (sections 1, 5).
+
+``definition`` says what a runtime is; ``runtimes`` keeps them by name; a ``Runtime`` has versions
+and scales ``Instance``s between them and zero; ``launching`` starts an instance's process;
+``gateway`` finds the runtime of a request, and ``proxying`` passes it to a leased instance.
+A request goes gateway, authentication, lease, proxy, and back as a stream.
+"""
+
+from agentdouble.runtimes.definition import Definition, Program, Scaling
+from agentdouble.runtimes.gateway import Gateway
+from agentdouble.runtimes.runtimes import Runtimes
+
+__all__ = ["Definition", "Gateway", "Program", "Runtimes", "Scaling"]

@@ -1,0 +1,47 @@
+"""Serve an application on ``$PORT``: ``hosting.py module:attribute`` or ``file.py:attribute``.
+
+Runs in the interpreter of the runtime, which may be older than the double's and have none of its
+libraries: the standard library alone, and whatever the application brings. What has a ``run``
+method is run by it, as the decorator contract has it; anything else is an ASGI application.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from types import ModuleType
+
+HOST = "127.0.0.1"
+
+
+def main(target: str) -> None:
+    """Import the application and serve it until the process is ended."""
+    module_name, _, attribute = target.partition(":")
+    sys.path[0] = os.getcwd()  # noqa: PTH109 (it is what a Python started here would have)
+    application = getattr(_import(module_name), attribute or "app")
+    port = int(os.environ["PORT"])
+    if hasattr(application, "run"):
+        application.run(host=HOST, port=port)
+    else:
+        import uvicorn
+
+        uvicorn.run(application, host=HOST, port=port)
+
+
+def _import(name: str) -> ModuleType:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    stem = os.path.splitext(os.path.basename(name))[0]  # noqa: PTH119, PTH122
+    spec = importlib.util.spec_from_file_location(stem, name)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(name)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

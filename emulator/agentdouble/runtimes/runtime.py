@@ -1,0 +1,66 @@
+"""A runtime: its version in force, its instances, and who is given which."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agentdouble.clock import Clock
+from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.monitoring import Monitor
+
+
+class Runtime:
+    """A runtime; belongs to one event loop. ``id`` is ``r-...``."""
+
+    def __init__(self, id_: str, definition: Definition, clock: Clock, monitor: Monitor) -> None:
+        self.id = id_
+        self.definition = definition
+        self._clock = clock
+        self._monitor = monitor
+        self._instances: list[Instance] = []
+        self._made = 0
+        self._starting = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """Its name, unique among the runtimes of a double."""
+        return self.definition.name
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The instances that live, the oldest first."""
+        return tuple(instance for instance in self._instances if instance.alive)
+
+    @asynccontextmanager
+    async def lease(self, session: str | None = None) -> AsyncIterator[Instance]:
+        """Give an instance for one request, started if need be; raise RuntimeStartError.
+
+        Requests of one ``session`` get the same instance while it lives.
+        """
+        instance = await self._instance()
+        instance.in_flight += 1
+        try:
+            yield instance
+        finally:
+            instance.in_flight -= 1
+
+    async def close(self) -> None:
+        """End every instance."""
+        await asyncio.gather(*(instance.end() for instance in self._instances))
+        self._instances.clear()
+
+    async def _instance(self) -> Instance:
+        async with self._starting:
+            living = self.instances
+            if living:
+                return living[0]
+            self._made += 1
+            begun = time.perf_counter()
+            started = await Instance.start(f"{self.name}-{self._made}", self.definition)
+            self._monitor.started(self.name, time.perf_counter() - begun, cold=True)
+            self._instances.append(started)
+            return started

@@ -1,0 +1,19 @@
+"""A simple application that tells of the process it runs in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from agentdouble import SimpleApp
+
+app = SimpleApp("telling")
+
+
+@app.entrypoint
+async def tell(payload: dict[str, Any], headers: Mapping[str, str]) -> AsyncIterator[str]:
+    """Yield the process, then each word of the prompt."""
+    yield str(os.getpid())
+    for word in payload["prompt"].split():
+        yield word

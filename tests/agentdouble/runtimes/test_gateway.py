@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+APPLICATIONS = Path(__file__).with_name("applications")
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    table = {"name": "telling", "application": "simple:app", "directory": str(APPLICATIONS)}
+    with Emulator(runtimes=[table]) as double:
+        yield double
+
+
+def test_a_runtime_answers_from_a_process_of_its_own(double: Emulator) -> None:
+    """It is started by the first request, and streams."""
+    answer = http.post(f"{double.url}/runtimes/telling/invoke", json={"prompt": "one two"})
+
+    first, *words = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+    assert (200, ["one", "two"]) == (answer.status_code, words)
+    assert os.getpid() != int(first)
+    assert "pong!" in http.get(f"{double.url}/runtimes/telling/ping").text
+
+
+def test_an_unknown_runtime_is_not_found(double: Emulator) -> None:
+    """By name."""
+    answer = http.get(f"{double.url}/runtimes/nobody/ping")
+
+    assert (404, "There is no runtime 'nobody'.") == (
+        answer.status_code,
+        answer.json()["error"]["message"],
+    )
