@@ -47,6 +47,9 @@
     ├── HostingError              a runtime cannot be had, or cannot do what was asked
     │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
     │   ├── RuntimeStartError     an instance that did not start or never got ready
+    │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
+    │   ├── RuntimeEndedError     it was deleted, or the double stopped, meanwhile
+    │   ├── UnknownVersionError
     │   └── UnknownRuntimeError
     └── SandboxError              a session instance cannot do what was asked
         ├── UnknownLanguageError
@@ -426,6 +429,35 @@ class RuntimeStartError(HostingError):
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, f"The runtime {name!r} did not start: {reason}.")
         self.reason = reason
+
+
+class RuntimeBusyError(HostingError):
+    """No instance is free for a request; ``reason`` says why, ``retry_after_s`` when to ask again."""
+
+    def __init__(self, name: str, reason: str, retry_after_s: int) -> None:
+        super().__init__(
+            name, f"The runtime {name!r} is busy: {reason}. Ask again in {retry_after_s} s."
+        )
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class RuntimeEndedError(HostingError):
+    """A runtime has been ended, and no request reaches it any more; ``reason`` says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"The runtime {name!r} has ended: {reason}.")
+        self.reason = reason
+
+
+class UnknownVersionError(HostingError):
+    """A runtime has no version of that number, or none any more; ``known`` are those it has."""
+
+    def __init__(self, name: str, number: int, known: Sequence[int]) -> None:
+        has = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"only {known[0]}"
+        super().__init__(name, f"The runtime {name!r} has no version {number}; it has {has}.")
+        self.number = number
+        self.known = tuple(known)
 
 
 class UnknownRuntimeError(HostingError):

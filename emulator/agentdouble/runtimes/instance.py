@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+from collections.abc import Callable
+from typing import Literal
 
 from agentdouble.errors import RuntimeStartError
 from agentdouble.runtimes import launching
@@ -12,15 +15,31 @@ from agentdouble.runtimes.logs import InstanceLog
 _POLL_S = 0.005  # a cold start is noticed that much late
 
 
-class Instance:
-    """A process that serves; ``in_flight`` are the requests that it has been given."""
+State = Literal["starting", "ready", "draining", "ended"]
 
-    def __init__(self, name: str, definition: Definition, port: int) -> None:
+
+class Instance:
+    """A process that serves; ``in_flight`` are the requests that it has been given.
+
+    ``version`` is the number of what it runs, ``created_at`` and ``idle_since`` are of the double's
+    clock, ``served`` counts the requests that it is done with. Who keeps it sets ``state``, says in
+    ``ended_because`` why it ended, and hears of ``failed()`` by ``on_failed``.
+    """
+
+    def __init__(
+        self, name: str, definition: Definition, created_at: dt.datetime, version: int = 1
+    ) -> None:
         self.name = name
         self.definition = definition
-        self.port = port
+        self.version = version
+        self.created_at = self.idle_since = created_at
+        self.port = launching.free_port()
+        self.state: State = "starting"
+        self.ended_because = ""
         self.in_flight = 0
+        self.served = 0
         self.log = InstanceLog()
+        self.on_failed: Callable[[], None] = lambda: None
         self._process: launching.Process | None = None
 
     @property
@@ -33,24 +52,38 @@ class Instance:
         """The process that it began with, None before."""
         return None if self._process is None else self._process.pid
 
-    @classmethod
-    async def start(cls, name: str, definition: Definition) -> Instance:
-        """Return an instance that is ready for requests; raise RuntimeStartError."""
-        instance = cls(name, definition, launching.free_port())
+    @property
+    def exited(self) -> asyncio.Future[int]:
+        """Done when its process has ended; only of one that has been started."""
+        assert self._process is not None
+        return self._process.exited
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it can be given another request."""
+        room = self.in_flight < self.definition.scaling.max_concurrency
+        return room and self.state == "ready" and self.alive
+
+    def failed(self) -> None:
+        """Say that it could not be connected to: it is given no other request, and ended."""
+        self.on_failed()
+
+    async def start(self) -> None:
+        """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
+        definition = self.definition
         patience_s = definition.scaling.start_timeout_s
         try:
-            instance._process = await launching.launch(definition, instance.port, instance.log)
-            await asyncio.wait_for(instance._ready(), patience_s)
+            self._process = await launching.launch(definition, self.port, self.log)
+            await asyncio.wait_for(self._ready(), patience_s)
         except asyncio.TimeoutError:
-            await instance.end()
+            await self.end()
             reason = f"it was not ready after {patience_s:g} s"
             raise RuntimeStartError(definition.name, reason) from None
         except OSError as error:
             raise RuntimeStartError(definition.name, str(error)) from error
         except BaseException:
-            await instance.end()
+            await self.end()
             raise
-        return instance
 
     async def end(self) -> None:
         """End its processes; return when they are gone."""

@@ -38,6 +38,9 @@ class Monitor:
             [*of, "cold"],
             registry=registry,
         )
+        self._instances = Gauge(
+            f"{_PREFIX}instances", "Instances that are ready.", of, registry=registry
+        )
         self._ends = Counter(
             f"{_PREFIX}instances_ended", "Ends of instances.", [*of, "reason"], registry=registry
         )
@@ -59,8 +62,12 @@ class Monitor:
         """Note that an instance is ready."""
         self._starts.labels(runtime, str(cold).lower()).observe(duration_s)
 
+    def instances(self, runtime: str, count: int) -> None:
+        """Note how many instances are ready."""
+        self._instances.labels(runtime).set(count)
+
     def ended(self, runtime: str, reason: str) -> None:
-        """Note that an instance has ended: idle, replaced, crashed or asked."""
+        """Note that an instance has ended: idle, replaced, crashed, unstarted or asked."""
         self._ends.labels(runtime, reason).inc()
 
     def render(self) -> bytes:

@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agentdouble.clock import Clock
+from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.status import Status
+from agentdouble.runtimes.versions import Version, Versions
 
 
 class Runtime:
@@ -18,12 +21,33 @@ class Runtime:
 
     def __init__(self, id_: str, definition: Definition, clock: Clock, monitor: Monitor) -> None:
         self.id = id_
-        self.definition = definition
+        self.created_at = clock.now()
+        self._versions = Versions(Version(1, definition, self.created_at))
         self._clock = clock
         self._monitor = monitor
         self._instances: list[Instance] = []
         self._made = 0
         self._starting = asyncio.Lock()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition in force, which new requests meet."""
+        return self._versions.in_force.definition
+
+    @property
+    def version(self) -> Version:
+        """The version in force."""
+        return self._versions.in_force
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """The versions that are kept, the oldest first."""
+        return self._versions.all()
+
+    @property
+    def status(self) -> Status:
+        """How it is, in the platform's words, and why."""
+        return Status("Ready")
 
     @property
     def name(self) -> str:
@@ -48,6 +72,24 @@ class Runtime:
         finally:
             instance.in_flight -= 1
 
+    async def update(self, definition: Definition, release: bool = True) -> Version:
+        """Make a definition the newest version, and put it in force with ``release``.
+
+        Raises RuntimeNameError for another name.
+        """
+        if definition.name != self.name:
+            raise RuntimeNameError(definition.name, f"the runtime is called {self.name!r}")
+        version = self._versions.add(definition, self._clock.now())
+        if release:
+            await self.release(version.number)
+        return version
+
+    async def release(self, number: int) -> Version:
+        """Put a version in force, an older one too; raise UnknownVersionError."""
+        version = self._versions.in_force = self._versions.find(number)
+        await self.close()
+        return version
+
     async def close(self) -> None:
         """End every instance."""
         await asyncio.gather(*(instance.end() for instance in self._instances))
@@ -60,7 +102,13 @@ class Runtime:
                 return living[0]
             self._made += 1
             begun = time.perf_counter()
-            started = await Instance.start(f"{self.name}-{self._made}", self.definition)
+            started = Instance(
+                f"{self.name}-{self._made}",
+                self.definition,
+                self._clock.now(),
+                self._versions.in_force.number,
+            )
+            await started.start()
             self._monitor.started(self.name, time.perf_counter() - begun, cold=True)
             self._instances.append(started)
             return started

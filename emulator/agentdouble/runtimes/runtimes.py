@@ -28,11 +28,20 @@ class Runtimes:
         """Return the runtime of that name, if there is one."""
         return self._by_name.get(name)
 
-    async def create(self, definition: Definition) -> Runtime:
-        """Make a runtime, without an instance as yet; raise RuntimeNameError."""
+    def find_by_id(self, id_: str) -> Runtime | None:
+        """Return the runtime of that id, if there is one."""
+        return next((one for one in self._by_name.values() if one.id == id_), None)
+
+    async def create(self, definition: Definition, id_: str | None = None) -> Runtime:
+        """Make a runtime, without an instance as yet; raise RuntimeNameError.
+
+        ``id_`` is that of a runtime which there was before the double was restarted.
+        """
         if definition.name in self._by_name:
             raise RuntimeNameError(definition.name, "there is one of that name")
-        runtime = Runtime(f"r-{secrets.token_hex(8)}", definition, self._clock, self._monitor)
+        runtime = Runtime(
+            id_ or f"r-{secrets.token_hex(8)}", definition, self._clock, self._monitor
+        )
         self._by_name[definition.name] = runtime
         return runtime
 
