@@ -103,13 +103,13 @@ class Emulator:
         self._mcp_host = mcp_hosting.Host()
         self._services = Services(self.clock, self._mcp_host, self._store)
         self._toolsets = Toolsets(self.clock, self._mcp_host, self._services, self._store)
-        self._declared = tuple(declared.read(table) for table in self.settings.runtimes)
         self._monitor = Monitor()
         self._runtimes = Runtimes(self.clock, self._monitor)
         self._proxy = Proxy()
         self._hands = Hands()
         self._a2a = A2AApplications(apps)
         self._apps = Applications(*apps)
+        self._declared = declared.read_all(self.settings.runtimes, self._taken())
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
         self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
@@ -253,6 +253,12 @@ class Emulator:
     def _forget_certificate(self) -> None:
         if self._tls is not None:
             self._tls.close()
+
+    def _taken(self) -> set[str]:
+        """Return the names of the applications of this process that answer below /runtimes/."""
+        paths = [*self._apps.addresses, *self._a2a.addresses]
+        below = [path for path in paths if path.startswith(gateway.PREFIX)]
+        return {path.removeprefix(gateway.PREFIX).partition("/")[0] for path in below}
 
     def _agents(self) -> AgentsDirectory:
         settings = self.settings

@@ -268,7 +268,22 @@ def _read_file(file: Path | None) -> Mapping[str, Any]:
         return {}
     content = read_toml(path, "settings")
     _check_keys(content, str(path))
-    return content
+    return _placed(content, path.parent.absolute())
+
+
+def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return a file's settings, the paths of its runtimes seen from where the file is."""
+    tables = content.get("runtimes")
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        return content
+    return {**content, "runtimes": [_placed_table(table, folder) for table in tables]}
+
+
+def _placed_table(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    given: dict[str, Any] = {"directory": ".", **table}
+    paths = {name: given[name] for name in ("directory", "python") if name in given}
+    seen = {name: str(folder / path) for name, path in paths.items() if isinstance(path, str)}
+    return {**given, **seen}
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

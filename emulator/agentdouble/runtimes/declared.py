@@ -1,28 +1,46 @@
-"""Runtimes as they are declared in a settings file: ``[[runtimes]]`` tables."""
+"""Runtimes as they are declared: ``[[runtimes]]`` tables of the settings.
+
+The one form in which a runtime is said: what is made while the double runs is a table, too.
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agentdouble.errors import SettingsError
 from agentdouble.runtimes.definition import Definition, Program, Scaling
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+SOURCE = "the settings"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SET_BY_US = ("PORT",)
+
+Table = Mapping[str, Any]
 
 
-class Table(BaseModel):
+class Declaration(BaseModel):
     """A ``[[runtimes]]`` table."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=NAME)]
-    application: str | None = None
-    command: str | tuple[str, ...] = ()
+    application: Annotated[str, Field(min_length=1)] | None = None
+    command: tuple[str, ...] = ()
     directory: Path = Path()
     python: Path | None = None
     environment: dict[str, str] = Field(default_factory=dict)
@@ -33,33 +51,120 @@ class Table(BaseModel):
     start_timeout_s: float = Field(30.0, gt=0)
     stop_timeout_s: float = Field(5.0, ge=0)
 
+    @field_validator("command", mode="before")
+    @classmethod
+    def _split(cls, command: Any) -> Any:
+        try:
+            return shlex.split(command) if isinstance(command, str) else command
+        except ValueError as error:
+            raise _wrong(f"it is no command line: {error}") from None
 
-def read(table: Mapping[str, Any]) -> Definition:
-    """Return what a table declares; raise SettingsError."""
+    @field_validator("directory")
+    @classmethod
+    def _there(cls, directory: Path) -> Path:
+        if not directory.is_dir():
+            raise _wrong(f"there is no directory {directory}")
+        return directory.resolve()
+
+    @field_validator("python")
+    @classmethod
+    def _interpreter(cls, python: Path | None) -> Path | None:
+        """Check, and leave links as they are: they tell a virtual environment's from another."""
+        if python is None:
+            return None
+        if not python.is_file():
+            raise _wrong(f"there is no interpreter {python}; it is a file such as .venv/bin/python")
+        return python.absolute()
+
+    @field_validator("environment")
+    @classmethod
+    def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
+        for name, value in environment.items():
+            if not _VARIABLE.fullmatch(name):
+                raise _wrong(f"{name[:100]!r} is no name of an environment variable")
+            if name in _SET_BY_US:
+                raise _wrong(f"the double itself sets {name}")
+            if "\0" in value:
+                raise _wrong(f"the value of {name} has a NUL character")
+        return environment
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Declaration:
+        if (self.application is None) == (not self.command):
+            raise _wrong(
+                "it needs either an application (module:attribute or file.py:attribute) "
+                "or a command that listens on $PORT"
+            )
+        if self.max_instances < self.min_instances:
+            raise _wrong("its max_instances is smaller than its min_instances")
+        return self
+
+    def definition(self) -> Definition:
+        """Return what the table declares."""
+        return Definition(
+            self.name,
+            Program(self.directory, self.application, self.command, self.python),
+            self.environment,
+            Scaling(
+                self.min_instances,
+                self.max_instances,
+                self.max_concurrency,
+                self.idle_s,
+                self.start_timeout_s,
+                self.stop_timeout_s,
+            ),
+        )
+
+
+def read_all(tables: Sequence[Table], taken: Collection[str] = ()) -> tuple[Definition, ...]:
+    """Return what tables declare, none with a name that is ``taken``; raise SettingsError."""
+    found = [read(table, f"runtimes.{index}") for index, table in enumerate(tables)]
+    names = [definition.name for definition in found]
+    for index, name in enumerate(names):
+        key = f"runtimes.{index}.name"
+        if name in names[:index]:
+            raise _error(
+                key, name, "another [[runtimes]] table has that name; give it one of its own"
+            )
+        if name in taken:
+            raise _error(
+                key, name, f"an application of the double itself answers at /runtimes/{name}"
+            )
+    return tuple(found)
+
+
+def read(table: Table, key: str = "runtimes") -> Definition:
+    """Return what a table declares; ``key`` is where it stands. Raises SettingsError."""
     try:
-        found = Table.model_validate(table)
+        return Declaration.model_validate(table).definition()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join(("runtimes", *map(str, first["loc"])))
-        message = f"The setting {key} is wrong: {first['msg']}."
-        raise SettingsError(message, key=key, source="the settings") from None
-    command = shlex.split(found.command) if isinstance(found.command, str) else found.command
-    if (found.application is None) == (not command):
-        raise SettingsError(
-            f"The runtime {found.name!r} needs either an application or a command.",
-            key="runtimes",
-            source="the settings",
-        )
-    return Definition(
-        found.name,
-        Program(found.directory.resolve(), found.application, tuple(command), found.python),
-        found.environment,
-        Scaling(
-            found.min_instances,
-            found.max_instances,
-            found.max_concurrency,
-            found.idle_s,
-            found.start_timeout_s,
-            found.stop_timeout_s,
-        ),
+        inner = ".".join(map(str, first["loc"]))
+        raise _error(
+            f"{key}.{inner}" if inner else key, table.get("name"), _reason(first)
+        ) from None
+
+
+def _reason(error: ErrorDetails) -> str:
+    if error["type"] == "missing":
+        return "it is not there, and must be"
+    if error["type"] != "extra_forbidden":
+        return error["msg"]
+    near = difflib.get_close_matches(str(error["loc"][-1]), Declaration.model_fields, n=1)
+    return (
+        f"nobody knows it. Did you mean {near[0]}?"
+        if near
+        else (f"nobody knows it. A [[runtimes]] table has {', '.join(Declaration.model_fields)}")
     )
+
+
+def _error(key: str, name: Any, reason: str) -> SettingsError:
+    whose = f" (of the runtime {name[:100]!r})" if isinstance(name, str) and name else ""
+    end = "" if reason.endswith("?") else "."
+    return SettingsError(
+        f"The setting {key}{whose} is wrong: {reason}{end}", key=key, source=SOURCE
+    )
+
+
+def _wrong(reason: str) -> PydanticCustomError:
+    return PydanticCustomError("runtime", "{reason}", {"reason": reason})

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator, SimpleApp
+from agentdouble.errors import SettingsError
+from agentdouble.runtimes import Program, declared
+from agentdouble.settings import Settings
+
+COMMAND = {"command": "serve --now 'a b'"}
+
+
+def refusal(*tables: dict[str, Any], taken: tuple[str, ...] = ()) -> str:
+    """Return what is said of tables that are refused."""
+    with pytest.raises(SettingsError) as caught:
+        declared.read_all(tables, taken)
+    assert str(caught.value).startswith(f"The setting {caught.value.key}")
+    return str(caught.value)
+
+
+def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
+    """A line is split as a shell does it; nothing else of a shell is in it."""
+    folder = {"directory": str(tmp_path)}
+
+    words, line = declared.read_all(
+        [
+            {"name": "a", "command": ["serve", "--now", "a b"], **folder},
+            {"name": "b", **COMMAND, **folder},
+        ]
+    )
+
+    assert Program(tmp_path, None, ("serve", "--now", "a b")) == words.program == line.program
+
+
+def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
+    """Wherever the double is started; a link to an interpreter is not followed."""
+    folder = tmp_path / "there"
+    (folder / "app").mkdir(parents=True)
+    (folder / "python").symlink_to(sys.executable)
+    file = folder / "agentdouble.toml"
+    table = '[[runtimes]]\nname = "{}"\napplication = "main:app"\n'
+    file.write_text(
+        table.format("inner")
+        + 'directory = "app"\npython = "python"\n'
+        + table.format("outer")
+        + f'directory = "{tmp_path}"\n'
+        + table.format("plain")
+    )
+
+    found = declared.read_all(Settings.load(file).runtimes)
+
+    assert [
+        Program(folder / "app", "main:app", (), folder / "python"),
+        Program(tmp_path, "main:app"),
+        Program(folder, "main:app"),
+    ] == [definition.program for definition in found]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            {"name": "a", "max_instance": 3},
+            (
+                "runtimes.0.max_instance (of the runtime 'a') is wrong: nobody knows it. "
+                "Did you mean max_instances?"
+            ),
+        ),
+        (
+            {"name": "a", "colour": "red"},
+            (
+                "runtimes.0.colour (of the runtime 'a') is wrong: nobody knows it. "
+                "A [[runtimes]] table has name, application, command, "
+            ),
+        ),
+        (COMMAND, "runtimes.0.name is wrong: it is not there, and must be."),
+        ({"name": "a/b", **COMMAND}, "runtimes.0.name (of the runtime 'a/b') is wrong: "),
+        (
+            {"name": "a"},
+            (
+                "runtimes.0 (of the runtime 'a') is wrong: it needs either an application "
+                "(module:attribute or file.py:attribute) or a command that listens on $PORT."
+            ),
+        ),
+        ({"name": "a", "application": "m:app", **COMMAND}, "it needs either"),
+        ({"name": "a", "command": "serve 'now"}, "runtimes.0.command (of the runtime 'a') "),
+        ({"name": "a", **COMMAND, "directory": "/nowhere"}, "there is no directory /nowhere."),
+        ({"name": "a", **COMMAND, "python": "/nowhere"}, "there is no interpreter /nowhere; "),
+        ({"name": "a", **COMMAND, "environment": {"A=B": ""}}, "'A=B' is no name of an env"),
+        ({"name": "a", **COMMAND, "environment": {"PORT": "1"}}, "the double itself sets PORT."),
+        ({"name": "a", **COMMAND, "environment": {"A": "\0"}}, "the value of A has a NUL"),
+        ({"name": "a", **COMMAND, "max_instances": 0}, "runtimes.0.max_instances (of the "),
+        ({"name": "a", **COMMAND, "min_instances": 5}, "its max_instances is smaller than "),
+    ],
+)
+def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], said: str) -> None:
+    """Which key of which table, what is wrong with it, and what it should be."""
+    assert said in refusal(table)
+
+
+def test_two_runtimes_have_two_names() -> None:
+    """The second is told, by its place."""
+    assert "The setting runtimes.1.name (of the runtime 'a') is wrong: another" in refusal(
+        {"name": "a", **COMMAND}, {"name": "a", **COMMAND}
+    )
+
+
+def test_an_application_of_the_double_keeps_its_place() -> None:
+    """What answers at /runtimes/<name> already leaves no place for a runtime of that name."""
+    with pytest.raises(SettingsError, match=r"itself answers at /runtimes/second\."):
+        Emulator(SimpleApp("first"), SimpleApp("second"), runtimes=[{"name": "second", **COMMAND}])
