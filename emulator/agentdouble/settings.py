@@ -282,7 +282,9 @@ def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 def _placed_table(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     given: dict[str, Any] = {"directory": ".", **table}
     paths = {name: given[name] for name in ("directory", "python") if name in given}
-    seen = {name: str(folder / path) for name, path in paths.items() if isinstance(path, str)}
+    seen: dict[str, Any] = {
+        name: str(folder / path) for name, path in paths.items() if isinstance(path, str)
+    }
     return {**given, **seen}
 
 
