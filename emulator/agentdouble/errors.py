@@ -45,6 +45,8 @@
     │   ├── BackendError          something that no service can stand in front of
     │   └── BackendLostError      what stands behind a service is not there, or breaks off
     ├── HostingError              a runtime cannot be had, or cannot do what was asked
+    │   ├── AccessError           a caller of a runtime that its gateway does not let in
+    │   ├── AuthorizerError       an authentication of callers that cannot be
     │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
     │   ├── RuntimeStartError     an instance that did not start or never got ready
     │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
@@ -413,6 +415,28 @@ class HostingError(AgentDoubleError):
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name
+
+
+class AccessError(HostingError):
+    """A runtime's gateway refuses a caller; ``kind`` is a short name for programs.
+
+    ``status`` is the answer's, ``challenge`` its ``WWW-Authenticate`` where it has one.
+    """
+
+    def __init__(
+        self, name: str, message: str, *, status: int, kind: str, challenge: str | None = None
+    ) -> None:
+        super().__init__(name, message)
+        self.status = status
+        self.kind = kind
+        self.challenge = challenge
+
+
+class AuthorizerError(HostingError):
+    """Callers of a runtime cannot prove themselves that way; ``name`` is the runtime's, if known."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(name, message)
 
 
 class RuntimeNameError(HostingError):

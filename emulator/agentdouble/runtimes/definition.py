@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentdouble.runtimes.authentication.authorizers import Authorizer
+
 
 @dataclass(frozen=True)
 class Program:
@@ -41,9 +43,13 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Definition:
-    """One version of a runtime; ``environment`` is what its processes get besides the system's."""
+    """One version of a runtime; ``environment`` is what its processes get besides the system's.
+
+    ``authorizer`` is how its callers prove themselves; None lets everybody in.
+    """
 
     name: str
     program: Program
     environment: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling = Scaling()
+    authorizer: Authorizer | None = None

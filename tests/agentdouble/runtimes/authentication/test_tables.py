@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble.errors import SettingsError
+from agentdouble.runtimes.authentication import ApiKey, JwtAuth, KeyAuth, tables
+
+DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
+
+
+def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a name by which its callers go."""
+    monkeypatch.setenv("SOME_KEY", "from-outside")
+    named = {"name": "billing", "secret_from": "SOME_KEY"}
+    table = {"keys": ["one", named], "key_from": "SOME_KEY", "location": "Query", "name": "key"}
+
+    assert (
+        KeyAuth(
+            (
+                ApiKey("one", "default"),
+                ApiKey("from-outside", "billing"),
+                ApiKey("from-outside", "key-3"),
+            ),
+            "Query",
+            "key",
+        )
+    ) == tables.read(table)
+
+
+@pytest.mark.parametrize(
+    "authorizer",
+    [
+        KeyAuth((ApiKey("one", "a"), ApiKey("two", "b")), "Query", "key"),
+        JwtAuth(DISCOVERY, ("client",), ("audience",)),
+    ],
+    ids=["key", "jwt"],
+)
+def test_what_is_written_is_read(authorizer: KeyAuth | JwtAuth) -> None:
+    """The table of an authorizer makes the same one."""
+    assert authorizer == tables.read(tables.write(authorizer))
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "either keys (or key_from) or a discovery_url"),
+        ({"keys": ["sesame"], "discovery_url": DISCOVERY}, "either keys"),
+        ({"keys": ["sesame"], "audience": "me"}, "belong to a discovery_url"),
+        ({"keys": ["sesame open"]}, "printable ASCII"),
+        ({"keys": [""]}, "printable ASCII"),
+        ({"keys": ["sesame"], "location": "Cookie"}, "not in 'Cookie'"),
+        ({"keys": ["sesame"], "name": "bad name"}, "no name of a header"),
+        ({"keys": ["sesame"], "name": "User_Id"}, "has its own use"),
+        ({"keys": "sesame"}, "runtimes.authorizer.keys"),
+        ({"keys": [{"name": "a", "secret": "sesame", "secret_from": "B"}]}, "either a secret"),
+        ({"key_from": "NO_SUCH_VARIABLE"}, "'NO_SUCH_VARIABLE' holds no key"),
+        ({"discovery_url": "http://issuer.example/"}, "neither an https address"),
+        ({"discovery_url": "http://127.0.0.1:port/"}, "neither an https address"),
+        ({"discovery_url": "file:///etc/passwd"}, "neither an https address"),
+        ({"kyes": ["sesame"]}, "runtimes.authorizer.kyes"),
+    ],
+)
+def test_a_wrong_table_is_refused_and_its_key_not_shown(table: dict[str, Any], words: str) -> None:
+    """The message says what is wrong."""
+    with pytest.raises(SettingsError) as caught:
+        tables.read(table)
+
+    assert words in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_key_is_never_shown() -> None:
+    """Not even where an authorizer is printed."""
+    assert "sesame" not in repr(KeyAuth((ApiKey("sesame"),)))
