@@ -249,6 +249,7 @@ class Emulator:
         self.faults.clear()
         self._mcp_host.let_go()
         self._apps.let_go()
+        self._runtimes.let_go()
 
     def _forget_certificate(self) -> None:
         if self._tls is not None:

@@ -22,12 +22,18 @@ class Instance:
     """A process that serves; ``in_flight`` are the requests that it has been given.
 
     ``version`` is the number of what it runs, ``created_at`` and ``idle_since`` are of the double's
-    clock, ``served`` counts the requests that it is done with. Who keeps it sets ``state``, says in
-    ``ended_because`` why it ended, and hears of ``failed()`` by ``on_failed``.
+    clock, ``served`` counts the requests that it is done with, ``log`` has what it prints. Who
+    keeps it sets ``state``, says in ``ended_because`` why it ended, and hears of ``failed()`` by
+    ``on_failed``.
     """
 
     def __init__(
-        self, name: str, definition: Definition, created_at: dt.datetime, version: int = 1
+        self,
+        name: str,
+        definition: Definition,
+        log: InstanceLog,
+        created_at: dt.datetime,
+        version: int = 1,
     ) -> None:
         self.name = name
         self.definition = definition
@@ -38,7 +44,7 @@ class Instance:
         self.ended_because = ""
         self.in_flight = 0
         self.served = 0
-        self.log = InstanceLog()
+        self.log = log
         self.on_failed: Callable[[], None] = lambda: None
         self._process: launching.Process | None = None
 

@@ -1,42 +1,159 @@
-"""What the instances of a runtime print, kept in memory and bounded."""
+"""What one instance prints, kept in memory: the newest lines, of bounded number and size.
+
+What is read from a pipe is kept as it came, and becomes lines only when somebody reads it: an
+instance that prints a gigabyte costs the event loop some microseconds for each 64 KiB.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Stream = Literal["stdout", "stderr"]
+Stream = Literal["stdout", "stderr", "double"]  # the last: what the double has to say of it
 
-_LINES = 1000
-_LONGEST_LINE = 16 * 1024  # bytes
+LINES = 10_000
+SIZE = 1024 * 1024  # bytes, of what is kept of an instance
+LONGEST_LINE = 16 * 1024  # bytes; a line that has not ended by then goes on in the next
+_OVERHEAD = 256  # bytes; what a block costs besides what is in it
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that an instance has printed, without its end."""
+    """A line without its end; ``number`` is its place among all lines of the runtime."""
 
+    number: int
+    at: dt.datetime
+    instance: str
     stream: Stream
     text: str
 
 
-class InstanceLog:
-    """The latest lines of one instance."""
+@dataclass(frozen=True)
+class Block:
+    """Lines that came at once.
 
-    def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=_LINES)
+    ``number`` and ``index`` are the first line's, among the runtime's lines and the instance's.
+    """
+
+    number: int
+    index: int
+    at: dt.datetime
+    stream: Stream
+    data: bytes
+    count: int
+
+    def lines(self, instance: str) -> list[Line]:
+        """Return the lines; bytes that are no UTF-8 stand as U+FFFD."""
+        return [
+            Line(self.number + place, self.at, instance, self.stream, _text(line))
+            for place, line in enumerate(self.data.split(b"\n"))
+        ]
+
+
+class Numbering:
+    """Numbers the lines of a runtime, and tells who waits for new ones that there are some."""
+
+    def __init__(self, wall: Callable[[], dt.datetime], wake: Callable[[], None]) -> None:
+        self.wall = wall
+        self.wake = wake
+        self.next = 1
+
+    def take(self, count: int) -> int:
+        """Return the first of so many numbers."""
+        first = self.next
+        self.next += count
+        return first
+
+
+class InstanceLog:
+    """The newest lines of one instance; belongs to one event loop."""
+
+    def __init__(self, instance: str, numbering: Numbering) -> None:
+        self.instance = instance
+        self.printed = 0  # lines, ever
+        self._numbering = numbering
+        self._blocks: deque[Block] = deque()
+        self._size = 0
         self._begun: dict[Stream, bytes] = {}
+        self._open: set[Stream] = {"stdout", "stderr"}
+
+    @property
+    def ended(self) -> bool:
+        """Whether both of the instance's streams have ended."""
+        return not self._open
+
+    @property
+    def dropped(self) -> int:
+        """How many lines are no longer kept."""
+        return self._blocks[0].index if self._blocks else self.printed
 
     def feed(self, stream: Stream, data: bytes) -> None:
         """Take what has been printed; ``b""`` at the end of the stream."""
-        whole = self._begun.pop(stream, b"") + data
-        *lines, begun = whole.split(b"\n")
-        if begun and (not data or len(begun) > _LONGEST_LINE):
-            lines.append(begun)
-        elif begun:
+        if not data:
+            self._open.discard(stream)
+        whole, ends, begun = (self._begun.pop(stream, b"") + data).rpartition(b"\n")
+        if ends:
+            self._keep(stream, whole)
+        if begun and not data:
+            self._keep(stream, begun)
+        elif len(begun) > LONGEST_LINE:
+            end = _whole_characters(begun)
+            self._keep(stream, begun[:end])
+            begun = begun[end:]
+        if begun and data:
             self._begun[stream] = begun
-        self._lines.extend(Line(stream, line.decode(errors="replace")) for line in lines)
+
+    def note(self, text: str) -> None:
+        """Add what the double has to say of the instance."""
+        self._keep("double", text.encode(errors="replace"))
 
     def tail(self, count: int) -> list[Line]:
         """Return the last lines, the oldest first."""
-        return list(self._lines)[-count:] if count > 0 else []
+        found: list[Line] = []
+        for block in self.backwards():
+            if len(found) >= count:
+                break
+            found[:0] = block.lines(self.instance)
+        return found[-count:] if count > 0 else []
+
+    def text(self, count: int) -> str:
+        """Return the last lines, the oldest first, each with its time in UTC."""
+        return "".join(
+            f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond // 1000:03d}Z {line.text}\n"
+            for line in self.tail(count)
+        )
+
+    def backwards(self) -> Iterator[Block]:
+        """Return the blocks, the newest first; the log must not grow meanwhile."""
+        return reversed(self._blocks)
+
+    def _keep(self, stream: Stream, data: bytes) -> None:
+        count = data.count(b"\n") + 1
+        numbering = self._numbering
+        block = Block(numbering.take(count), self.printed, numbering.wall(), stream, data, count)
+        self._blocks.append(block)
+        self.printed += count
+        self._size += len(data) + _OVERHEAD
+        while len(self._blocks) > 1 and self._too_much():
+            self._size -= len(self._blocks.popleft().data) + _OVERHEAD
+        numbering.wake()
+
+    def _too_much(self) -> bool:
+        return self._size > SIZE or self.printed - self.dropped > LINES
+
+
+def _text(line: bytes) -> str:
+    return line.removesuffix(b"\r").decode(errors="replace")
+
+
+def _whole_characters(data: bytes) -> int:
+    """Return where to cut, so that no character of UTF-8 is cut in two."""
+    for back in range(1, 4):
+        if data[-back] >= 0xC0:
+            return len(data) - back
+        if data[-back] < 0x80:
+            break
+    return len(data)

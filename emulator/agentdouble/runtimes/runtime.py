@@ -12,6 +12,7 @@ from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.status import Status
 from agentdouble.runtimes.versions import Version, Versions
 
@@ -22,6 +23,7 @@ class Runtime:
     def __init__(self, id_: str, definition: Definition, clock: Clock, monitor: Monitor) -> None:
         self.id = id_
         self.created_at = clock.now()
+        self.logs = RuntimeLogs(clock)
         self._versions = Versions(Version(1, definition, self.created_at))
         self._clock = clock
         self._monitor = monitor
@@ -102,9 +104,11 @@ class Runtime:
                 return living[0]
             self._made += 1
             begun = time.perf_counter()
+            name = f"{self.name}-{self._made}"
             started = Instance(
-                f"{self.name}-{self._made}",
+                name,
                 self.definition,
+                self.logs.open(name),
                 self._clock.now(),
                 self._versions.in_force.number,
             )

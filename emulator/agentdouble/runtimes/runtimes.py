@@ -47,9 +47,17 @@ class Runtimes:
 
     async def delete(self, name: str) -> None:
         """End a runtime and its instances."""
-        await self._by_name.pop(name).close()
+        runtime = self._by_name.pop(name)
+        await runtime.close()
+        runtime.logs.close()
 
     async def close(self) -> None:
         """End them all."""
+        self.let_go()
         await asyncio.gather(*(runtime.close() for runtime in self._by_name.values()))
         self._by_name.clear()
+
+    def let_go(self) -> None:
+        """Let go of who follows logs: the double is about to end."""
+        for runtime in self._by_name.values():
+            runtime.logs.close()
