@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 from agentdouble.cli import main
 
-_ASKING = ("env", "unknowns", "tool", "session", "attach")
+_ASKING = ("attach", "doctor", "env", "session", "tool", "unknowns")
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 
 
@@ -27,31 +28,36 @@ class CommandLine:
     folder: Path
     environment: dict[str, str]
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; one that only asks a double needs no Python of its own."""
-        if words[0] in _ASKING:
-            return self._run_here(words)
+    def run(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; one that only asks needs no Python of its own."""
+        if words[0] in _ASKING or words[-1] == "--help":
+            return self.run_here(*words, typed=typed)
+        return self.in_its_own_python(*words, typed=typed)
+
+    def in_its_own_python(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command to its end as a shell does."""
         return subprocess.run(
-            _command(words),
+            command(words),
             cwd=self.folder,
             env=self.environment,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
 
-    def _run_here(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def run_here(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command in this process, with the folder and environment it would have."""
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, Path(os.devnull).open() as nothing:
+        stdin, stdout, stderr = io.StringIO(typed), io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, _nothing_left_of(self.folder):
             patch.chdir(self.folder)
             for name in set(os.environ) - set(self.environment):
                 patch.delenv(name)
             for name, value in {**self.environment, "COLUMNS": "80"}.items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["agentdouble", *words])
-            for name, stream in (("stdin", nothing), ("stdout", stdout), ("stderr", stderr)):
+            for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
                 patch.setattr(sys, name, stream)
             with pytest.raises(SystemExit) as ended, old_typer():
                 main()
@@ -60,7 +66,7 @@ class CommandLine:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            _command(words),
+            command(words),
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -77,17 +83,38 @@ def old_typer() -> Iterator[None]:
         yield
 
 
-def _command(words: Sequence[str]) -> list[str]:
+@contextlib.contextmanager
+def _nothing_left_of(folder: Path) -> Iterator[None]:
+    """Take back what a command that would serve does to its process before it is refused."""
+    journal = logging.getLogger("agentdouble.journal")
+    level, path = journal.level, sys.path.copy()
+    try:
+        yield
+    finally:
+        journal.setLevel(level)
+        sys.path[:] = path
+        for name, module in tuple(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(str(folder)):
+                del sys.modules[name]
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """Return the command line that runs ``agentdouble`` in a Python of its own."""
     return [sys.executable, "-c", "from agentdouble.cli import main; main()", *words]
+
+
+def command_line_in(directory: Path) -> CommandLine:
+    """Return a command line whose folder and state are in that directory."""
+    folder = directory / "folder"
+    folder.mkdir()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
+    environment = {**kept, "XDG_STATE_HOME": str(directory / "state"), "PYTHONUNBUFFERED": "1"}
+    return CommandLine(folder, environment)
 
 
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
-    environment = {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONUNBUFFERED": "1"}
-    return CommandLine(folder, environment)
+    return command_line_in(tmp_path)
 
 
 @dataclass
@@ -104,8 +131,9 @@ class Serving:
         return self.process.returncode, stdout, stderr
 
 
-@pytest.fixture
-def serve(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
+@contextlib.contextmanager
+def serving(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
+    """Give what serves a double; end those that are left."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> Serving:
@@ -122,8 +150,29 @@ def serve(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
         assert found is not None
         return Serving(process, found[0], greeting)
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    try:
+        yield start
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def serve(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
+    with serving(command_line) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_command_line(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The one that finds ``shared_double``."""
+    return command_line_in(tmp_path_factory.mktemp("shared"))
+
+
+@pytest.fixture(scope="module")
+def shared_double(shared_command_line: CommandLine) -> Iterator[Serving]:
+    """A double for the tests of a module that neither stop it nor mind each other."""
+    with serving(shared_command_line) as start:
+        yield start()

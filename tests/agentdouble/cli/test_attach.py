@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -15,7 +16,8 @@ import pytest
 
 from agentdouble.cli.control import ControlPlane
 from agentdouble.environment import Connection
-from tests.agentdouble.cli.conftest import CommandLine, Serving, _command
+from agentdouble.errors import PlatformError
+from tests.agentdouble.cli.conftest import CommandLine, Serving, command
 
 PATIENCE_S = 30
 
@@ -38,29 +40,31 @@ class Living:
 
 
 @pytest.fixture
-def session(command_line: CommandLine, serve: Callable[..., Serving]) -> Living:
-    """The session ``u`` of the running double, with x = 41 in it."""
-    url = serve().url
-    variables = json.loads(command_line.run("env", "--json").stdout)
+def command_line(shared_command_line: CommandLine) -> CommandLine:
+    return shared_command_line
+
+
+@pytest.fixture(scope="module")
+def plane(shared_command_line: CommandLine, shared_double: Serving) -> ControlPlane:
+    variables = json.loads(shared_command_line.run("env", "--json").stdout)
     keys = (variables["PLATFORM_ACCESS_KEY"], variables["PLATFORM_SECRET_KEY"])
-    plane = ControlPlane(Connection(url, variables["PLATFORM_TOOL_ID"], *keys, "cn-beijing"))
+    tool_id = variables["PLATFORM_TOOL_ID"]
+    return ControlPlane(Connection(shared_double.url, tool_id, *keys, "cn-beijing"))
+
+
+@pytest.fixture
+def session(plane: ControlPlane) -> Iterator[Living]:
+    """The only session of the running double, ``u``, with x = 41 in it."""
     made = plane.call("CreateSession", ToolId=plane.tool_id, UserSessionId="u")
     living = Living(plane, made["SessionId"])
     living.run("x = 41")
-    return living
+    yield living
+    with contextlib.suppress(PlatformError):  # a test has ended it
+        plane.call("DeleteSession", SessionId=living.id)
 
 
 def piped(command_line: CommandLine, code: str, *words: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        _command(("attach", *words)),
-        input=code,
-        cwd=command_line.folder,
-        env=command_line.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = command_line.run("attach", *words, typed=code)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -68,7 +72,9 @@ def test_what_is_piped_in_is_one_cell(command_line: CommandLine, session: Living
     """By either id, in the session's own context; each stream goes where it belongs."""
     code = "import sys\n\ndef f(n):\n    return n + x\n\nprint(f(1), file=sys.stderr)\nf(2)\n"
 
-    assert (0, "Out[2]: 43\n", "42\n") == piped(command_line, code, "u")
+    first = command_line.in_its_own_python("attach", "u", typed=code)
+
+    assert (0, "Out[2]: 43\n", "42\n") == (first.returncode, first.stdout, first.stderr)
     assert (0, "42\n", "") == piped(command_line, "print(f(1))", session.id)
     assert (0, "", "") == piped(command_line, "\n", session.id)
 
@@ -135,7 +141,7 @@ class Terminal:
     def __init__(self, command_line: CommandLine, *words: str) -> None:
         self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            _command(words),
+            command(words),
             cwd=command_line.folder,
             env={**command_line.environment, "TERM": "dumb", "INPUTRC": "/dev/null"},
             stdin=theirs,

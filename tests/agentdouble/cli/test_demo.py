@@ -9,7 +9,10 @@ from tests.agentdouble.cli.conftest import CommandLine
 
 
 def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -> None:
-    """The transcript shows each step, marks none as wrong, and the exit code is 0."""
+    """The transcript shows each step, marks none as wrong, and the exit code is 0.
+
+    A pipe gets plain text, without colours.
+    """
     done = command_line.run("demo")
 
     assert (0, "") == (done.returncode, done.stderr)
@@ -26,6 +29,7 @@ def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -
     ):
         assert shown in done.stdout
     assert "not so" not in done.stdout
+    assert "\x1b" not in done.stdout
 
 
 def test_a_step_that_does_not_come_out_as_stated_fails_the_demo(monkeypatch, capsys) -> None:
@@ -37,11 +41,6 @@ def test_a_step_that_does_not_come_out_as_stated_fails_the_demo(monkeypatch, cap
 
     assert code == 1
     assert "not so" in capsys.readouterr().out
-
-
-def test_the_output_has_no_colours_unless_it_goes_to_a_terminal(command_line: CommandLine) -> None:
-    """A pipe gets plain text."""
-    assert "\x1b" not in command_line.run("demo").stdout
 
 
 def test_nothing_is_left_when_the_demo_is_killed_in_the_middle(command_line: CommandLine) -> None:

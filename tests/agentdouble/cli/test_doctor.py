@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from agentdouble.sandbox.browser import chromium, driver
 from agentdouble.sandbox.javascript import deno
@@ -23,17 +27,16 @@ def javascript(command_line: CommandLine) -> dict[str, Any]:
     return found
 
 
-def with_package(command_line: CommandLine, folder: Path, source: str) -> CommandLine:
-    """Return the command line with a package of that name instead of deno's own."""
-    (folder / "deno.py").write_text(source)
-    environment = {**command_line.environment, "PYTHONPATH": str(folder)}
-    return replace(command_line, environment=environment)
+def put_in_place_of_deno(patch: pytest.MonkeyPatch, engine: Path | None) -> None:
+    """Have its package be missing, or name another engine."""
+    package = None if engine is None else SimpleNamespace(find_deno_bin=lambda: str(engine))
+    patch.setitem(sys.modules, "deno", package)
 
 
 def test_what_is_here_and_what_is_not_is_told(command_line: CommandLine) -> None:
     """A line for each finding; as JSON the same, whole."""
     told = [("✔ " if one["good"] else "✘ ") + one["name"] for one in findings(command_line)]
-    lines = command_line.run("doctor").stdout.splitlines()
+    lines = command_line.in_its_own_python("doctor").stdout.splitlines()
 
     assert ["Python", "kernels", "JavaScript"] == [one[2:] for one in told[:3]]
     assert told == [" ".join(line.split()[:2]) for line in lines if line[0] in "✔✘"]
@@ -53,27 +56,29 @@ def test_the_engine_of_javascript_is_named_with_its_version(command_line: Comman
 
 
 def test_a_missing_engine_is_told_with_its_remedy(
-    command_line: CommandLine, tmp_path: Path
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The remedy is the command that installs it."""
-    without = with_package(command_line, tmp_path, "raise ImportError")
+    put_in_place_of_deno(monkeypatch, None)
 
     assert {
         "name": "JavaScript",
         "says": "not here: deno is not installed",
         "good": False,
         "remedy": INSTALL,
-    } == javascript(without)
+    } == javascript(command_line)
 
 
-def test_an_engine_that_does_not_run_is_told(command_line: CommandLine, tmp_path: Path) -> None:
+def test_an_engine_that_does_not_run_is_told(
+    command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file that this machine cannot run is no engine."""
     broken = tmp_path / "engine"
     broken.write_text("#!/nowhere/shell\n")
     broken.chmod(0o755)
-    source = f"def find_deno_bin(): return {str(broken)!r}"
+    put_in_place_of_deno(monkeypatch, broken)
 
-    found = javascript(with_package(command_line, tmp_path, source))
+    found = javascript(command_line)
 
     assert (False, INSTALL) == (found["good"], found["remedy"])
     assert found["says"].startswith("not here: ")
@@ -85,13 +90,12 @@ def browser(command_line: CommandLine, **environment: str) -> list[dict[str, Any
 
 
 def test_a_missing_browser_is_told_with_its_remedy(
-    command_line: CommandLine, tmp_path: Path
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So is a missing Playwright: each with the command that installs it."""
-    hidden = tmp_path / "sitecustomize.py"
-    hidden.write_text("import sys\nsys.modules['playwright'] = None\n")
+    monkeypatch.setitem(sys.modules, "playwright", None)
 
-    told = browser(command_line, AGENTDOUBLE_BROWSER="no-such", PYTHONPATH=str(tmp_path))
+    told = browser(command_line, AGENTDOUBLE_BROWSER="no-such")
 
     assert [
         {

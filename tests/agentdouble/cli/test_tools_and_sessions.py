@@ -12,11 +12,6 @@ from agentdouble.environment import Connection
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
 
-@pytest.fixture
-def running_double(serve: Callable[..., Serving]) -> Serving:
-    return serve()
-
-
 def lines(command_line: CommandLine, *words: str) -> str:
     """Run a command that succeeds and return what it printed."""
     done = command_line.run(*words)
@@ -36,9 +31,10 @@ def read(command_line: CommandLine, *words: str) -> Any:
 
 
 def test_tools_are_made_listed_and_deleted(
-    command_line: CommandLine, running_double: Serving
+    shared_command_line: CommandLine, shared_double: Serving
 ) -> None:
     """Ids for programs, a table for people."""
+    command_line = shared_command_line
     made = lines(command_line, "tool", "create", "research", "--env", "A=b=c").strip()
     table = lines(command_line, "tool", "list")
     (listed,) = read(command_line, "tool", "list", "--name", "sear")
@@ -54,9 +50,10 @@ def test_tools_are_made_listed_and_deleted(
 
 
 def test_refusals_of_the_platform_are_one_line(
-    command_line: CommandLine, running_double: Serving
+    shared_command_line: CommandLine, shared_double: Serving
 ) -> None:
     """The platform's code and message, and exit code 2."""
+    command_line = shared_command_line
     assert told(command_line, "tool", "delete", "t-none").startswith(
         "InvalidResource.NotFound: There is no tool 't-none'"
     )
@@ -157,15 +154,17 @@ def test_a_double_with_https_is_trusted(
     assert found == named
 
 
-def test_a_table_cuts_nothing(command_line: CommandLine, running_double: Serving) -> None:
+def test_a_table_cuts_nothing(shared_command_line: CommandLine, shared_double: Serving) -> None:
     """In eighty columns too: what does not fit goes on in the next line, to be copied."""
-    command_line.environment["COLUMNS"] = "80"
+    command_line = shared_command_line
     names = [lines(command_line, "tool", "create", f"a-name-of-a-tool-{n}").strip() for n in "12"]
 
     table = lines(command_line, "tool", "list")
 
     assert "…" not in table
     assert [True, True] == [name in table for name in names]
+    for name in names:
+        lines(command_line, "tool", "delete", name)
 
 
 @pytest.mark.parametrize("group", ["tool", "session"])
