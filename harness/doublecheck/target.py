@@ -22,10 +22,9 @@ __all__ = ["API_KEY", "URL", "Credentials", "Kind", "Surface", "Target", "named_
 
 Kind = Literal["double", "live"]
 _WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
-IN_PROCESS = SURFACES - {"runtimes"}
 DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
-    "double": IN_PROCESS - {"library"},
-    "live": IN_PROCESS - {"library", "services"},
+    "double": SURFACES - {"library"},
+    "live": SURFACES - {"library", "services", "runtimes"},
 }
 MakeService = Callable[[str, Any], Mapping[str, Any]]
 DropService = Callable[[str], None]
@@ -100,7 +99,7 @@ class Target:
             restricted=_restricted_of(double),
             make_service=_service_maker(double),
             drop_service=lambda name: double.mcp.delete(name),
-            offered=IN_PROCESS,
+            offered=SURFACES,
         )
 
     @classmethod

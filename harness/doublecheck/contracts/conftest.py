@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from doublecheck import options, verdicts
 from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.failing import Failure, last_exchanges
+from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.fixtures import PlatformConfig, serving
@@ -44,7 +45,11 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
             config = PlatformConfig(
                 apps=reference_apps(),
                 reference_app=True,
-                settings={"keys": [_restricted()], "agents": REFERENCE_AGENTS},
+                settings={
+                    "keys": [_restricted()],
+                    "agents": REFERENCE_AGENTS,
+                    "runtimes": stack.enter_context(declared()),
+                },
             )
         target = stack.enter_context(serving(request.config, config))
         request.config.stash[SECRETS] = secrets_of(target)
@@ -65,6 +70,13 @@ def platform(platform_server: Target) -> Iterator[Platform]:
     """One Platform for all checks; nothing is reset, because each uses sessions of its own."""
     with Platform(platform_server) as platform:
         yield platform
+
+
+@pytest.fixture(scope="session")
+def hosted(platform: Platform) -> Iterator[Hosted]:
+    """The reference applications as runtimes; each is started by the first check that asks it."""
+    with closing(Hosted(platform)) as hosted:
+        yield hosted
 
 
 @pytest.fixture

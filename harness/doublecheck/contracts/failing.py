@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from doublecheck.contracts.clauses import Clause
+from doublecheck.contracts.hosting import Hosted
 from doublecheck.exchanges import Exchange, curl, redacted
 from doublecheck.platform import Platform
 from doublecheck.redaction import hidden
@@ -73,6 +74,8 @@ class Failure:
 def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
     """Return the last exchanges of the platforms that a check was given, the double's own aside."""
     platforms = [one for one in arguments.values() if isinstance(one, Platform)]
+    for one in arguments.values():
+        platforms += one.asked if isinstance(one, Hosted) else ()
     found: list[Exchange] = []
     for platform in sorted(platforms, key=lambda one: one is arguments.get("platform")):
         found += [one for one in platform.exchanges if "/_emulator/" not in one.request.url]

@@ -11,6 +11,7 @@ import pytest
 from agentdouble.sandbox.browser import chromium
 from doublecheck import running
 from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.test_hosting import UNCHECKED
 from doublecheck.surfaces import Surface
 from doublecheck.verdicts import Verdict
 from tests.doublecheck.contracts.mutations import (
@@ -19,6 +20,7 @@ from tests.doublecheck.contracts.mutations import (
     api_server,
     application,
     control_plane,
+    hosting,
     library,
     mcp,
     sandbox,
@@ -27,6 +29,7 @@ from tests.doublecheck.contracts.mutations import (
 
 # The first is of the pytest outside; the second costs more time than most checks.
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
+RUNTIMES = [id_ for id_, clause in clauses().items() if clause.surface == "runtimes"]
 BROWSER = chromium.find(None) is not None or "CI" in os.environ
 
 
@@ -59,6 +62,11 @@ TABLES: Mapping[Surface, Table] = {
         ("test_decorators", "test_run_code", "test_a2a"),
         {"A2A-05": "starts a process"},
     ),
+    "runtimes": Table(
+        hosting.MUTATIONS,
+        ("test_hosting",),
+        dict.fromkeys(RUNTIMES, "starts processes"),
+    ),
 }
 CASES = [
     pytest.param(surface, mutation, id=str(mutation))
@@ -90,8 +98,8 @@ def test_a_check_fails_where_the_double_is_broken_and_only_there(
 
 
 def test_every_clause_that_has_a_check_has_a_mutation() -> None:
-    """Runtimes have neither; and what a mutation breaks besides is of its surface."""
-    checked = {id_ for id_, clause in clauses().items() if clause.surface != "runtimes"}
+    """And what a mutation breaks besides is of its surface."""
+    checked = set(clauses()) - set(UNCHECKED)
     tables = [(surface, one) for surface, table in TABLES.items() for one in table.mutations]
     elsewhere = [
         str(one)

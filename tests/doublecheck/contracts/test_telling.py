@@ -10,11 +10,10 @@ from starlette.responses import PlainTextResponse
 
 from agentdouble.apps import bodies
 from agentdouble.control_plane import envelope
-from doublecheck import Target, running, target
+from doublecheck import Target, running
 from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.doubles import serving_double
 from doublecheck.runs import Run
-from doublecheck.surfaces import SURFACES
 from doublecheck.verdicts import Verdict
 
 
@@ -136,20 +135,6 @@ def test_a_must_fails_the_run_beside_a_should(
     ended = run(*declared, "-k", "INV-08 or INV-04", module="test_invocation")
 
     assert (1, True) == (ended.pytest_exit, ended.fails())
-
-
-def test_runtimes_that_are_declared_are_an_error(
-    declared: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is known about them, so they are neither passed nor passed over."""
-    offered = run(*declared, module="test_hosting")
-    monkeypatch.setitem(target.DEFAULT_OFFERS, "double", SURFACES)  # type: ignore[attr-defined]
-    claimed = run(*declared, module="test_hosting")
-
-    ids = ("HST-01", "HST-02", "HST-03", "HST-04", "HST-05", "AUT-02", "AUT-03")
-    assert dict.fromkeys(ids, Verdict.NOT_OFFERED) == verdicts(offered)
-    assert dict.fromkeys(ids, Verdict.ERROR) == verdicts(claimed)
-    assert "has no check of HST-01" in claimed.checks[0].reason
 
 
 def test_what_is_left_open_is_observed_and_never_fails(

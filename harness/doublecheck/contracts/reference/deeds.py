@@ -11,6 +11,9 @@ The field ``do`` of the payload selects it:
 ``fail_late``   yields each of ``chunks``, then raises
 ``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
 ``block``       blocks its event loop until the ping function has been called twice meanwhile
+``where``       returns which environment this is, and whose session, as JSON
+``print``       prints ``prompt`` to standard output, and to standard error
+``spy``         returns what it can reach of ``neighbour``, as that has told of itself, as JSON
 =============== ===================================================================
 """
 
@@ -18,9 +21,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
+import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
+
+from . import spying
 
 NAME = "reference"
 BARE_NAME = "reference-bare"
@@ -28,6 +35,7 @@ PING = "reference application"
 BUSY = "reference application, busy"
 BLOCKED_AT_MOST_S = 5.0
 READ_WITHIN_S = 5.0
+ENVIRONMENT = uuid.uuid4().hex  # another one in each process
 
 Payload = Mapping[str, Any]
 Headers = Mapping[str, str]
@@ -60,6 +68,12 @@ class Deeds:
             return self._release(payload["gate"])
         if do == "block":
             return self._block()
+        if do == "where":
+            return json.dumps({"environment": ENVIRONMENT, "session": headers.get("session_id")})
+        if do == "print":
+            return _print(payload["prompt"])
+        if do == "spy":
+            return json.dumps(spying.reached(payload["neighbour"]))
         if do == "fail":
             raise RuntimeError(payload["prompt"])
         raise ValueError(f"The reference application knows no {do!r}.")
@@ -101,6 +115,12 @@ class Deeds:
         pinged = all(self._pinged.acquire(timeout=BLOCKED_AT_MOST_S) for _ in range(2))
         self._blocked.clear()
         return BUSY if pinged else "nobody pinged"
+
+
+def _print(text: str) -> str:
+    for stream in (sys.stdout, sys.stderr):
+        print(text, file=stream, flush=True)
+    return "printed"
 
 
 async def _fail_late(payload: Payload) -> AsyncIterator[str]:

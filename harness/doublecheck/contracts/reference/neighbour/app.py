@@ -1,0 +1,90 @@
+"""The neighbour of the reference application: hides a secret, and tells where.
+
+A runtime of its own, in this folder of its own. It has the secret in its environment,
+``DOUBLECHECK_SECRET``, and in files of its own; ``POST /invoke`` tells all of it, and with
+``{"do": "forget"}`` removes the files. The standard library is all that it needs:
+``python app.py`` serves it at ``HOST`` and ``PORT``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+SECRET = os.environ.get("DOUBLECHECK_SECRET", "nothing was hidden")
+
+
+def hide() -> list[str]:
+    """Put the secret into files where it runs and among the temporary ones; return which."""
+    return [str(file) for file in _places() if _written(file)]
+
+
+def forget() -> list[str]:
+    """Remove the files."""
+    for file in _places():
+        with contextlib.suppress(OSError):
+            file.unlink()
+    return []
+
+
+def _places() -> list[Path]:
+    folders = (Path.cwd(), Path(tempfile.gettempdir()))
+    return [folder / f"doublecheck-{SECRET[:8]}.txt" for folder in folders]
+
+
+def _written(file: Path) -> bool:
+    try:
+        file.write_text(SECRET)
+    except OSError:  # it may not write there
+        return False
+    return True
+
+
+def _begun() -> str:
+    """Return when this process was started, in ticks of the machine; "" if that cannot be read."""
+    try:
+        return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers whatever it is asked."""
+
+    def do_GET(self) -> None:
+        """Tell that it is there."""
+        self._answer({"status": "here"})
+
+    def do_POST(self) -> None:
+        """Tell where the secret is."""
+        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        files = forget() if asked.get("do") == "forget" else hide()
+        self._answer({"pid": os.getpid(), "begun": _begun(), "secret": SECRET, "files": files})
+
+    def _answer(self, document: dict[str, Any]) -> None:
+        content = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+class Neighbour:
+    """Has the way to be served that applications have."""
+
+    def run(self, host: str, port: int) -> None:
+        """Serve until the process is ended."""
+        ThreadingHTTPServer((host, port), Handler).serve_forever()
+
+
+app = Neighbour()
+
+
+if __name__ == "__main__":
+    app.run(os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000")))  # noqa: S104
