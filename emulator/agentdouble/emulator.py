@@ -54,7 +54,14 @@ from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.mcp_services import McpServices, Services
 from agentdouble.mcp_services.toolsets import McpToolsets, Toolsets
-from agentdouble.runtimes import Gateway, Runtimes, declared, gateway
+from agentdouble.runtimes import (
+    Gateway,
+    HostedRuntimes,
+    Registry,
+    Runtimes,
+    declared,
+    gateway,
+)
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.sandbox import data_plane
@@ -103,18 +110,20 @@ class Emulator:
         self._mcp_host = mcp_hosting.Host()
         self._services = Services(self.clock, self._mcp_host, self._store)
         self._toolsets = Toolsets(self.clock, self._mcp_host, self._services, self._store)
-        self._monitor = Monitor()
-        self._runtimes = Runtimes(self.clock, self._monitor)
-        self._proxy = Proxy()
         self._hands = Hands()
         self._a2a = A2AApplications(apps)
         self._apps = Applications(*apps)
-        self._declared = declared.read_all(self.settings.runtimes, self._taken())
+        tables = declared.read_all(self.settings.runtimes, self._taken())
+        self._monitor = Monitor()
+        self._runtimes = Runtimes(self.clock, self._monitor)
+        self._registry = Registry(self.clock, self._runtimes, tables, self._store)
+        self._proxy = Proxy()
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
         self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
         self.mcp = McpServices(self._services, self._call, self.url)
         self.mcp_toolsets = McpToolsets(self._toolsets, self._services, self._call, self.url)
+        self.runtimes = HostedRuntimes(self._registry, self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
         self.app: ASGIApp = self._build()
@@ -212,8 +221,9 @@ class Emulator:
             self._forget_certificate()
 
     def reset(self) -> None:
-        """Destroy every session instance, tool and MCP service; empty the journal, reset the clock.
+        """Destroy every session instance, tool, MCP service and runtime but the declared ones.
 
+        The journal is emptied, the clock reset.
         Faults are taken away, but for those of the settings, which begin anew.
         """
         self._call(self._reset())
@@ -293,24 +303,26 @@ class Emulator:
         await self._tools.reset()
         await self._toolsets.reset()
         await self._services.reset()
-        await self._runtimes.close()
-        await self._declare()
+        await self._registry.reset()
 
     async def _prepare(self) -> None:
-        """Take up what was kept; raise StateError."""
+        """Take up what was kept; raise StateError, and DeclarationError, with nothing left open."""
+        try:
+            await self._take_up()
+        except BaseException:
+            await self._store.close()
+            raise
+
+    async def _take_up(self) -> None:
         await self._store.open()
         await self._tools.load()
         await self._instances.load()
         await self._api.load()
         await self._services.load()
         await self._toolsets.load()
-        await self._declare()
+        await self._registry.load()
         with ledger.using(self._ledger):
             await self._a2a.prepare(self._grpc_place())
-
-    async def _declare(self) -> None:
-        for definition in self._declared:
-            await self._runtimes.create(definition)
 
     def _grpc_place(self) -> Place | None:
         settings = self.settings

@@ -4,6 +4,7 @@
 
     AgentDoubleError
     ├── SettingsError             a setting that is unknown or has a wrong value
+    │   └── DeclarationError      a runtime that cannot be what its table says
     ├── LedgerError               an unknown, or an alternative of one, that does not exist
     │   └── ProfileError          a profile that cannot be read, or names what does not exist
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
@@ -51,6 +52,7 @@
     │   ├── RuntimeStartError     an instance that did not start or never got ready
     │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
     │   ├── RuntimeEndedError     it was deleted, or the double stopped, meanwhile
+    │   ├── UnknownInstanceError
     │   ├── UnknownVersionError
     │   └── UnknownRuntimeError
     └── SandboxError              a session instance cannot do what was asked
@@ -93,6 +95,18 @@ class SettingsError(AgentDoubleError):
         super().__init__(message)
         self.key = key
         self.source = source
+
+
+class DeclarationError(SettingsError):
+    """A runtime cannot be what its table says; ``reason`` says why, ``name`` is the runtime's."""
+
+    def __init__(self, name: object, key: str, reason: str) -> None:
+        self.name = name if isinstance(name, str) else ""
+        self.reason = reason
+        whose = f" (of the runtime {self.name[:100]!r})" if self.name else ""
+        end = "" if reason.endswith("?") else "."
+        message = f"The setting {key}{whose} is wrong: {reason}{end}"
+        super().__init__(message, key=key, source="the settings")
 
 
 class LedgerError(AgentDoubleError):
@@ -482,6 +496,16 @@ class UnknownVersionError(HostingError):
         super().__init__(name, f"The runtime {name!r} has no version {number}; it has {has}.")
         self.number = number
         self.known = tuple(known)
+
+
+class UnknownInstanceError(HostingError):
+    """A runtime has no instance of that name; ``known`` are those it has."""
+
+    def __init__(self, name: str, instance: str, known: Iterable[str] = ()) -> None:
+        self.instance = instance
+        self.known = tuple(known)
+        has = f"it has {', '.join(self.known)}" if self.known else "it has none at the moment"
+        super().__init__(name, f"The runtime {name!r} has no instance {instance[:100]!r}; {has}.")
 
 
 class UnknownRuntimeError(HostingError):

@@ -1,6 +1,7 @@
 """Managed runtimes: each application in processes of its own, behind one gateway (sections 1, 5).
 
-``definition`` says what a runtime is; ``runtimes`` keeps them by name; a ``Runtime`` has versions
+``definition`` says what a runtime is, ``declared`` reads it from a table; ``registry`` has those
+that are declared and made, and keeps them; ``runtimes`` runs them by name; a ``Runtime`` has versions
 and scales ``Instance``s between them and zero; ``launching`` starts an instance's process;
 ``gateway`` finds the runtime of a request, and ``proxying`` passes it to a leased instance.
 A request goes gateway, authentication, lease, proxy, and back as a stream.
@@ -8,6 +9,8 @@ A request goes gateway, authentication, lease, proxy, and back as a stream.
 
 from agentdouble.runtimes.definition import Definition, Program, Scaling
 from agentdouble.runtimes.gateway import Gateway
+from agentdouble.runtimes.handle import HostedRuntimes
+from agentdouble.runtimes.registry import Registry
 from agentdouble.runtimes.runtimes import Runtimes
 
-__all__ = ["Definition", "Gateway", "Program", "Runtimes", "Scaling"]
+__all__ = ["Definition", "Gateway", "HostedRuntimes", "Program", "Registry", "Runtimes", "Scaling"]

@@ -17,18 +17,20 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from agentdouble.errors import SettingsError
+from agentdouble.errors import DeclarationError
+from agentdouble.runtimes.authentication import tables
 from agentdouble.runtimes.definition import Definition, Program, Scaling
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-SOURCE = "the settings"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_US = ("PORT",)
+_KEPT = "kept"
 
 Table = Mapping[str, Any]
 
@@ -41,7 +43,7 @@ class Declaration(BaseModel):
     name: Annotated[str, Field(pattern=NAME)]
     application: Annotated[str, Field(min_length=1)] | None = None
     command: tuple[str, ...] = ()
-    directory: Path = Path()
+    directory: Path = Field(Path(), validate_default=True)
     python: Path | None = None
     environment: dict[str, str] = Field(default_factory=dict)
     min_instances: int = Field(0, ge=0)
@@ -50,6 +52,7 @@ class Declaration(BaseModel):
     idle_s: float | None = Field(None, gt=0)
     start_timeout_s: float = Field(30.0, gt=0)
     stop_timeout_s: float = Field(5.0, ge=0)
+    authorizer: dict[str, Any] | None = None
 
     @field_validator("command", mode="before")
     @classmethod
@@ -61,18 +64,18 @@ class Declaration(BaseModel):
 
     @field_validator("directory")
     @classmethod
-    def _there(cls, directory: Path) -> Path:
-        if not directory.is_dir():
+    def _there(cls, directory: Path, info: ValidationInfo) -> Path:
+        if not directory.is_dir() and not _was_there(info):
             raise _wrong(f"there is no directory {directory}")
         return directory.resolve()
 
     @field_validator("python")
     @classmethod
-    def _interpreter(cls, python: Path | None) -> Path | None:
+    def _interpreter(cls, python: Path | None, info: ValidationInfo) -> Path | None:
         """Check, and leave links as they are: they tell a virtual environment's from another."""
         if python is None:
             return None
-        if not python.is_file():
+        if not python.is_file() and not _was_there(info):
             raise _wrong(f"there is no interpreter {python}; it is a file such as .venv/bin/python")
         return python.absolute()
 
@@ -113,36 +116,50 @@ class Declaration(BaseModel):
                 self.start_timeout_s,
                 self.stop_timeout_s,
             ),
+            None if self.authorizer is None else tables.read(self.authorizer),
         )
 
+    def resolved(self) -> dict[str, Any]:
+        """Return the table with what was said, JSON-ready, its paths absolute."""
+        said = self.model_dump(mode="json", exclude_unset=True)
+        return {**said, "directory": str(self.directory)}
 
-def read_all(tables: Sequence[Table], taken: Collection[str] = ()) -> tuple[Definition, ...]:
-    """Return what tables declare, none with a name that is ``taken``; raise SettingsError."""
-    found = [read(table, f"runtimes.{index}") for index, table in enumerate(tables)]
-    names = [definition.name for definition in found]
+
+def read_all(given: Sequence[Table], taken: Collection[str] = ()) -> tuple[Declaration, ...]:
+    """Return what tables declare, none with a name that is ``taken``; raise DeclarationError."""
+    found = [declare(table, key=f"runtimes.{index}") for index, table in enumerate(given)]
+    names = [declaration.name for declaration in found]
     for index, name in enumerate(names):
         key = f"runtimes.{index}.name"
         if name in names[:index]:
-            raise _error(
-                key, name, "another [[runtimes]] table has that name; give it one of its own"
-            )
+            reason = "another [[runtimes]] table has that name; give it one of its own"
+            raise DeclarationError(name, key, reason)
         if name in taken:
-            raise _error(
-                key, name, f"an application of the double itself answers at /runtimes/{name}"
-            )
+            reason = f"an application of the double itself answers at /runtimes/{name}"
+            raise DeclarationError(name, key, reason)
     return tuple(found)
 
 
-def read(table: Table, key: str = "runtimes") -> Definition:
-    """Return what a table declares; ``key`` is where it stands. Raises SettingsError."""
+def read(table: Table) -> Definition:
+    """Return what a table declares; raise SettingsError."""
+    return declare(table).definition()
+
+
+def declare(table: Table, *, key: str = "runtimes", kept: bool = False) -> Declaration:
+    """Return a table that stands at ``key``, checked; raise DeclarationError.
+
+    What one that was ``kept`` names may have gone since: its instances will tell.
+    """
     try:
-        return Declaration.model_validate(table).definition()
+        return Declaration.model_validate(table, context={_KEPT: kept})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        inner = ".".join(map(str, first["loc"]))
-        raise _error(
-            f"{key}.{inner}" if inner else key, table.get("name"), _reason(first)
-        ) from None
+        inner = ".".join((key, *map(str, first["loc"])))
+        raise DeclarationError(table.get("name"), inner, _reason(first)) from None
+
+
+def _was_there(info: ValidationInfo) -> bool:
+    return bool((info.context or {}).get(_KEPT))
 
 
 def _reason(error: ErrorDetails) -> str:
@@ -155,14 +172,6 @@ def _reason(error: ErrorDetails) -> str:
         f"nobody knows it. Did you mean {near[0]}?"
         if near
         else (f"nobody knows it. A [[runtimes]] table has {', '.join(Declaration.model_fields)}")
-    )
-
-
-def _error(key: str, name: Any, reason: str) -> SettingsError:
-    whose = f" (of the runtime {name[:100]!r})" if isinstance(name, str) and name else ""
-    end = "" if reason.endswith("?") else "."
-    return SettingsError(
-        f"The setting {key}{whose} is wrong: {reason}{end}", key=key, source=SOURCE
     )
 
 

@@ -92,6 +92,10 @@ class Runtime:
         await self.close()
         return version
 
+    def restore(self, versions: tuple[Version, ...], in_force: int) -> None:
+        """Take up the versions of a runtime that there was before the double was restarted."""
+        self._versions.restore(versions, in_force)
+
     async def close(self) -> None:
         """End every instance."""
         await asyncio.gather(*(instance.end() for instance in self._instances))

@@ -33,7 +33,8 @@ def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
         ]
     )
 
-    assert Program(tmp_path, None, ("serve", "--now", "a b")) == words.program == line.program
+    assert Program(tmp_path, None, ("serve", "--now", "a b")) == words.definition().program
+    assert words.definition().program == line.definition().program
 
 
 def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
         Program(folder / "app", "main:app", (), folder / "python"),
         Program(tmp_path, "main:app"),
         Program(folder, "main:app"),
-    ] == [definition.program for definition in found]
+    ] == [one.definition().program for one in found]
 
 
 @pytest.mark.parametrize(

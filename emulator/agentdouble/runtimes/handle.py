@@ -1,0 +1,97 @@
+"""The runtimes of a running double, for the program that started it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from agentdouble.runtimes.logs import Line
+from agentdouble.runtimes.managed import Managed
+from agentdouble.runtimes.registry import Registry
+from agentdouble.runtimes.status import Status
+from agentdouble.runtimes.versions import Version
+
+T = TypeVar("T")
+Call = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class HostedRuntimes:
+    """What ``double.runtimes`` is; callable from any thread but the double's own.
+
+    ::
+
+        with Emulator() as double:
+            address = double.runtimes.create("greeter", "greeter:app", directory="apps")
+            httpx.post(f"{address}/invoke", json={"prompt": "hello"})
+            print(*double.runtimes.logs("greeter"), sep="\\n")
+
+    Further arguments are the keys of a ``[[runtimes]]`` table of the settings. Every method raises
+    RuntimeError if the double does not run, and UnknownRuntimeError for an unknown name.
+    """
+
+    def __init__(self, registry: Registry, call: Call, url: str) -> None:
+        self._registry = registry
+        self._call = call
+        self._url = url
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names there are, of what was declared, too."""
+        return self._read(lambda: tuple(one.name for one in self._registry.all()))
+
+    def create(self, name: str, application: str | None = None, **settings: Any) -> str:
+        """Make a runtime of an application, or of a ``command``, and return its address.
+
+        Nothing is started before the first request, unless ``min_instances`` says so. Raises
+        DeclarationError and RuntimeNameError.
+        """
+        given = {"name": name, "application": application, **settings}
+        table = {key: value for key, value in given.items() if value is not None}
+        self._call(self._registry.create(table))
+        return self.address(name)
+
+    def address(self, name: str) -> str:
+        """Return the URL below which a runtime answers."""
+        return f"{self._url}/runtimes/{self._named(name).name}"
+
+    def status(self, name: str) -> Status:
+        """Return how a runtime is, in the platform's words."""
+        return self._read(lambda: self._registry.named(name).runtime.status)
+
+    def versions(self, name: str) -> tuple[Version, ...]:
+        """Return the versions that are kept, the oldest first."""
+        return self._read(lambda: self._registry.named(name).runtime.versions)
+
+    def logs(self, name: str, tail: int = 1000) -> list[str]:
+        """Return the last lines that its instances have printed, the oldest first."""
+        lines: list[Line] = self._read(
+            lambda: self._registry.named(name).runtime.logs.read(tail=tail)
+        )
+        return [line.text for line in lines]
+
+    def update(self, name: str, *, release: bool = True, **changes: Any) -> int:
+        """Make a new version with these keys changed, and return its number.
+
+        Without ``release`` the one before stays in force. Raises DeclarationError.
+        """
+        id_ = self._named(name).id
+        version: Version = self._call(self._registry.update(id_, changes, release=release))
+        return version.number
+
+    def release(self, name: str, version: int | None = None) -> None:
+        """Bring a version into force, the newest if none is said; raise UnknownVersionError."""
+        self._call(self._registry.release(self._named(name).id, version))
+
+    def delete(self, name: str) -> None:
+        """End a runtime and its instances."""
+        self._call(self._registry.delete(self._named(name).id))
+
+    def _named(self, name: str) -> Managed:
+        return self._read(lambda: self._registry.named(name))
+
+    def _read(self, read: Callable[[], T]) -> T:
+        async def on_its_loop() -> T:
+            return read()
+
+        found: T = self._call(on_its_loop())
+        return found

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.errors import (
+    DeclarationError,
+    RuntimeNameError,
+    UnknownRuntimeError,
+    UnknownVersionError,
+)
+from agentdouble.runtimes.status import Status
+from tests.agentdouble.calling import http
+
+APPLICATIONS = Path(__file__).with_name("applications")
+SAYING: dict[str, Any] = {"command": [sys.executable, "-S", "saying.py"], "directory": APPLICATIONS}
+DECLARED = {"name": "declared", **SAYING, "directory": str(APPLICATIONS)}
+
+
+@pytest.fixture(scope="module")
+def _running() -> Iterator[Emulator]:
+    with Emulator(runtimes=[DECLARED]) as double:
+        yield double
+
+
+@pytest.fixture
+def double(_running: Emulator) -> Emulator:
+    _running.reset()
+    return _running
+
+
+def says(double: Emulator, name: str) -> str:
+    answer = http.get(f"{double.runtimes.address(name)}/")
+    assert 200 == answer.status_code, answer.text
+    return answer.text
+
+
+def test_a_runtime_is_made_used_and_deleted(double: Emulator) -> None:
+    """By the program that started the double; what it prints can be read."""
+    address = double.runtimes.create("made", **SAYING, environment={"SAYS": "hello"})
+
+    assert f"{double.url}/runtimes/made" == address
+    assert ("declared", "made") == double.runtimes.names
+    assert "hello" == http.get(f"{address}/a/path").text
+    assert ["asked for /a/path"] == double.runtimes.logs("made")
+    double.runtimes.delete("made")
+    assert ("declared",) == double.runtimes.names
+    assert 404 == http.get(f"{address}/a/path").status_code
+    with pytest.raises(UnknownRuntimeError, match=r"no runtime 'made'\. There are declared\."):
+        double.runtimes.delete("made")
+
+
+def test_an_update_makes_a_version_and_a_release_brings_one_back(double: Emulator) -> None:
+    """What is not changed stays; without a release the one before stays in force."""
+    double.runtimes.create("made", **SAYING, environment={"SAYS": "first"})
+
+    assert 2 == double.runtimes.update("made", environment={"SAYS": "second"}, release=False)
+    assert [1, 2] == [one.number for one in double.runtimes.versions("made")]
+    assert "first" == says(double, "made")
+    double.runtimes.release("made")
+    assert "second" == says(double, "made")
+    assert Status("Ready") == double.runtimes.status("made")
+    double.runtimes.release("made", 1)
+    assert "first" == says(double, "made")
+    with pytest.raises(UnknownVersionError, match="has no version 3; it has 1 to 2"):
+        double.runtimes.release("made", 3)
+
+
+def test_an_update_starts_from_the_version_that_was_released_last(double: Emulator) -> None:
+    """After a roll back, what was changed before it is not there."""
+    double.runtimes.create("made", **SAYING, environment={"SAYS": "first"})
+    double.runtimes.update("made", environment={"SAYS": "second"})
+    double.runtimes.release("made", 1)
+
+    assert 3 == double.runtimes.update("made", max_instances=2)
+
+    assert "first" == says(double, "made")
+    assert 2 == double.runtimes.versions("made")[-1].definition.scaling.max_instances
+
+
+def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
+    """As the settings say it, whatever was done to it."""
+    double.runtimes.create("made", **SAYING)
+    double.runtimes.update("declared", environment={"SAYS": "changed"})
+    double.reset()
+
+    assert ("declared",) == double.runtimes.names
+    assert "nothing" == says(double, "declared")
+    double.runtimes.delete("declared")
+    double.reset()
+    assert ("declared",) == double.runtimes.names
+
+
+def test_what_is_refused_is_told(double: Emulator) -> None:
+    """A name that is taken, a name that is none, a key that nobody knows."""
+    with pytest.raises(RuntimeNameError, match="there is one of that name"):
+        double.runtimes.create("declared", **SAYING)
+    with pytest.raises(DeclarationError, match=r"runtimes\.name \(of the runtime 'a b'\) is wrong"):
+        double.runtimes.create("a b", **SAYING)
+    with pytest.raises(DeclarationError, match=r"Did you mean idle_s\?"):
+        double.runtimes.create("made", **SAYING, idle=1)
+    with pytest.raises(DeclarationError, match="needs either an application"):
+        double.runtimes.update("declared", command=[])
+    assert ("declared",) == double.runtimes.names
+
+
+def test_what_was_made_is_there_after_a_restart(tmp_path: Path) -> None:
+    """With its id, its versions and the one in force, although its directory is gone."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    settings: dict[str, Any] = {"state": f"sqlite:///{tmp_path}/kept.db", "runtimes": [DECLARED]}
+    with Emulator(**settings) as first:
+        first.runtimes.create("made", command="serve", directory=folder)
+        first.runtimes.create("deleted", **SAYING)
+        first.runtimes.update("made", **SAYING, environment={"SAYS": "second"})
+        first.runtimes.update("made", environment={"SAYS": "third"}, release=False)
+        first.runtimes.delete("deleted")
+        before = first.runtimes.versions("made")
+    folder.rmdir()
+
+    with Emulator(**settings) as second:
+        assert ("made", "declared") == second.runtimes.names
+        assert before == second.runtimes.versions("made")
+        assert "second" == says(second, "made")
+        assert 4 == second.runtimes.update("made", max_instances=2)
+        assert "third" == says(second, "made")
+
+    taken = {**DECLARED, "name": "made"}
+    with pytest.raises(DeclarationError, match="it was made at run time, and the state has kept"):
+        Emulator(**{**settings, "runtimes": [taken]}).start()
