@@ -22,11 +22,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard, serving
 from agentdouble.clock import Clock
-from agentdouble.errors import FaultError, InstanceEndedError, LedgerError
+from agentdouble.errors import (
+    FaultError,
+    HostingError,
+    InstanceEndedError,
+    LedgerError,
+    UnknownRuntimeError,
+)
 from agentdouble.faults import Faults
 from agentdouble.faults.routes import fault_routes
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
+from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -49,6 +56,7 @@ class Controls:
     ledger: Ledger
     instances: Instances
     faults: Faults
+    runtimes: RuntimeRoutes
     reset: Callable[[bool], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
     is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
@@ -73,8 +81,13 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
             Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
             *fault_routes(controls.faults),
+            *controls.runtimes.routes(),
         ],
-        exception_handlers={_RefusedError: _render_refused, FaultError: _render_fault},
+        exception_handlers={
+            _RefusedError: _render_refused,
+            FaultError: _render_fault,
+            HostingError: _render_hosting,
+        },
     )
     return _LoopbackOnly(app, controls.is_session) if loopback_only else app
 
@@ -217,6 +230,13 @@ async def _render_refused(request: Request, error: Exception) -> Response:
 async def _render_fault(request: Request, error: Exception) -> Response:
     status = 404 if isinstance(error, FaultError) and error.field == "id" else 400
     return guard.render_json(request, guard.Refusal(status, "FaultError", str(error)))
+
+
+async def _render_hosting(request: Request, error: Exception) -> Response:
+    status, kind = 400, "BadRequest"
+    if isinstance(error, UnknownRuntimeError):
+        status, kind = 404, "NotFound"
+    return guard.render_json(request, guard.Refusal(status, kind, str(error)))
 
 
 class _LoopbackOnly:

@@ -64,6 +64,8 @@ from agentdouble.runtimes import (
 )
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
+from agentdouble.runtimes.routes import RuntimeRoutes
+from agentdouble.runtimes.watch import Watch
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.hands import Hands
 from agentdouble.sandbox.callers import Callers
@@ -117,6 +119,7 @@ class Emulator:
         self._monitor = Monitor()
         self._runtimes = Runtimes(self.clock, self._monitor)
         self._registry = Registry(self.clock, self._runtimes, tables, self._store)
+        self._runtime_watch = Watch(self._runtimes, self._monitor)
         self._proxy = Proxy()
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
@@ -354,6 +357,7 @@ class Emulator:
             ledger=self._ledger,
             instances=self._instances,
             faults=self.faults,
+            runtimes=RuntimeRoutes(self._runtimes, self._monitor, self._runtime_watch, self.clock),
             reset=self._reset,
             advance=self._advance,
             is_session=Callers(self._instances.roots).is_session,
@@ -408,7 +412,8 @@ class Emulator:
             stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())
-            for keeper in (self._instances.reap(), self._instances.watch()):
+            watching = self._runtime_watch.run()
+            for keeper in (self._instances.reap(), self._instances.watch(), watching):
                 stack.callback(asyncio.ensure_future(keeper).cancel)
             await stack.enter_async_context(self._apps.running(self.clock))
             house = House(self.clock, self._store, self._api.runs.directory)

@@ -54,6 +54,7 @@
     │   ├── RuntimeEndedError     it was deleted, or the double stopped, meanwhile
     │   ├── UnknownInstanceError
     │   ├── UnknownVersionError
+    │   ├── LogQueryError         a parameter of a question about logs that is wrong
     │   └── UnknownRuntimeError
     └── SandboxError              a session instance cannot do what was asked
         ├── UnknownLanguageError
@@ -506,6 +507,14 @@ class UnknownInstanceError(HostingError):
         self.known = tuple(known)
         has = f"it has {', '.join(self.known)}" if self.known else "it has none at the moment"
         super().__init__(name, f"The runtime {name!r} has no instance {instance[:100]!r}; {has}.")
+
+
+class LogQueryError(HostingError):
+    """A parameter of a question about logs is wrong; ``parameter`` names it."""
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__("", f"The parameter {parameter[:100]!r} {reason}.")
+        self.parameter = parameter
 
 
 class UnknownRuntimeError(HostingError):

@@ -41,8 +41,10 @@ class Gateway:
 
             try:
                 async with runtime.lease(session) as instance:
+                    observed.leased(instance.name)
                     await self._proxy.pass_on(instance, f"/{path}", scope, receive, note_status)
             except RuntimeStartError as error:
+                observed.error = "start"
                 refusal = _refusal(502, "RuntimeStartError", str(error))
                 await refusal(scope, receive, note_status)
 

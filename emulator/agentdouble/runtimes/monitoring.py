@@ -1,75 +1,137 @@
-"""What is counted and measured of each runtime, in Prometheus' format (HST-04)."""
+"""What is counted and measured of each runtime (HST-04).
+
+Plain numbers, for a request pays for them; ``exposition`` gives them Prometheus' format.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+GONE = 499  # whoever asked went away before the answer began
+_STATUSES = range(100, 600)  # any other of an application counts as one
 
-_PREFIX = "agentdouble_runtime_"
+REQUESTS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+WAITS_S = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Distribution:
+    """Counts durations by the first of some bounds, in seconds, that they do not exceed."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, duration_s: float) -> None:
+        """Count a duration."""
+        self.counts[bisect_left(self.bounds, duration_s)] += 1
+        self.sum += duration_s
+
+
+@dataclass
+class Figures:
+    """The figures of one runtime."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    in_flight: int = 0
+    durations: Distribution = field(default_factory=lambda: Distribution(REQUESTS_S))
+    first_bytes: Distribution = field(default_factory=lambda: Distribution(REQUESTS_S))
+    waits: Distribution = field(default_factory=lambda: Distribution(WAITS_S))
+    starts: dict[bool, Distribution] = field(
+        default_factory=lambda: {cold: Distribution(WAITS_S) for cold in (True, False)}
+    )
+    ends: Counter[str] = field(default_factory=Counter)
+    cpu_s: float = 0.0
 
 
 class Observed:
-    """A request that is being passed on; ``status`` is set when its answer begins."""
+    """A request that is being passed on; ``error`` is why it was not answered as it should be."""
 
-    status: int = 499  # whoever asked went away before
+    def __init__(self, figures: Figures) -> None:
+        self.error = ""
+        self.instance = ""
+        self.cold = False
+        self._figures = figures
+        self._status = GONE
+        self._begun = time.perf_counter()
+
+    @property
+    def status(self) -> int:
+        """The status of the answer, set when it begins."""
+        return self._status
+
+    @status.setter
+    def status(self, status: int) -> None:
+        if self._status == GONE:
+            self._figures.first_bytes.observe(self.passed_s())
+        self._status = status
+
+    def leased(self, instance: str, *, cold: bool = False) -> None:
+        """Note that it has been given an instance; ``cold`` where it waited for its start."""
+        self.instance, self.cold = instance, cold
+        self._figures.waits.observe(self.passed_s())
+
+    def passed_s(self) -> float:
+        """Return the seconds since it came."""
+        return time.perf_counter() - self._begun
+
+    @property
+    def failure(self) -> str:
+        """What went wrong, in a word, or nothing."""
+        if self.error:
+            return self.error
+        if self._status == GONE:
+            return "gone"
+        return "application" if self._status >= 500 else ""
 
 
 class Monitor:
-    """The figures of one double's runtimes."""
+    """The figures of one double's runtimes; belongs to one event loop."""
 
     def __init__(self) -> None:
-        registry = self._registry = CollectorRegistry()
-        of = ["runtime"]
-        self._requests = Counter(
-            f"{_PREFIX}requests", "Requests by status.", [*of, "status"], registry=registry
-        )
-        self._durations = Histogram(
-            f"{_PREFIX}request_duration_seconds", "Duration of requests.", of, registry=registry
-        )
-        self._in_flight = Gauge(
-            f"{_PREFIX}requests_in_flight", "Requests at this moment.", of, registry=registry
-        )
-        self._starts = Histogram(
-            f"{_PREFIX}start_duration_seconds",
-            "Duration of starts of instances; cold ones had a request waiting.",
-            [*of, "cold"],
-            registry=registry,
-        )
-        self._instances = Gauge(
-            f"{_PREFIX}instances", "Instances that are ready.", of, registry=registry
-        )
-        self._ends = Counter(
-            f"{_PREFIX}instances_ended", "Ends of instances.", [*of, "reason"], registry=registry
-        )
+        self._of: dict[str, Figures] = {}
+
+    def figures(self) -> Mapping[str, Figures]:
+        """Return the figures of each runtime, by name."""
+        return self._of
+
+    def forget(self, runtime: str) -> None:
+        """Forget a runtime that is no more; what is under way for it still counts, for nobody."""
+        self._of.pop(runtime, None)
 
     @contextmanager
     def request(self, runtime: str) -> Iterator[Observed]:
         """Observe a request from here to the end of its answer."""
-        observed, begun = Observed(), time.perf_counter()
-        in_flight = self._in_flight.labels(runtime)
-        in_flight.inc()
+        figures = self._figures(runtime)
+        observed = Observed(figures)
+        figures.in_flight += 1
         try:
             yield observed
         finally:
-            in_flight.dec()
-            self._durations.labels(runtime).observe(time.perf_counter() - begun)
-            self._requests.labels(runtime, str(observed.status)).inc()
+            figures.in_flight -= 1
+            figures.durations.observe(observed.passed_s())
+            status = observed.status
+            figures.requests[str(status) if status in _STATUSES else "other"] += 1
+            if observed.failure:
+                figures.errors[observed.failure] += 1
 
     def started(self, runtime: str, duration_s: float, *, cold: bool) -> None:
-        """Note that an instance is ready."""
-        self._starts.labels(runtime, str(cold).lower()).observe(duration_s)
-
-    def instances(self, runtime: str, count: int) -> None:
-        """Note how many instances are ready."""
-        self._instances.labels(runtime).set(count)
+        """Note that an instance is ready; ``cold`` where a request waited for it."""
+        self._figures(runtime).starts[cold].observe(duration_s)
 
     def ended(self, runtime: str, reason: str) -> None:
-        """Note that an instance has ended: idle, replaced, crashed, unstarted or asked."""
-        self._ends.labels(runtime, reason).inc()
+        """Note that an instance has ended, in a word why."""
+        self._figures(runtime).ends[reason] += 1
 
-    def render(self) -> bytes:
-        """Return the figures in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def spent(self, runtime: str, duration_s: float) -> None:
+        """Note processor time that instances have spent."""
+        self._figures(runtime).cpu_s += duration_s
+
+    def _figures(self, runtime: str) -> Figures:
+        return self._of.setdefault(runtime, Figures())

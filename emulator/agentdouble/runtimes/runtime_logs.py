@@ -6,7 +6,7 @@ import asyncio
 import datetime as dt
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
 from agentdouble.clock import Clock
@@ -68,6 +68,11 @@ class RuntimeLogs:
         return self._logs.get(instance)
 
     @property
+    def printed(self) -> int:
+        """How many lines there have been, ever."""
+        return self._numbering.next - 1
+
+    @property
     def instances(self) -> tuple[str, ...]:
         """The instances whose logs are kept, the oldest first."""
         return tuple(self._logs)
@@ -85,7 +90,7 @@ class RuntimeLogs:
 
     async def follow(
         self, wanted: Wanted = ALL, tail: int = 1000, after: int | None = None
-    ) -> AsyncIterator[Line]:
+    ) -> AsyncGenerator[Line, None]:
         """Yield the last of the wanted lines, then each new one, until the runtime is no more.
 
         ``after`` is the number of a line that was seen: what came later is yielded, whatever

@@ -50,6 +50,7 @@ class Runtimes:
         runtime = self._by_name.pop(name)
         await runtime.close()
         runtime.logs.close()
+        self._monitor.forget(name)
 
     async def close(self) -> None:
         """End them all."""

@@ -1,0 +1,192 @@
+"""``/_emulator/runtimes`` and ``/_emulator/metrics``: what runs, what it prints, what it costs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, get_args
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Send
+
+from agentdouble.clock import Clock
+from agentdouble.errors import LogQueryError, UnknownRuntimeError
+from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.logs import LINES, Line, Stream
+from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.runtime import Runtime
+from agentdouble.runtimes.runtime_logs import RuntimeLogs, Wanted
+from agentdouble.runtimes.runtimes import Runtimes
+from agentdouble.runtimes.sampling import Used
+from agentdouble.runtimes.watch import Watch
+from agentdouble.threads import imported
+
+_PARAMETERS = ("tail", "search", "instance", "stream", "since", "follow", "format")
+_STREAMS = get_args(Stream)
+_LONGEST_NUMBER = 15  # digits
+
+
+class RuntimeRoutes:
+    """The routes, below the double's own prefix; they raise HostingError."""
+
+    def __init__(self, runtimes: Runtimes, monitor: Monitor, watch: Watch, clock: Clock) -> None:
+        self._runtimes = runtimes
+        self._monitor = monitor
+        self._watch = watch
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        """Return them."""
+        return [
+            Route("/metrics", self.metrics),
+            Route("/runtimes", self.all),
+            Route("/runtimes/{name}", self.one),
+            Route("/runtimes/{name}/logs", self.logs),
+        ]
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the figures of every runtime in a format of Prometheus."""
+        used = await self._watch.look()
+        await imported("prometheus_client")
+        from agentdouble.runtimes import exposition
+
+        accept = request.headers.get("accept", "")
+        figures = self._monitor.figures()
+        content, kind = exposition.render(self._runtimes.all(), figures, used, accept)
+        return Response(content, headers={"content-type": kind})
+
+    async def all(self, _request: Request) -> Response:
+        """Return every runtime with its instances."""
+        used = await self._watch.look()
+        return JSONResponse({"runtimes": [self._shown(r, used) for r in self._runtimes.all()]})
+
+    async def one(self, request: Request) -> Response:
+        """Return a runtime with its instances."""
+        runtime = self._find(request)
+        return JSONResponse(self._shown(runtime, await self._watch.look()))
+
+    async def logs(self, request: Request) -> Response:
+        """Return what instances have printed; with ``follow``, what they print from now on too."""
+        logs = self._find(request).logs
+        query = request.query_params
+        unknown = [name for name in query if name not in _PARAMETERS]
+        if unknown:
+            allowed = ", ".join(_PARAMETERS)
+            raise LogQueryError(unknown[0], f"is not known; known are {allowed}")
+        wanted, tail = _wanted(query, logs), _number(query.get("tail", "1000"), "tail", LINES)
+        if _chosen(query, "follow", ("false", "true")) == "true":
+            last = request.headers.get("last-event-id")
+            after = None if last is None else _number(last, "Last-Event-ID")
+            return _Events(_events(logs, wanted, tail, after), media_type="text/event-stream")
+        lines = logs.read(wanted, tail)
+        if _chosen(query, "format", ("json", "text")) == "text":
+            return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
+        return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
+
+    def _find(self, request: Request) -> Runtime:
+        name = request.path_params["name"]
+        runtime = self._runtimes.find(name)
+        if runtime is None:
+            raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
+        return runtime
+
+    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> Mapping[str, Any]:
+        return {
+            "name": runtime.name,
+            "id": runtime.id,
+            "status": runtime.status.word,
+            "status_reason": runtime.status.message,
+            "version": runtime.version.number,
+            "instances": [
+                self._instance(one, used.get(one.name, Used())) for one in runtime.instances
+            ],
+            "logs_of": list(runtime.logs.instances),
+        }
+
+    def _instance(self, instance: Instance, used: Used) -> Mapping[str, Any]:
+        return {
+            "name": instance.name,
+            "state": instance.state,
+            "version": instance.version,
+            "pid": instance.pid,
+            "port": instance.port,
+            "in_flight": instance.in_flight,
+            "served": instance.served,
+            "created_at": instance.created_at.isoformat(),
+            "age_s": (self._clock.now() - instance.created_at).total_seconds(),
+            "idle_since": None if instance.in_flight else instance.idle_since.isoformat(),
+            "memory_bytes": used.memory,
+            "cpu_s": used.cpu_s,
+            "processes": used.processes,
+        }
+
+
+class _Events(StreamingResponse):
+    """Closes what it is made of when the client has gone, not when that is collected."""
+
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(self.body_iterator):  # type: ignore[type-var]
+            await super().stream_response(send)
+
+
+async def _events(
+    logs: RuntimeLogs, wanted: Wanted, tail: int, after: int | None
+) -> AsyncGenerator[str, None]:
+    async with aclosing(logs.follow(wanted, tail, after)) as lines:
+        async for line in lines:
+            yield f"id: {line.number}\ndata: {_json(line)}\n"
+
+
+def _wanted(query: QueryParams, logs: RuntimeLogs) -> Wanted:
+    instance, since = query.get("instance"), query.get("since")
+    if instance is not None and logs.of(instance) is None:
+        known = ", ".join(logs.instances) or "none"
+        reason = f"names no instance whose log is kept; there is {known}"
+        raise LogQueryError("instance", reason)
+    stream = _chosen(query, "stream", _STREAMS) if "stream" in query else None
+    return Wanted(
+        query.get("search", ""), instance, stream, None if since is None else _time(since)
+    )
+
+
+def _chosen(query: QueryParams, name: str, allowed: tuple[Any, ...]) -> Any:
+    value = query.get(name, allowed[0])
+    if value not in allowed:
+        raise LogQueryError(name, f"must be one of {', '.join(allowed)}, not {value[:40]!r}")
+    return value
+
+
+def _number(text: str, name: str, most: int = 10**_LONGEST_NUMBER) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _LONGEST_NUMBER or int(text) > most:
+        raise LogQueryError(name, f"must be a number from 0 to {most}, not {text[:40]!r}")
+    return int(text)
+
+
+def _time(text: str) -> dt.datetime:
+    try:
+        found = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        reason = f"must be a time such as 2026-01-31T12:00:00Z, not {text[:40]!r}"
+        raise LogQueryError("since", reason) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=dt.timezone.utc)
+
+
+def _json(line: Line) -> str:
+    shown = {
+        "number": line.number,
+        "at": line.at.isoformat(),
+        "instance": line.instance,
+        "stream": line.stream,
+        "text": line.text,
+    }
+    return json.dumps(shown, ensure_ascii=False) + "\n"
+
+
+def _plain(line: Line) -> str:
+    at = line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{at} {line.instance} {line.stream} {line.text}\n"

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx_sse
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+TALKING = str(Path(__file__).with_name("applications") / "talking.py")
+
+
+def table(name: str) -> dict[str, Any]:
+    return {"name": name, "command": [sys.executable, TALKING], "max_instances": 1}
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    with Emulator(runtimes=[table("talker"), table("counted"), table("idle")]) as double:
+        yield double
+
+
+def tell(double: Emulator, *lines: str, to: str = "stdout", name: str = "talker") -> None:
+    """Have the application print; return when it has."""
+    text = "".join(f"{line}\n" for line in lines)
+    code = f"sys.{to}.write({text!r}); sys.{to}.flush()"
+    assert "done" == http.post(f"{double.url}/runtimes/{name}/", content=code).text
+
+
+def ask(double: Emulator, **query: Any) -> httpx.Response:
+    return http.get(f"{double.url}/_emulator/runtimes/talker/logs", params=query)
+
+
+def printed(double: Emulator, last: str, **query: Any) -> list[dict[str, Any]]:
+    """Return the lines once the last one that is expected is there."""
+    while True:
+        lines = [json.loads(line) for line in ask(double, **query).text.splitlines()]
+        if lines and lines[-1]["text"] == last:
+            return lines
+
+
+def test_what_an_application_prints_can_be_read(double: Emulator) -> None:
+    """As JSON lines with stream and instance, or as text."""
+    tell(double, "apple", "pear")
+    printed(double, "pear")
+    tell(double, "apple on fire", to="stderr")
+
+    lines = printed(double, "apple on fire", search="apple")
+    text = ask(double, search="apple", tail=1, format="text")
+
+    assert [("talker-1", "stdout", "apple"), ("talker-1", "stderr", "apple on fire")] == [
+        (line["instance"], line["stream"], line["text"]) for line in lines
+    ]
+    assert text.text.endswith("Z talker-1 stderr apple on fire\n")
+    assert "pear" in ask(double, since=lines[0]["at"], instance="talker-1", stream="stdout").text
+    assert "" == ask(double, since="2999-01-01").text
+
+
+def events(double: Emulator, count: int, last_id: str | None = None) -> list[tuple[str, str]]:
+    """Follow until so many lines have come; have the application print when that has begun."""
+    headers = {} if last_id is None else {"Last-Event-ID": last_id}
+    url = f"{double.url}/_emulator/runtimes/talker/logs"
+    query = {"follow": "true", "tail": "1"}
+    found = []
+    with httpx_sse.connect_sse(http, "GET", url, params=query, headers=headers) as source:
+        for event in source.iter_sse():
+            found.append((event.id, json.loads(event.data)["text"]))
+            if len(found) == 1 and last_id is None:
+                tell(double, "second", "third")
+            if len(found) == count:
+                break
+    return found
+
+
+def test_what_an_application_prints_can_be_followed(double: Emulator) -> None:
+    """As server-sent events; who comes back with the last id misses nothing."""
+    tell(double, "first")
+    printed(double, "first")
+
+    followed = events(double, 3)
+    resumed = events(double, 2, followed[0][0])
+
+    assert ["first", "second", "third"] == [text for _, text in followed]
+    assert followed[1:] == resumed
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ({"tail": "-1"}, "tail"),
+        ({"tail": "9" * 5000}, "tail"),
+        ({"tail": "ten"}, "tail"),
+        ({"tail": "²"}, "tail"),
+        ({"stream": "stdin"}, "stream"),
+        ({"since": "yesterday"}, "since"),
+        ({"instance": "nobody"}, "instance"),
+        ({"follow": "yes"}, "follow"),
+        ({"format": "xml"}, "format"),
+        ({"tial": "10"}, "tial"),
+    ],
+    ids=str,
+)
+def test_a_wrong_question_is_refused(
+    double: Emulator, query: dict[str, str], parameter: str
+) -> None:
+    """400 names the parameter and what it may be."""
+    answer = ask(double, **query)
+
+    assert (400, "BadRequest") == (answer.status_code, answer.json()["error"]["type"])
+    assert f"The parameter {parameter!r} " in answer.json()["error"]["message"]
+    assert len(answer.text) < 400
+
+
+def test_logs_of_no_runtime_are_not_found(double: Emulator) -> None:
+    """404 names those there are."""
+    for path in ("/nobody", "/nobody/logs"):
+        answer = http.get(f"{double.url}/_emulator/runtimes{path}")
+        assert 404 == answer.status_code
+        assert "There are talker, counted, idle." in answer.json()["error"]["message"]
+
+
+def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
+    """Each instance with its process, port, requests, memory and time."""
+    tell(double, "here")
+    talker, _, idle = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    (instance,) = talker["instances"]
+
+    assert talker == {**http.get(f"{double.url}/_emulator/runtimes/talker").json(), **talker}
+    assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
+    assert [] == idle["instances"]
+    os.kill(instance["pid"], 0)
+    assert ("talker-1", 0, 1) == tuple(instance[key] for key in ("name", "in_flight", "processes"))
+    assert instance["memory_bytes"] > 2**20
+    assert instance["age_s"] > 0
+
+
+def samples(double: Emulator, runtime: str) -> dict[str, float]:
+    """Return the samples of a runtime, by name and labels."""
+    answer = http.get(f"{double.url}/_emulator/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    found = {}
+    for family in text_string_to_metric_families(answer.text):
+        assert family.documentation
+        assert "unknown" != family.type
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            if labels.pop("runtime") == runtime:
+                name = sample.name.removeprefix("agentdouble_runtime_")
+                found[" ".join((name, *labels.values()))] = sample.value
+    return found
+
+
+def test_requests_are_counted_and_measured(double: Emulator) -> None:
+    """By status, with durations, cold starts and what the processes use; nothing for others."""
+    url = f"{double.url}/runtimes/counted/"
+    for status in ("200", "200", "404", "503"):
+        http.get(url, headers={"status": status})
+
+    found = samples(double, "counted")
+
+    assert {
+        "requests_total 200": 2,
+        "requests_total 404": 1,
+        "requests_total 503": 1,
+        "errors_total application": 1,
+        "requests_in_flight": 0,
+        "request_duration_seconds_count": 4,
+        "request_duration_seconds_bucket +Inf": 4,
+        "first_byte_seconds_count": 4,
+        "queue_wait_seconds_count": 4,
+        "cold_starts_total": 1,
+        "start_duration_seconds_count true": 1,
+        "processes": 1,
+    }.items() <= found.items()
+    assert found["memory_bytes"] > 2**20
+    assert found["cpu_seconds_total"] > 0
+    assert found["start_duration_seconds_sum true"] > found["request_duration_seconds_sum"] / 1000
+    assert 0 == samples(double, "idle")["request_duration_seconds_count"]
+    assert {} == samples(double, "nobody")
+
+
+def test_openmetrics_is_answered_to_who_asks_for_it(double: Emulator) -> None:
+    """As Prometheus does by default."""
+    accept = {"Accept": "application/openmetrics-text;version=1.0.0"}
+    answer = http.get(f"{double.url}/_emulator/metrics", headers=accept)
+
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
