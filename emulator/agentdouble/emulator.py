@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
@@ -62,6 +63,7 @@ from agentdouble.runtimes import (
     declared,
     gateway,
 )
+from agentdouble.runtimes.authentication import Gatekeeper
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.routes import RuntimeRoutes
@@ -120,7 +122,9 @@ class Emulator:
         self._runtimes = Runtimes(self.clock, self._monitor)
         self._registry = Registry(self.clock, self._runtimes, tables, self._store)
         self._runtime_watch = Watch(self._runtimes, self._monitor)
+        self._gatekeeper = Gatekeeper(self.clock)
         self._proxy = Proxy()
+        self._hosting = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
         self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
@@ -344,7 +348,7 @@ class Emulator:
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
         hosting = entrance.Hosting(inner, self.environment())
-        own, policy = admin.PREFIX + "/", entrance.policy(self.settings)
+        own, policy = admin.PREFIX + "/", entrance.policy(self.settings, self._asks_itself)
         faults = FaultLayer(hosting, self.faults, policy.render, except_prefix=own)
         journal = JournalMiddleware(faults, self.journal, self._ledger, except_prefix=own)
         return guard.Guard(entrance.shared(journal, self.settings), policy)
@@ -387,13 +391,22 @@ class Emulator:
             Mount("/", self._apps.root),
         ]
 
+    def _asks_itself(self, connection: HTTPConnection) -> bool:
+        """Whether a request is for a hosted runtime that has keys or an issuer of its own."""
+        path: str = connection.scope["path"]
+        in_process = any(
+            path == root or path.startswith(f"{root}/")
+            for root in (*self.addresses, *self.a2a)
+            if root != "/"
+        )
+        return not in_process and self._hosting.authenticates(connection.scope)
+
     def _authenticator(self) -> Authenticator:
         return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
 
     def _gateway(self) -> list[BaseRoute]:
-        app = Gateway(self._runtimes, self._proxy, self._monitor)
         path = f"{gateway.PREFIX}{{rest:path}}"
-        return [Route(path, app), WebSocketRoute(path, app)]
+        return [Route(path, self._hosting), WebSocketRoute(path, self._hosting)]
 
     def _data_plane(self) -> list[BaseRoute]:
         browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
@@ -409,6 +422,7 @@ class Emulator:
             stack.push_async_callback(self._hands.close)
             stack.push_async_callback(self._instances.close)
             stack.push_async_callback(self._proxy.close)
+            stack.push_async_callback(self._gatekeeper.close)
             stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())

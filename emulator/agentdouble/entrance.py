@@ -69,8 +69,11 @@ def shared(app: ASGIApp, settings: Settings) -> ASGIApp:
     )
 
 
-def policy(settings: Settings) -> guard.Policy:
-    """Return who may call what, and in whose shape a refusal is."""
+def policy(settings: Settings, authenticates: guard.SignsItself) -> guard.Policy:
+    """Return who may call what, and in whose shape a refusal is.
+
+    ``authenticates`` tells requests for runtimes that ask for keys or tokens of their own.
+    """
     beyond_loopback = settings.host not in guard.LOOPBACK_NAMES
     key = settings.api_key
     return guard.Policy(
@@ -83,14 +86,14 @@ def policy(settings: Settings) -> guard.Policy:
             "/mcp": min(mcp_hosting.BODY_LIMIT, settings.body_limit),
         },
         api_key=None if key is None else key.get_secret_value(),
-        signed=_signs_itself(settings),
+        signed=_signs_itself(settings, authenticates),
         render=_render,
     )
 
 
-def _signs_itself(settings: Settings) -> guard.SignsItself:
+def _signs_itself(settings: Settings, authenticates: guard.SignsItself) -> guard.SignsItself:
     """Return which requests need no API key: those whose signature, token or key is verified."""
-    asks_itself: list[guard.SignsItself] = [_is_data_plane, _is_service]
+    asks_itself: list[guard.SignsItself] = [_is_data_plane, _is_service, authenticates]
     if settings.chosen().answer("U-SIGNING").name != "none":
         asks_itself.append(is_control_plane)
     return lambda connection: any(asks(connection) for asks in asks_itself)

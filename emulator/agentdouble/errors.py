@@ -48,6 +48,7 @@
     ├── HostingError              a runtime cannot be had, or cannot do what was asked
     │   ├── AccessError           a caller of a runtime that its gateway does not let in
     │   ├── AuthorizerError       an authentication of callers that cannot be
+    │   ├── IssuerError           an issuer of tokens that does not do its part
     │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
     │   ├── RuntimeStartError     an instance that did not start or never got ready
     │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
@@ -452,6 +453,15 @@ class AuthorizerError(HostingError):
 
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(name, message)
+
+
+class IssuerError(HostingError):
+    """An issuer of tokens does not do its part; ``url`` was asked, ``reason`` says what was seen."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__("", f"The issuer of tokens at {url[:200]} {reason}.")
 
 
 class RuntimeNameError(HostingError):

@@ -67,11 +67,13 @@ class Entry:
     unknowns: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    secrets: set[str] = field(default_factory=set, repr=False)
 
     @property
     def request_headers(self) -> list[tuple[str, str]]:
         """The request's headers, names in lower case."""
-        return _headers(self.request_head)
+        shown = _headers(self.request_head)
+        return [(name, REDACTED if name in self.secrets else value) for name, value in shown]
 
     @property
     def request_body(self) -> str:
@@ -119,6 +121,15 @@ class Entry:
 
 
 _current: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", default=None)
+
+
+def note_secret(name: str) -> None:
+    """Hide the header and the parameter of the request at hand that hold a secret by that name."""
+    entry = _current.get()
+    if entry is not None:
+        entry.secrets.add(name.lower())
+        address, mark, query = entry.url.partition("?")
+        entry.url = f"{address}{mark}{_hidden(query, name.lower())}"
 
 
 def note_unread(fields: Iterable[str]) -> None:
@@ -292,12 +303,16 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
 def _query(scope: Scope) -> str:
     """Return the query of a request without a token, however that is encoded."""
     query: str = scope["query_string"].decode("latin-1")
+    return _hidden(query, "authorization")
+
+
+def _hidden(query: str, secret: str) -> str:
     if not query:
         return query
     pairs = parse_qsl(query, keep_blank_values=True)
-    if not any(name.lower() == "authorization" for name, _ in pairs):
+    if not any(name.lower() == secret for name, _ in pairs):
         return query
-    hidden = [(n, REDACTED if n.lower() == "authorization" else value) for n, value in pairs]
+    hidden = [(n, REDACTED if n.lower() == secret else value) for n, value in pairs]
     return urlencode(hidden, safe="*")
 
 

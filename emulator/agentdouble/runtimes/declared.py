@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agentdouble.errors import DeclarationError
-from agentdouble.runtimes.authentication import tables
+from agentdouble.runtimes.authentication.tables import AuthorizerTable
 from agentdouble.runtimes.definition import Definition, Program, Scaling
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
@@ -52,7 +52,7 @@ class Declaration(BaseModel):
     idle_s: float | None = Field(None, gt=0)
     start_timeout_s: float = Field(30.0, gt=0)
     stop_timeout_s: float = Field(5.0, ge=0)
-    authorizer: dict[str, Any] | None = None
+    authorizer: AuthorizerTable | None = None
 
     @field_validator("command", mode="before")
     @classmethod
@@ -116,7 +116,7 @@ class Declaration(BaseModel):
                 self.start_timeout_s,
                 self.stop_timeout_s,
             ),
-            None if self.authorizer is None else tables.read(self.authorizer),
+            None if self.authorizer is None else self.authorizer.authorizer(),
         )
 
     def resolved(self) -> dict[str, Any]:
@@ -167,12 +167,13 @@ def _reason(error: ErrorDetails) -> str:
         return "it is not there, and must be"
     if error["type"] != "extra_forbidden":
         return error["msg"]
-    near = difflib.get_close_matches(str(error["loc"][-1]), Declaration.model_fields, n=1)
-    return (
-        f"nobody knows it. Did you mean {near[0]}?"
-        if near
-        else (f"nobody knows it. A [[runtimes]] table has {', '.join(Declaration.model_fields)}")
-    )
+    of_authorizer = error["loc"][0] == "authorizer"
+    known = (AuthorizerTable if of_authorizer else Declaration).model_fields
+    near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
+    if near:
+        return f"nobody knows it. Did you mean {near[0]}?"
+    table = "An authorizer" if of_authorizer else "A [[runtimes]] table"
+    return f"nobody knows it. {table} has {', '.join(known)}"
 
 
 def _wrong(reason: str) -> PydanticCustomError:

@@ -1,6 +1,9 @@
 """Who may call a runtime, as whom, and whose sessions they are (section 5, AUT-02, AUT-03).
 
 ``authorizers`` are the values that a definition has, ``tables`` their form in a settings file.
+The ``gatekeeper`` asks ``keys`` or ``tokens`` for the ``identity`` of a request, the latter with
+the keys that ``issuers`` fetch by ``discovery``; ``isolation`` holds it to what is its own, by
+what ``naming`` finds in it and ``ownership`` knows.
 """
 
 from agentdouble.runtimes.authentication.authorizers import (
@@ -11,5 +14,17 @@ from agentdouble.runtimes.authentication.authorizers import (
     location_of,
     make_key,
 )
+from agentdouble.runtimes.authentication.gatekeeper import Admission, Gatekeeper
+from agentdouble.runtimes.authentication.rendering import render
 
-__all__ = ["ApiKey", "Authorizer", "JwtAuth", "KeyAuth", "location_of", "make_key"]
+__all__ = [
+    "Admission",
+    "ApiKey",
+    "Authorizer",
+    "Gatekeeper",
+    "JwtAuth",
+    "KeyAuth",
+    "location_of",
+    "make_key",
+    "render",
+]

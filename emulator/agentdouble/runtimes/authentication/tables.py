@@ -1,14 +1,14 @@
-"""Authorizers as tables: ``authorizer = { keys = ["..."] }`` in a settings file, and as kept."""
+"""Authorizers as tables: ``authorizer = { keys = ["..."] }`` of a ``[[runtimes]]`` table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, field_serializer, model_validator
+from pydantic_core import PydanticCustomError
 
-from agentdouble.errors import AuthorizerError, SettingsError
+from agentdouble.errors import AuthorizerError, NotBuiltError
 from agentdouble.runtimes.authentication.authorizers import (
     AUTHORIZATION,
     ApiKey,
@@ -17,8 +17,6 @@ from agentdouble.runtimes.authentication.authorizers import (
     KeyAuth,
     location_of,
 )
-
-_KEY = "runtimes.authorizer"
 
 
 class NamedKey(BaseModel):
@@ -30,8 +28,21 @@ class NamedKey(BaseModel):
     secret: SecretStr | None = None
     secret_from: str | None = None
 
+    @field_serializer("secret", when_used="json")
+    def _kept(self, secret: SecretStr | None) -> str | None:
+        """Show the key where the table is written to be read again."""
+        return None if secret is None else secret.get_secret_value()
 
-class Table(BaseModel):
+    def key(self) -> ApiKey:
+        """Return the key; raise AuthorizerError."""
+        if (self.secret is None) == (self.secret_from is None):
+            raise AuthorizerError("a key with a name has either a secret or a secret_from")
+        if self.secret is not None:
+            return ApiKey(self.secret.get_secret_value(), self.name)
+        return ApiKey(_of_the_environment(self.secret_from or ""), self.name)
+
+
+class AuthorizerTable(BaseModel):
     """Either ``keys`` or ``key_from``, an environment variable's name; or a ``discovery_url``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,25 +55,51 @@ class Table(BaseModel):
     allowed_clients: tuple[str, ...] = ()
     audience: str | tuple[str, ...] = ()
 
+    @field_serializer("keys", when_used="json")
+    def _kept(self, keys: tuple[SecretStr | NamedKey, ...]) -> list[Any]:
+        """Show the keys where the table is written to be read again."""
+        return [
+            key.get_secret_value()
+            if isinstance(key, SecretStr)
+            else key.model_dump(mode="json", exclude_unset=True)
+            for key in keys
+        ]
 
-def read(table: Mapping[str, Any]) -> Authorizer:
-    """Return what a table says; raise SettingsError, which shows no key."""
-    try:
-        found = Table.model_validate(table)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join((_KEY, *map(str, first["loc"])))
-        raise SettingsError(
-            f"The setting {key} is wrong: {first['msg']}.", key=key, source="the settings"
-        ) from None
-    try:
-        return _authorizer(found)
-    except AuthorizerError as error:
-        raise _wrong(str(error)) from None
+    @model_validator(mode="after")
+    def _sound(self) -> AuthorizerTable:
+        try:
+            self.authorizer()
+        except (AuthorizerError, NotBuiltError) as error:
+            reason = str(error).rstrip(".")
+            raise PydanticCustomError("runtime", "{reason}", {"reason": reason}) from None
+        return self
+
+    def authorizer(self) -> Authorizer:
+        """Return what the table says; raise AuthorizerError, which shows no key."""
+        by_key = bool(self.keys) or self.key_from is not None
+        if by_key == (self.discovery_url is not None):
+            raise AuthorizerError("it has either keys (or key_from) or a discovery_url")
+        if self.discovery_url is not None:
+            audience = (self.audience,) if isinstance(self.audience, str) else self.audience
+            return JwtAuth(self.discovery_url, self.allowed_clients, audience)
+        if self.allowed_clients or self.audience:
+            raise AuthorizerError("allowed_clients and audience belong to a discovery_url")
+        return KeyAuth(self._all_keys(), location_of(self.location), self.name)
+
+    def _all_keys(self) -> tuple[ApiKey, ...]:
+        keys = [
+            ApiKey(one.get_secret_value(), _default_name(number))
+            if isinstance(one, SecretStr)
+            else one.key()
+            for number, one in enumerate(self.keys, 1)
+        ]
+        if self.key_from is not None:
+            keys.append(ApiKey(_of_the_environment(self.key_from), _default_name(len(keys) + 1)))
+        return tuple(keys)
 
 
 def write(authorizer: Authorizer) -> dict[str, Any]:
-    """Return the table that ``read`` makes this authorizer of, keys in the clear."""
+    """Return the table that says this authorizer, its keys in the clear."""
     if isinstance(authorizer, JwtAuth):
         return {
             "discovery_url": authorizer.discovery_url,
@@ -76,35 +113,6 @@ def write(authorizer: Authorizer) -> dict[str, Any]:
     }
 
 
-def _authorizer(table: Table) -> Authorizer:
-    by_key = bool(table.keys) or table.key_from is not None
-    if by_key == (table.discovery_url is not None):
-        raise _wrong("It has either keys (or key_from) or a discovery_url.")
-    if table.discovery_url is None:
-        if table.allowed_clients or table.audience:
-            raise _wrong("allowed_clients and audience belong to a discovery_url, not to keys.")
-        return KeyAuth(_keys(table), location_of(table.location), table.name)
-    audience = (table.audience,) if isinstance(table.audience, str) else table.audience
-    return JwtAuth(table.discovery_url, table.allowed_clients, audience)
-
-
-def _keys(table: Table) -> tuple[ApiKey, ...]:
-    keys = [_key(number, one) for number, one in enumerate(table.keys, 1)]
-    if table.key_from is not None:
-        keys.append(ApiKey(_of_the_environment(table.key_from), _default_name(len(keys) + 1)))
-    return tuple(keys)
-
-
-def _key(number: int, key: SecretStr | NamedKey) -> ApiKey:
-    if isinstance(key, SecretStr):
-        return ApiKey(key.get_secret_value(), _default_name(number))
-    if (key.secret is None) == (key.secret_from is None):
-        raise _wrong("A key with a name has either a secret or a secret_from.")
-    if key.secret is not None:
-        return ApiKey(key.secret.get_secret_value(), key.name)
-    return ApiKey(_of_the_environment(key.secret_from or ""), key.name)
-
-
 def _default_name(number: int) -> str:
     return "default" if number == 1 else f"key-{number}"
 
@@ -112,9 +120,5 @@ def _default_name(number: int) -> str:
 def _of_the_environment(variable: str) -> str:
     value = os.environ.get(variable)
     if not value:
-        raise _wrong(f"The environment variable {variable[:100]!r} holds no key.")
+        raise AuthorizerError(f"the environment variable {variable[:100]!r} holds no key")
     return value
-
-
-def _wrong(message: str) -> SettingsError:
-    return SettingsError(f"The setting {_KEY} is wrong: {message}", key=_KEY, source="the settings")

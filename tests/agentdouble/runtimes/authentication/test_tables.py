@@ -5,9 +5,15 @@ from typing import Any
 import pytest
 
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes.authentication import ApiKey, JwtAuth, KeyAuth, tables
+from agentdouble.runtimes import declared
+from agentdouble.runtimes.authentication import ApiKey, Authorizer, JwtAuth, KeyAuth, tables
 
 DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
+
+
+def read(table: dict[str, Any]) -> Authorizer | None:
+    """Return what a runtime with that table asks its callers for."""
+    return declared.read({"name": "one", "command": "true", "authorizer": table}).authorizer
 
 
 def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +32,7 @@ def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.Monk
             "Query",
             "key",
         )
-    ) == tables.read(table)
+    ) == read(table)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.Monk
 )
 def test_what_is_written_is_read(authorizer: KeyAuth | JwtAuth) -> None:
     """The table of an authorizer makes the same one."""
-    assert authorizer == tables.read(tables.write(authorizer))
+    assert authorizer == read(tables.write(authorizer))
 
 
 @pytest.mark.parametrize(
@@ -59,13 +65,14 @@ def test_what_is_written_is_read(authorizer: KeyAuth | JwtAuth) -> None:
         ({"discovery_url": "http://issuer.example/"}, "neither an https address"),
         ({"discovery_url": "http://127.0.0.1:port/"}, "neither an https address"),
         ({"discovery_url": "file:///etc/passwd"}, "neither an https address"),
-        ({"kyes": ["sesame"]}, "runtimes.authorizer.kyes"),
+        ({"kyes": ["sesame"]}, "Did you mean keys?"),
+        ({"keys": ["sesame"], "location": "Body"}, "has not built it yet"),
     ],
 )
 def test_a_wrong_table_is_refused_and_its_key_not_shown(table: dict[str, Any], words: str) -> None:
     """The message says what is wrong."""
     with pytest.raises(SettingsError) as caught:
-        tables.read(table)
+        read(table)
 
     assert words in str(caught.value)
     assert "sesame" not in str(caught.value)
@@ -74,3 +81,13 @@ def test_a_wrong_table_is_refused_and_its_key_not_shown(table: dict[str, Any], w
 def test_a_key_is_never_shown() -> None:
     """Not even where an authorizer is printed."""
     assert "sesame" not in repr(KeyAuth((ApiKey("sesame"),)))
+
+
+def test_what_is_kept_is_read() -> None:
+    """The keys too, or nobody would get in after the double has started anew."""
+    authorizer = {"keys": ["one", {"name": "ann", "secret": "two"}]}
+    said = {"name": "one", "command": ["true"], "authorizer": authorizer}
+    kept = declared.declare(said).resolved()
+
+    assert authorizer == kept["authorizer"]
+    assert declared.declare(said).definition() == declared.declare(kept).definition()

@@ -1,0 +1,94 @@
+"""The gatekeeper of runtimes: lets a request in, as whom, or refuses it before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from starlette.requests import HTTPConnection
+from starlette.types import Receive, Scope, Send
+
+from agentdouble import journal, ledger
+from agentdouble.clock import Clock
+from agentdouble.runtimes.authentication import keys, tokens
+from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
+from agentdouble.runtimes.authentication.identity import Identity, passed_on
+from agentdouble.runtimes.authentication.isolation import Isolation
+from agentdouble.runtimes.authentication.issuers import Issuers
+from agentdouble.runtimes.authentication.ownership import Ownership
+
+
+class _Definition(Protocol):
+    @property
+    def authorizer(self) -> Authorizer | None: ...
+
+
+class Guarded(Protocol):
+    """A runtime, as far as the gatekeeper looks at it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def definition(self) -> _Definition: ...
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A request that was let in: as whom (None for anybody), and what the application sees."""
+
+    identity: Identity | None
+    scope: Scope
+    receive: Receive
+    send: Send
+
+
+class Gatekeeper:
+    """Knows the issuers and who owns which sessions; belongs to one event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._issuers = Issuers(clock)
+        # A runtime that is gone takes along whose its sessions were.
+        self._owned: MutableMapping[Guarded, Ownership] = WeakKeyDictionary()
+
+    async def admit(
+        self, runtime: Guarded, path: str, scope: Scope, receive: Receive, send: Send
+    ) -> Admission:
+        """Let a request for ``path`` of a runtime in; raise AccessError."""
+        authorizer = runtime.definition.authorizer
+        if authorizer is None:
+            told: Scope = {**scope, "headers": passed_on(scope["headers"], None)}
+            return Admission(None, told, receive, send)
+        ledger.choose("U-GATEWAY-AUTH")
+        identity = await self._identify(runtime.name, authorizer, HTTPConnection(scope))
+        owned = self._owned.setdefault(runtime, Ownership())
+        isolation = Isolation(runtime.name, identity, owned)
+        checked = await isolation.check(path, scope, receive)
+        told = _told(scope, identity, authorizer)
+        return Admission(identity, told, checked, isolation.note(send))
+
+    async def close(self) -> None:
+        """Give up asking issuers."""
+        await self._issuers.close()
+
+    async def _identify(
+        self, runtime: str, authorizer: Authorizer, connection: HTTPConnection
+    ) -> Identity:
+        if isinstance(authorizer, KeyAuth):
+            journal.note_secret(authorizer.name)
+            return keys.identify(runtime, authorizer, connection)
+        return await tokens.identify(runtime, authorizer, connection, self._issuers, self._clock)
+
+
+def _told(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
+    """Return what the application is told: a key is its gateway's alone, a token is passed on."""
+    if not isinstance(authorizer, KeyAuth):
+        return {**scope, "headers": passed_on(scope["headers"], identity)}
+    key_header = authorizer.name.encode() if authorizer.location == "Header" else b""
+    return {
+        **scope,
+        "headers": passed_on(scope["headers"], identity, without=key_header),
+        "query_string": keys.without_key(scope["query_string"], authorizer),
+    }

@@ -1,0 +1,119 @@
+"""Which users and sessions a request names, on each surface that an application may have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote
+
+from starlette.types import Scope
+
+from agentdouble.runtimes.authentication.identity import folded
+
+Surface = Literal["simple", "api", "mcp"]
+
+_RUNS = ("run", "run_sse", "run_live")
+_LONGEST = 1024  # characters of a name
+
+
+class AmbiguousError(ValueError):
+    """The application might read this in another way than its gateway does."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a request names: ``users`` on the API server, the header's as ``callers``."""
+
+    users: frozenset[str] = frozenset()
+    callers: frozenset[str] = frozenset()
+    sessions: frozenset[str] = frozenset()
+    mcp: frozenset[str] = frozenset()
+
+
+def surface_of(path: str) -> Surface:
+    """Return whose path that is, in whose shape a refusal is."""
+    first = next(iter(_segments(path)), "")
+    if first == "mcp":
+        return "mcp"
+    return "api" if first in ("apps", *_RUNS) else "simple"
+
+
+def in_head(path: str, scope: Scope) -> Named:
+    """Return what path, query and headers name; raise AmbiguousError."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    return Named(
+        frozenset(_checked((*_in_path(path), *_in_query(path, scope)))),
+        frozenset(_checked(_header(headers, b"user-id"))),
+        frozenset(_checked(_header(headers, b"session-id"))),
+        frozenset(_checked(_header(headers, b"mcp-session-id"))),
+    )
+
+
+def is_run(path: str, method: str) -> bool:
+    """Whether a request runs an agent, for the user that its body names."""
+    return method == "POST" and _segments(path) in (["run"], ["run_sse"])
+
+
+def in_run(body: bytes) -> Named:
+    """Return what the body of a run names; raise AmbiguousError."""
+    users: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        found[""] = [value for name, value in pairs if _plain(name) == "userid"]
+        return found
+
+    try:
+        read = json.loads(body, object_pairs_hook=note)
+    except (ValueError, RecursionError):
+        raise AmbiguousError("its body is no JSON") from None
+    users = read[""] if isinstance(read, Mapping) else []
+    if not all(isinstance(user, str) for user in users):
+        raise AmbiguousError("its user is no text")
+    return Named(frozenset(_checked(users)))
+
+
+def _in_path(path: str) -> Iterator[str]:
+    """Yield the user of ``/apps/<app>/users/<user>/...``."""
+    if {".", ".."} & set(re.split(r"[/\\]", unquote(path))):
+        raise AmbiguousError("its path has dots for segments")
+    raw = [one for one in path.split("/") if one]
+    match _segments(path):
+        case ["apps", _, "users", _, *_]:
+            if any(re.search(r"[/\\]", unquote(one)) for one in raw[:6]):
+                raise AmbiguousError("its path has an encoded slash")
+            yield unquote(raw[3])
+
+
+def _in_query(path: str, scope: Scope) -> Iterator[str]:
+    """Yield the user of ``/run_live?user_id=...``."""
+    if _segments(path) == ["run_live"]:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        yield from (value for name, value in query if _plain(name) == "userid")
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> Iterator[str]:
+    values = {value.decode("latin-1").strip() for key, value in headers if folded(key) == name}
+    if len(values) > 1:
+        raise AmbiguousError(f"it has several headers {name.decode()}")
+    yield from values
+
+
+def _segments(path: str) -> list[str]:
+    """Return a path's segments as the most lenient of applications sees them."""
+    return [one.casefold() for one in unquote(path).split("/") if one]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.casefold())
+
+
+def _checked(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if len(name) > _LONGEST:
+            raise AmbiguousError(f"it names what has more than {_LONGEST} characters")
+        if name:
+            yield name

@@ -1,0 +1,105 @@
+"""What a runtime's gateway says to a caller that it does not let in (RFC 6750, section 3)."""
+
+from __future__ import annotations
+
+import re
+
+from agentdouble.errors import AccessError
+from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
+
+
+def missing(runtime: str, authorizer: Authorizer) -> AccessError:
+    """Nothing was presented."""
+    return AccessError(
+        runtime,
+        f"The runtime {runtime!r} asks who calls: send {_wanted(authorizer)}.",
+        status=401,
+        kind="Unauthorized",
+        challenge=_challenge(runtime, authorizer),
+    )
+
+
+def wrong_key(runtime: str, authorizer: KeyAuth) -> AccessError:
+    """A key was presented that is none of the runtime's."""
+    return AccessError(
+        runtime,
+        f"That is no API key of the runtime {runtime!r}. It asks for {_wanted(authorizer)}.",
+        status=401,
+        kind="InvalidKey",
+        challenge=_challenge(runtime, authorizer, "invalid_token", "No key of this runtime"),
+    )
+
+
+def invalid_token(runtime: str, authorizer: Authorizer, reason: str) -> AccessError:
+    """A token was presented that is worth nothing here; ``reason`` holds nothing of it."""
+    return AccessError(
+        runtime,
+        f"The runtime {runtime!r} does not accept the token: {reason}.",
+        status=401,
+        kind="InvalidToken",
+        challenge=_challenge(runtime, authorizer, "invalid_token", reason),
+    )
+
+
+def not_allowed(runtime: str, authorizer: Authorizer, reason: str) -> AccessError:
+    """A token is good, but its bearer may not use this runtime."""
+    return AccessError(
+        runtime,
+        f"The runtime {runtime!r} is not for the bearer of this token: {reason}.",
+        status=403,
+        kind="Forbidden",
+        challenge=_challenge(runtime, authorizer, "insufficient_scope", reason),
+    )
+
+
+def no_issuer(runtime: str, reason: str) -> AccessError:
+    """Nobody can be let in, because the issuer of tokens cannot be asked."""
+    return AccessError(
+        runtime,
+        f"The runtime {runtime!r} cannot check tokens: {reason}. "
+        "Try again later, or mend the discovery_url of its authorizer.",
+        status=503,
+        kind="IssuerUnavailable",
+    )
+
+
+def ambiguous(runtime: str, what: str) -> AccessError:
+    """A request that the application might read in another way than its gateway."""
+    return AccessError(runtime, f"The request is ambiguous: {what}.", status=400, kind="BadRequest")
+
+
+def too_large(runtime: str, limit: int) -> AccessError:
+    """A body that must be read to know whose it is, and is too large for that."""
+    return AccessError(
+        runtime,
+        f"The body of a run has at most {limit} bytes here.",
+        status=413,
+        kind="BodyTooLarge",
+    )
+
+
+def no_session(runtime: str) -> AccessError:
+    """The session is another identity's, which is as good as none."""
+    return AccessError(runtime, "Session not found", status=404, kind="NotFound")
+
+
+def _wanted(authorizer: Authorizer) -> str:
+    if not isinstance(authorizer, KeyAuth):
+        return "'Authorization: Bearer <token>' with a token of its issuer"
+    if authorizer.bearer:
+        return "'Authorization: Bearer <key>'"
+    if authorizer.location == "Header":
+        return f"'{authorizer.name}: <key>'"
+    return f"the parameter {authorizer.name}=<key> in the query"
+
+
+def _challenge(runtime: str, authorizer: Authorizer, error: str = "", description: str = "") -> str:
+    bearer = not isinstance(authorizer, KeyAuth) or authorizer.bearer
+    parts = [f'realm="{_quotable(runtime)}"']
+    if error:
+        parts += [f'error="{error}"', f'error_description="{_quotable(description)}"']
+    return f"{'Bearer' if bearer else 'ApiKey'} {', '.join(parts)}"
+
+
+def _quotable(text: str) -> str:
+    return re.sub(r"[^ !#-\[\]-~]", "?", text)

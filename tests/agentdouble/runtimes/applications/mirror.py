@@ -1,0 +1,44 @@
+"""A server that answers with the request as it saw it; the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Mirror(BaseHTTPRequestHandler):
+    """Answers everything, and gives ``initialize`` an MCP session."""
+
+    protocol_version = "HTTP/1.1"
+
+    def _answer(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(length)
+        seen = {
+            "path": self.path,
+            "headers": [[name.lower(), value] for name, value in self.headers.items()],
+            "body": body.decode(),
+        }
+        answer = json.dumps(seen).encode()
+        self.send_response(200)
+        if b"initialize" in body:
+            self.send_header("Mcp-Session-Id", json.loads(body)["id"])
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+
+    def log_message(self, *args: object) -> None:
+        """Print nothing."""
+
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Mirror).serve_forever()

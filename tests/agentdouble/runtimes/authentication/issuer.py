@@ -1,0 +1,92 @@
+"""A small OpenID Connect issuer at a real socket, and tokens that it signs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Issuer:
+    """Serves discovery and keys until it is closed; ``answers`` replaces what a path answers."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.keys: list[dict[str, Any]] = [self.public("one")]
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[str] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.discovery_url = f"{self.url}/.well-known/openid-configuration"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def public(self, kid: str, **more: Any) -> dict[str, Any]:
+        """Return the public half of its key, as it stands in a key set."""
+        jwk: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {**jwk, "kid": kid, "use": "sig", **more}
+
+    def claims(self, subject: str, **changed: Any) -> dict[str, Any]:
+        """Return the claims of a good token; None takes one away."""
+        now = int(time.time())
+        claims = {
+            "iss": self.url,
+            "sub": subject,
+            "client_id": "console",
+            "aud": "api",
+            "iat": now,
+            "exp": now + 600,
+            **changed,
+        }
+        return {name: value for name, value in claims.items() if value is not None}
+
+    def token(self, subject: str = "alice", kid: str | None = "one", **changed: Any) -> str:
+        """Return a signed token; see ``claims``."""
+        headers = {} if kid is None else {"kid": kid}
+        return jwt.encode(self.claims(subject, **changed), self.key, "ES256", headers)
+
+    def _document(self, path: str) -> dict[str, Any]:
+        if path == "/keys":
+            return {"keys": self.keys}
+        return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.asked.append(self.path)
+                if self.path in issuer.answers:
+                    issuer.answers[self.path](self)
+                else:
+                    answer(self, json.dumps(issuer._document(self.path)).encode())
+
+            def log_message(self, *args: object) -> None: ...
+
+        return Handler
+
+
+def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **more: str) -> None:
+    """Answer with a body, and be done."""
+    handler.send_response(status)
+    for name, value in more.items():
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    with contextlib.suppress(OSError):  # whoever asked has seen enough
+        handler.wfile.write(body)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
+
+
+@pytest.mark.parametrize(
+    ("runtime", "path", "headers"),
+    [
+        ("keyed", "/a", {"Authorization": "Bearer key-of-bob"}),
+        ("keyed", "/a", {"Authorization": "bearer  key-of-bob"}),
+        ("queried", "/a?b=1&key=key-of-bob&c", {}),
+        ("named", "/a", {"X-Secret-Word": "key-of-bob"}),
+    ],
+)
+def test_a_key_lets_its_bearer_in(
+    double: Emulator, runtime: str, path: str, headers: dict[str, str]
+) -> None:
+    """By its name; the key itself is the gateway's, and does not reach the application."""
+    seen = Caller(double, runtime).seen(path, headers=headers)
+    told = dict(seen["headers"])
+
+    assert ("key", "bob") == (
+        told["x-agentdouble-identity-kind"],
+        told["x-agentdouble-identity-subject"],
+    )
+    assert "key-of-bob" not in str(seen)
+    assert ("/a?b=1&c" if runtime == "queried" else "/a") == seen["path"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "path", "headers"),
+    [
+        ("keyed", "/a", {}),
+        ("keyed", "/a", {"Authorization": "Bearer"}),
+        ("keyed", "/a", {"Authorization": "Bearer key-of-ann2"}),
+        ("keyed", "/a", {"Authorization": "Basic key-of-ann"}),
+        ("keyed", "/a?key=key-of-ann", {}),
+        ("keyed", "/a", {"X-Api-Key": "key-of-ann"}),
+        ("queried", "/a", {"Authorization": "Bearer key-of-ann"}),
+        ("queried", "/a?key=key-of-ann&key=other", {}),
+        ("named", "/a", {"X-Secret-Word": "Bearer key-of-ann"}),
+        ("jwt", "/a", {"Authorization": "Bearer key-of-ann"}),
+    ],
+)
+def test_whoever_has_no_key_is_refused(
+    double: Emulator, runtime: str, path: str, headers: dict[str, str]
+) -> None:
+    """Told what is asked for, and shown no key."""
+    answer = Caller(double, runtime).ask(path, headers=headers)
+
+    assert 401 == answer.status_code
+    assert f'realm="{runtime}"' in answer.headers["WWW-Authenticate"]
+    assert "key-of-ann" not in answer.text
+
+
+def test_a_request_with_two_bearers_is_refused(double: Emulator) -> None:
+    """Though one of them is good."""
+    headers = [("Authorization", "Bearer key-of-ann"), ("Authorization", "Bearer other")]
+
+    assert 401 == http.get(f"{double.url}/runtimes/keyed/a", headers=headers).status_code
+
+
+def test_an_open_runtime_lets_everybody_in_as_nobody(double: Emulator) -> None:
+    """What imitates an identity is dropped there, too."""
+    forged = {"X-Agentdouble-Identity-Subject": "root", "Authorization": "Bearer own"}
+    told = dict(Caller(double, "open").seen(headers=forged)["headers"])
+
+    assert "Bearer own" == told["authorization"]
+    assert not [name for name in told if "identity" in name]
+
+
+def test_a_runtime_with_keys_of_its_own_does_not_ask_for_the_doubles() -> None:
+    """One bearer is enough; a runtime without, and one that is not there, ask for the double's."""
+    tables = [mirror("open"), mirror("keyed", {"keys": ["own"]})]
+    with Emulator(runtimes=tables, api_key="the-doubles") as double:
+        statuses = [
+            Caller(double, name).ask("/a", bearer).status_code
+            for name in ("keyed", "open", "nobody")
+            for bearer in ("own", "the-doubles")
+        ]
+        foreign = Caller(double, "keyed").ask(
+            "/a", "own", headers={"Origin": "https://evil.example"}
+        )
+
+    assert [200, 401, 401, 200, 401, 404] == statuses
+    assert 403 == foreign.status_code
+
+
+def test_the_journal_shows_no_key(double: Emulator) -> None:
+    """Wherever it was sent."""
+    http.delete(f"{double.url}/_emulator/journal")
+    Caller(double, "queried").seen("/a?key=key-of-ann&b=1")
+    Caller(double, "named").seen("/a", headers={"X-Secret-Word": "key-of-ann"})
+    shown = http.get(f"{double.url}/_emulator/journal")
+
+    assert ["?key=***&b=1", ""] == [
+        entry["url"].partition("/a")[2] for entry in shown.json()["entries"]
+    ]
+    assert "***" == shown.json()["entries"][1]["request_headers"]["x-secret-word"]
+    assert "key-of-ann" not in shown.text

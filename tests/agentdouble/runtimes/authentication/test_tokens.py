@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from agentdouble import Emulator
+from tests.agentdouble.runtimes.authentication.conftest import Caller
+from tests.agentdouble.runtimes.authentication.issuer import Issuer
+
+NOW = int(time.time())
+
+
+def test_a_token_lets_its_bearer_in(double: Emulator, issuer: Issuer) -> None:
+    """The application is told who it is, and given the token to act for its bearer."""
+    token = issuer.token("alice")
+    told = dict(Caller(double, "strict").seen("/invoke", token)["headers"])
+
+    assert {
+        "x-agentdouble-identity-kind": "token",
+        "x-agentdouble-identity-subject": "alice",
+        "x-agentdouble-identity-issuer": issuer.url,
+        "x-agentdouble-identity-client": "console",
+        "user_id": "alice",
+        "authorization": f"Bearer {token}",
+    }.items() <= told.items()
+
+
+def test_a_subject_cannot_break_out_of_its_header(double: Emulator, issuer: Issuer) -> None:
+    """What is no plain ASCII is percent-encoded."""
+    token = issuer.token("ål\r\nX-Evil: 1 %")
+    told = dict(Caller(double, "jwt").seen("/invoke", token)["headers"])
+
+    assert "%C3%A5l%0D%0AX-Evil:%201%20%25" == told["x-agentdouble-identity-subject"]
+    assert "x-evil" not in told
+
+
+FORGED = {
+    "X-Agentdouble-Identity-Subject": "root",
+    "x_agentdouble_identity_kind": "key",
+    "X.AGENTDOUBLE.Identity_Role": "admin",
+    "X-Agentdouble-Identity": "root",
+    "User_Id": "root",
+    "user-id": "root",
+    "Connection": "close, X-Agentdouble-Identity-Subject, user_id",
+}
+
+
+def test_identity_headers_cannot_be_forged(double: Emulator, issuer: Issuer) -> None:
+    """Nor taken off on the way; in no spelling that a server might fold into theirs."""
+    seen = Caller(double, "jwt").seen("/invoke", issuer.token("alice"), headers=FORGED)["headers"]
+
+    assert "root" not in str(seen)
+    assert ["alice"] == [value for name, value in seen if name == "user_id"]
+    assert [
+        ["x-agentdouble-identity-kind", "token"],
+        ["x-agentdouble-identity-subject", "alice"],
+    ] == [one for one in seen if "identity" in one[0]][:2]
+
+
+WRONG = {
+    "expired": {"exp": NOW - 60},
+    "endless": {"exp": None},
+    "timeless": {"exp": "tomorrow"},
+    "not yet valid": {"nbf": NOW + 3600},
+    "of the future": {"iat": NOW + 3600},
+    "another issuer's": {"iss": "https://issuer.example"},
+    "for another runtime": {"aud": "another"},
+    "for nobody": {"aud": None},
+    "without a subject": {"sub": None},
+    "of nobody": {"sub": ""},
+    "of a long name": {"sub": "a" * 300},
+}
+
+
+@pytest.mark.parametrize("changed", WRONG.values(), ids=WRONG)
+def test_a_wrong_token_is_refused(
+    double: Emulator, issuer: Issuer, changed: dict[str, object]
+) -> None:
+    """With 401, and the reason in the challenge."""
+    answer = Caller(double, "strict").ask("/invoke", issuer.token(**changed))
+
+    assert (401, "InvalidToken") == (answer.status_code, answer.json()["error"]["type"])
+    assert 'error="invalid_token", error_description="it' in answer.headers["WWW-Authenticate"]
+
+
+def test_a_token_of_another_client_is_forbidden(double: Emulator, issuer: Issuer) -> None:
+    """It is good, but not here."""
+    caller = Caller(double, "strict")
+    answers = [caller.ask("/a", issuer.token(client_id=one)) for one in ("other", None)]
+
+    assert [403, 403] == [answer.status_code for answer in answers]
+    assert 'error="insufficient_scope"' in answers[0].headers["WWW-Authenticate"]
+    assert 200 == caller.ask("/a", issuer.token(client_id=None, azp="console")).status_code
+
+
+def _unsigned(issuer: Issuer) -> str:
+    return jwt.encode(issuer.claims("alice"), None, "none", {"kid": "one"})
+
+
+def _by_public_key(issuer: Issuer) -> str:
+    """Return a token whose shared secret is the key that everybody knows."""
+    secret = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    head, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=")
+        for part in ({"alg": "HS256", "kid": "one"}, issuer.claims("alice"))
+    )
+    signature = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
+        head + b"." + body, secret
+    )
+    return b".".join((head, body, base64.urlsafe_b64encode(signature).rstrip(b"="))).decode()
+
+
+def _by_another_key(issuer: Issuer) -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    return jwt.encode(issuer.claims("alice"), key, "ES256", {"kid": "one"})
+
+
+def _changed(issuer: Issuer) -> str:
+    head, _, signature = issuer.token("alice").split(".")
+    body = base64.urlsafe_b64encode(json.dumps(issuer.claims("root")).encode()).rstrip(b"=")
+    return f"{head}.{body.decode()}.{signature}"
+
+
+FORGERIES = {
+    "unsigned": _unsigned,
+    "signed with the public key": _by_public_key,
+    "signed with another key": _by_another_key,
+    "changed": _changed,
+    "with an extension": lambda issuer: jwt.encode(
+        issuer.claims("alice"), issuer.key, "ES256", {"kid": "one", "crit": ["exp"]}
+    ),
+    "garbage": lambda issuer: "a.b.c",
+    "no token": lambda issuer: "garbage",
+    "of no object": lambda issuer: "W10.W10.W10",
+    "huge": lambda issuer: issuer.token(filler="a" * 20_000),
+    "of an unknown key": lambda issuer: issuer.token(kid="two"),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_token_is_refused(double: Emulator, issuer: Issuer, forge: object) -> None:
+    """Before a runtime is started for it; the token is not repeated."""
+    assert callable(forge)
+    token = forge(issuer)
+    answer = Caller(double, "untouched").ask("/invoke", token)
+
+    assert (401, "InvalidToken") == (answer.status_code, answer.json()["error"]["type"])
+    assert token[:40] not in answer.text.replace("token", "")
+    assert () == double._runtimes.find("untouched").instances  # type: ignore[union-attr]
+
+
+def test_a_token_of_a_hundred_kilobytes_is_refused(double: Emulator, issuer: Issuer) -> None:
+    """By whoever sees it first, and the double goes on."""
+    caller = Caller(double, "jwt")
+    answer = caller.ask("/invoke", issuer.token(filler="a" * 100_000))
+
+    assert answer.status_code in (400, 401, 431)
+    assert 200 == caller.ask("/invoke", issuer.token()).status_code
+
+
+def test_a_key_need_not_be_named(double: Emulator, issuer: Issuer) -> None:
+    """Then each of the issuer's is tried."""
+    assert 200 == Caller(double, "jwt").ask("/invoke", issuer.token(kid=None)).status_code
