@@ -64,6 +64,7 @@ from agentdouble.runtimes import (
     gateway,
 )
 from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.routes import RuntimeRoutes
@@ -119,7 +120,8 @@ class Emulator:
         self._apps = Applications(*apps)
         tables = declared.read_all(self.settings.runtimes, self._taken())
         self._monitor = Monitor()
-        self._runtimes = Runtimes(self.clock, self._monitor)
+        self._launcher = Launcher(self.settings, self.environment)
+        self._runtimes = Runtimes(self.clock, self._monitor, self._launcher.launch)
         self._registry = Registry(self.clock, self._runtimes, tables, self._store)
         self._runtime_watch = Watch(self._runtimes, self._monitor)
         self._gatekeeper = Gatekeeper(self.clock)
@@ -364,7 +366,7 @@ class Emulator:
             runtimes=RuntimeRoutes(self._runtimes, self._monitor, self._runtime_watch, self.clock),
             reset=self._reset,
             advance=self._advance,
-            is_session=Callers(self._instances.roots).is_session,
+            is_session=Callers(self._roots).is_session,
         )
         actions: dict[str, Action] = {
             "InvokeTool": InvokeTool(self._instances, self._tools, self.settings),
@@ -401,6 +403,10 @@ class Emulator:
         )
         return not in_process and self._hosting.authenticates(connection.scope)
 
+    def _roots(self) -> tuple[int, ...]:
+        """Return the processes below which code of others runs as this process's user."""
+        return (*self._instances.roots(), *self._launcher.roots())
+
     def _authenticator(self) -> Authenticator:
         return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
 
@@ -423,6 +429,7 @@ class Emulator:
             stack.push_async_callback(self._instances.close)
             stack.push_async_callback(self._proxy.close)
             stack.push_async_callback(self._gatekeeper.close)
+            stack.push_async_callback(self._launcher.close)
             stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())

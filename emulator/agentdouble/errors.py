@@ -476,7 +476,11 @@ class RuntimeStartError(HostingError):
     """An instance did not start or never got ready; ``reason`` says what was seen."""
 
     def __init__(self, name: str, reason: str) -> None:
-        super().__init__(name, f"The runtime {name!r} did not start: {reason}.")
+        super().__init__(
+            name,
+            f"The runtime {name!r} did not start: {reason}. "
+            f"What it printed: agentdouble runtime logs {name}",
+        )
         self.reason = reason
 
 

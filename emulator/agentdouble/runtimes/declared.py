@@ -53,6 +53,7 @@ class Declaration(BaseModel):
     start_timeout_s: float = Field(30.0, gt=0)
     stop_timeout_s: float = Field(5.0, ge=0)
     authorizer: AuthorizerTable | None = None
+    memory_limit: int | None = Field(None, ge=64 * 1024 * 1024)
 
     @field_validator("command", mode="before")
     @classmethod
@@ -117,6 +118,7 @@ class Declaration(BaseModel):
                 self.stop_timeout_s,
             ),
             None if self.authorizer is None else self.authorizer.authorizer(),
+            self.memory_limit,
         )
 
     def resolved(self) -> dict[str, Any]:

@@ -45,7 +45,8 @@ class Scaling:
 class Definition:
     """One version of a runtime; ``environment`` is what its processes get besides the system's.
 
-    ``authorizer`` is how its callers prove themselves; None lets everybody in.
+    ``authorizer`` is how its callers prove themselves; None lets everybody in. ``memory_limit`` is
+    of the address space of each of its processes, in bytes; None for no limit.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Definition:
     environment: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling = Scaling()
     authorizer: Authorizer | None = None
+    memory_limit: int | None = None

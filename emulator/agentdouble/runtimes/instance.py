@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from agentdouble.errors import RuntimeStartError
-from agentdouble.runtimes import launching
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
+from agentdouble.runtimes.ports import free_port
+from agentdouble.runtimes.process import Process
+from agentdouble.runtimes.readiness import Readiness
 
-_POLL_S = 0.005  # a cold start is noticed that much late
-
+Launch = Callable[[Definition, int, InstanceLog], Awaitable[Process]]
 
 State = Literal["starting", "ready", "draining", "ended"]
 
@@ -31,6 +32,7 @@ class Instance:
         self,
         name: str,
         definition: Definition,
+        launch: Launch,
         log: InstanceLog,
         created_at: dt.datetime,
         version: int = 1,
@@ -39,14 +41,15 @@ class Instance:
         self.definition = definition
         self.version = version
         self.created_at = self.idle_since = created_at
-        self.port = launching.free_port()
+        self.port = free_port()
         self.state: State = "starting"
         self.ended_because = ""
         self.in_flight = 0
         self.served = 0
         self.log = log
         self.on_failed: Callable[[], None] = lambda: None
-        self._process: launching.Process | None = None
+        self._launch = launch
+        self._process: Process | None = None
 
     @property
     def alive(self) -> bool:
@@ -59,7 +62,7 @@ class Instance:
         return None if self._process is None else self._process.pid
 
     @property
-    def exited(self) -> asyncio.Future[int]:
+    def exited(self) -> asyncio.Future[int | None]:
         """Done when its process has ended; only of one that has been started."""
         assert self._process is not None
         return self._process.exited
@@ -77,34 +80,22 @@ class Instance:
     async def start(self) -> None:
         """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
         definition = self.definition
+        self._process = await self._launch(definition, self.port, self.log)
+        readiness = Readiness(self._process, self.port, self.log)
         patience_s = definition.scaling.start_timeout_s
         try:
-            self._process = await launching.launch(definition, self.port, self.log)
-            await asyncio.wait_for(self._ready(), patience_s)
+            await asyncio.wait_for(readiness.wait(), patience_s)
         except asyncio.TimeoutError:
+            why = f"it was not ready after {patience_s:g} s: {await readiness.why_not()}"
             await self.end()
-            reason = f"it was not ready after {patience_s:g} s"
-            raise RuntimeStartError(definition.name, reason) from None
-        except OSError as error:
-            raise RuntimeStartError(definition.name, str(error)) from error
+            raise RuntimeStartError(definition.name, why) from None
         except BaseException:
             await self.end()
             raise
+        if not self.alive:
+            raise RuntimeStartError(definition.name, await readiness.how_it_ended())
 
     async def end(self) -> None:
         """End its processes; return when they are gone."""
         if self._process is not None:
             await self._process.end(self.definition.scaling.stop_timeout_s)
-
-    async def _ready(self) -> None:
-        while True:
-            if not self.alive:
-                raise RuntimeStartError(self.definition.name, "its process has ended")
-            try:
-                _, writer = await asyncio.open_connection(launching.HOST, self.port)
-            except OSError:
-                await asyncio.sleep(_POLL_S)
-            else:
-                writer.close()
-                await writer.wait_closed()
-                return

@@ -1,87 +1,120 @@
-"""Start the process of an instance: the command, its environment, where it listens."""
+"""Start the processes of instances: forked and confined on Linux, spawned elsewhere.
+
+One fork server for all runtimes of a double: its guardian leaves nothing when the double ends,
+however it ends. ``process`` is what comes of a start.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
-import socket
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from agentdouble.runtimes.definition import Definition, Program
-from agentdouble.runtimes.logs import InstanceLog, Stream
-
-HOST = "127.0.0.1"
-_HOSTING = Path(__file__).with_name("inside") / "hosting.py"
-_PIECE = 64 * 1024  # bytes of output that are read at once
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
-
-
-class Process:
-    """A started instance's process tree; ``exited`` is done when it has ended."""
-
-    def __init__(self, process: asyncio.subprocess.Process, log: InstanceLog) -> None:
-        self._process = process
-        self.pid = process.pid
-        self.exited: asyncio.Future[int] = asyncio.ensure_future(process.wait())
-        self._pumps = [
-            asyncio.ensure_future(_pump(reader, stream, log))
-            for reader, stream in _streams(process)
-        ]
-
-    async def end(self, patience_s: float) -> None:
-        """Ask it to end, then kill it; return when nothing of it is left."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.terminate()
-        await asyncio.wait({self.exited}, timeout=patience_s)
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await self.exited
-        await asyncio.gather(*self._pumps)
+from agentdouble import threads
+from agentdouble.errors import RuntimeStartError
+from agentdouble.processes.workspace import Workspace, Workspaces
+from agentdouble.runtimes import spawning
+from agentdouble.runtimes.command_line import Command, command_of, inherited
+from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.forking import Forks
+from agentdouble.runtimes.interpreter import OWN, Interpreter, examine
+from agentdouble.runtimes.logs import InstanceLog
+from agentdouble.runtimes.ports import HOST as HOST
+from agentdouble.runtimes.process import Output, Process, Tree
+from agentdouble.settings import Settings
 
 
-def _streams(
-    process: asyncio.subprocess.Process,
-) -> tuple[tuple[asyncio.StreamReader | None, Stream], ...]:
-    return ((process.stdout, "stdout"), (process.stderr, "stderr"))
+class Launcher:
+    """Starts instances for one double; belongs to one event loop.
+
+    ``variables`` are those by which hosted code finds its double.
+    """
+
+    def __init__(self, settings: Settings, variables: Callable[[], Mapping[str, str]]) -> None:
+        self._variables = variables
+        self._forks = Forks(settings) if sys.platform == "linux" else None
+        self._workspaces: Workspaces | None = None
+        self._interpreters: dict[tuple[Path, str], Interpreter] = {}
+
+    def roots(self) -> tuple[int, ...]:
+        """Return the processes below which instances run as this process's user."""
+        return () if self._forks is None else self._forks.roots()
+
+    async def launch(self, definition: Definition, port: int, log: InstanceLog) -> Process:
+        """Start a program that is to listen on ``port``, its output in ``log``.
+
+        Raises RuntimeStartError, with nothing left.
+        """
+        try:
+            if not definition.program.directory.is_dir():
+                raise OSError(f"there is no directory {definition.program.directory}")
+            interpreter = await self._interpreter(definition)
+            command = command_of(definition, interpreter, self._variables(), port)
+            return await self._start(definition, command, interpreter.lies_in, log)
+        except OSError as error:
+            raise RuntimeStartError(definition.name, str(error)) from error
+
+    async def close(self) -> None:
+        """End what is left; remove every instance's files."""
+        if self._forks is not None:
+            await self._forks.close()
+        if self._workspaces is not None:
+            await threads.beside(self._workspaces.remove)
+            self._workspaces = None
+
+    async def _interpreter(self, definition: Definition) -> Interpreter:
+        python = definition.program.python
+        if python is None:
+            return OWN
+        env = inherited(definition.program) | dict(definition.environment)
+        key = (python, env.get("PYTHONPATH", ""))
+        if key not in self._interpreters:
+            self._interpreters[key] = await examine(python, env)
+        return self._interpreters[key]
+
+    async def _start(
+        self, definition: Definition, command: Command, visible: Sequence[str], log: InstanceLog
+    ) -> Process:
+        self._workspaces = self._workspaces or Workspaces()
+        workspace = self._workspaces.make()
+        outputs = (Output("stdout", log), Output("stderr", log))
+        writing: list[int] = []
+        try:
+            for output in outputs:
+                writing.append(await _pipe_to(output))
+            command = command.in_workspace(workspace)
+            tree = await self._tree(definition, command, workspace, visible, writing)
+        except BaseException:
+            for output in outputs:
+                output.close()
+            await threads.beside(workspace.remove)
+            raise
+        finally:
+            for descriptor in writing:
+                os.close(descriptor)
+        return Process(tree, outputs, workspace)
+
+    async def _tree(
+        self,
+        definition: Definition,
+        command: Command,
+        workspace: Workspace,
+        visible: Sequence[str],
+        outputs: Sequence[int],
+    ) -> Tree:
+        if self._forks is not None:
+            return await self._forks.fork(definition, command, workspace, visible, outputs)
+        return await spawning.spawn(command.argv, command.cwd, command.env, outputs)
 
 
-async def _pump(reader: asyncio.StreamReader | None, stream: Stream, log: InstanceLog) -> None:
-    assert reader is not None
-    while data := await reader.read(_PIECE):
-        log.feed(stream, data)
-    log.feed(stream, b"")
-
-
-async def launch(definition: Definition, port: int, log: InstanceLog) -> Process:
-    """Start a program that is to listen on ``port``, its output in ``log``; raise OSError."""
-    program = definition.program
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return Process(
-        await asyncio.create_subprocess_exec(
-            *command_of(program),
-            cwd=program.directory,
-            env={**inherited, **definition.environment, "PORT": str(port)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        ),
-        log,
-    )
-
-
-def command_of(program: Program) -> tuple[str, ...]:
-    """Return the command line of a program."""
-    if program.application is None:
-        return program.command
-    return (str(program.python or sys.executable), str(_HOSTING), program.application)
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+async def _pipe_to(output: Output) -> int:
+    """Return the end of a new pipe that is to be written to; the other one is read."""
+    reading, writing = os.pipe()
+    try:
+        await output.read(reading)
+    except BaseException:
+        os.close(reading)
+        os.close(writing)
+        raise
+    return writing

@@ -8,7 +8,7 @@ import httpcore
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.launching import HOST
+from agentdouble.runtimes.ports import HOST
 
 _HOP_BY_HOP = frozenset(
     (

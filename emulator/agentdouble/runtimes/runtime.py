@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
-from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.instance import Instance, Launch
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.status import Status
@@ -20,13 +20,16 @@ from agentdouble.runtimes.versions import Version, Versions
 class Runtime:
     """A runtime; belongs to one event loop. ``id`` is ``r-...``."""
 
-    def __init__(self, id_: str, definition: Definition, clock: Clock, monitor: Monitor) -> None:
+    def __init__(
+        self, id_: str, definition: Definition, clock: Clock, monitor: Monitor, launch: Launch
+    ) -> None:
         self.id = id_
         self.created_at = clock.now()
         self.logs = RuntimeLogs(clock)
         self._versions = Versions(Version(1, definition, self.created_at))
         self._clock = clock
         self._monitor = monitor
+        self._launch = launch
         self._instances: list[Instance] = []
         self._made = 0
         self._starting = asyncio.Lock()
@@ -112,6 +115,7 @@ class Runtime:
             started = Instance(
                 name,
                 self.definition,
+                self._launch,
                 self.logs.open(name),
                 self._clock.now(),
                 self._versions.in_force.number,

@@ -8,6 +8,7 @@ import secrets
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.instance import Launch
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
 
@@ -15,9 +16,10 @@ from agentdouble.runtimes.runtime import Runtime
 class Runtimes:
     """Makes runtimes, finds and ends them; belongs to one event loop."""
 
-    def __init__(self, clock: Clock, monitor: Monitor) -> None:
+    def __init__(self, clock: Clock, monitor: Monitor, launch: Launch) -> None:
         self._clock = clock
         self._monitor = monitor
+        self._launch = launch
         self._by_name: dict[str, Runtime] = {}
 
     def all(self) -> tuple[Runtime, ...]:
@@ -40,7 +42,7 @@ class Runtimes:
         if definition.name in self._by_name:
             raise RuntimeNameError(definition.name, "there is one of that name")
         runtime = Runtime(
-            id_ or f"r-{secrets.token_hex(8)}", definition, self._clock, self._monitor
+            id_ or f"r-{secrets.token_hex(8)}", definition, self._clock, self._monitor, self._launch
         )
         self._by_name[definition.name] = runtime
         return runtime

@@ -155,10 +155,12 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
 def test_a_double_that_ends_before_it_has_read_all_is_cleaned_up_after(tmp_path: Path) -> None:
     """Its end is the end of the fork server, which ends what is left; it does not fail."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "agentdouble.processes.fork_server.server"]
+    module = "agentdouble.processes.fork_server.server"
     with there:
         server = subprocess.Popen(
-            [*command, str(there.fileno())], pass_fds=[there.fileno()], stderr=subprocess.PIPE
+            [sys.executable, "-m", module, str(there.fileno()), "kernels"],
+            pass_fds=[there.fileno()],
+            stderr=subprocess.PIPE,
         )
     here.send(protocol.encode(request_in(tmp_path, "one")))
     select.select([here], [], [])

@@ -21,6 +21,7 @@ from agentdouble.processes.fork_server.protocol import ForkRequest
 
 KERNELS = {
     "browser": "agentdouble.sandbox.browser.process",
+    "command": "agentdouble.processes.fork_server.command",
     "javascript": "agentdouble.sandbox.javascript.kernel",
     "python": "agentdouble.processes.fork_server.python_kernel",
     "workbench": "agentdouble.sandbox.workbench.process",
@@ -65,7 +66,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     os.environ.update(request.env)
     time.tzset()
     os.chdir(request.cwd)
-    _redirect_stdio()
+    _redirect_stdio(descriptors if request.outputs else ())
     _reseed()
     tempfile.tempdir = None
     if request.confinement is not None:
@@ -91,10 +92,10 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _redirect_stdio() -> None:
+def _redirect_stdio(outputs: Sequence[int]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)
+    for descriptor, source in enumerate((null, *(outputs or (null, null)))):
+        os.dup2(source, descriptor)
     os.close(null)
 
 

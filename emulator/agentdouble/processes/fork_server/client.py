@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
@@ -67,9 +68,14 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """A running fork server; belongs to the loop that started it."""
+    """A running fork server; belongs to the loop that started it.
 
-    def __init__(self, preload: Sequence[str] = ()) -> None:
+    One for "commands" has nothing of Jupyter's in memory: it is there sooner, and smaller.
+    """
+
+    def __init__(
+        self, preload: Sequence[str] = (), kind: Literal["kernels", "commands"] = "kernels"
+    ) -> None:
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
             self._process = subprocess.Popen(  # noqa: S603 (our own module)
@@ -78,6 +84,7 @@ class ForkServer:
                     "-m",
                     "agentdouble.processes.fork_server.server",
                     str(there.fileno()),
+                    kind,
                     *preload,
                 ],
                 pass_fds=[there.fileno()],

@@ -24,6 +24,7 @@ class ForkRequest:
     ``kernel`` names the module that is it (see ``child.KERNELS``), ``config`` holds its
     traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
     ``confinement`` holds the fields of ``confinement.Confinement``, None confines nothing.
+    With ``outputs`` two descriptors come, its standard output and its standard error.
     """
 
     connection_file: str
@@ -33,6 +34,7 @@ class ForkRequest:
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     confinement: Mapping[str, Any] | None = None
+    outputs: bool = False
 
 
 @dataclass(frozen=True)

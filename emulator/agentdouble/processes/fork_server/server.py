@@ -1,8 +1,8 @@
-"""The fork server's process: ``python -m agentdouble.processes.fork_server.server FD``.
+"""The fork server's process: ``python -m agentdouble.processes.fork_server.server FD KIND``.
 
-It imports what every kernel needs, then forks one on request. It must stay single-threaded
-and must not run user code. When its socket closes, the double is gone: it ends every kernel
-and itself, as it does when its ``guardian`` has ended.
+For the kind "kernels" it imports what every kernel needs, for "commands" nothing; then it forks
+one on request. It must stay single-threaded and must not run user code. When its socket closes,
+the double is gone: it ends every kernel and itself, as it does when its ``guardian`` has ended.
 """
 
 from __future__ import annotations
@@ -46,19 +46,20 @@ def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
         del sys.path[0]  # where the double runs is no place for kernels to import from
-    failure = preload(sys.argv[2:])
+    failure = preload(sys.argv[3:], kernels=sys.argv[2] == "kernels")
     view.python_paths()
     processes.adopt_orphans()
     ForkServer(channel, failure).serve()
 
 
-def preload(modules: list[str]) -> str | None:
-    """Import what the kernels shall find warm; keep the garbage collector off their pages.
+def preload(modules: list[str], *, kernels: bool) -> str | None:
+    """Import what the forks shall find warm; keep the garbage collector off their pages.
 
-    Returns which of ``modules`` cannot be imported and why, None if all can.
+    ``kernels`` are Jupyter's. Returns which of ``modules`` cannot be imported and why, None if all
+    can.
     """
     gc.disable()
-    for name in _ALWAYS:
+    for name in _ALWAYS if kernels else ():
         with contextlib.suppress(ImportError):  # not every version of a library has them all
             importlib.import_module(name)
     failure = next(filter(None, map(_why_not, modules)), None)

@@ -1,0 +1,41 @@
+"""A command in place of a kernel: the fork, confined as it is, becomes another program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells have it
+
+
+def run(_connection_file: str, config: Mapping[str, Any], *outputs: int) -> None:
+    """Execute what ``config`` names, in its directory; end with the reason where that fails.
+
+    ``Command`` has ``argv`` and ``cwd``. Standard output and error are the command's already, and
+    its environment is this process's.
+    """
+    command = config["Command"]
+    for descriptor in outputs:  # they stand at 1 and 2 by now
+        os.close(descriptor)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's own would stay over exec
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        os.chdir(command["cwd"])
+    except OSError as error:
+        _end(f"the directory {command['cwd']} cannot be entered: {error.strerror}", NOT_EXECUTABLE)
+    program = command["argv"][0]
+    try:
+        os.execvp(program, command["argv"])  # noqa: S606 (no shell is wanted)
+    except FileNotFoundError:
+        _end(f"there is no program {program!r}", NOT_FOUND)
+    except OSError as error:
+        _end(f"the program {program!r} cannot be executed: {error.strerror}", NOT_EXECUTABLE)
+
+
+def _end(reason: str, code: int) -> None:
+    sys.stderr.write(f"{reason}\n")
+    sys.stderr.flush()
+    sys.exit(code)

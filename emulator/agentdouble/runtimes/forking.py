@@ -1,0 +1,130 @@
+"""The fork server of a double's runtimes, and the confinement of what it forks; Linux only."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from agentdouble import environment, threads
+from agentdouble.processes.workspace import Workspace
+from agentdouble.runtimes.command_line import Command
+from agentdouble.runtimes.confining import confinement_of
+from agentdouble.runtimes.definition import Definition
+from agentdouble.settings import Settings
+
+if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
+    from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.fork_server.protocol import ForkRequest
+    from agentdouble.processes.isolation import Isolation
+
+_FOR_FORKS = (
+    "agentdouble.processes.fork_server.client",
+    "agentdouble.processes.fork_server.confinement",
+    "agentdouble.processes.isolation",
+)
+
+
+class Forks:
+    """Forks instances for one double; belongs to one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._server: ForkServer | None = None
+        self._isolation: asyncio.Future[Isolation] | None = None
+        self._as_own_user = False
+
+    def roots(self) -> tuple[int, ...]:
+        """Return the processes below which instances run as this process's user."""
+        server = self._server
+        return () if server is None or not self._as_own_user else (server.pid,)
+
+    async def fork(
+        self,
+        definition: Definition,
+        command: Command,
+        workspace: Workspace,
+        visible: Iterable[str],
+        outputs: Sequence[int],
+    ) -> ForkedProcess:
+        """Fork a command into its confinement; raise OSError.
+
+        ``visible`` is what it may read besides its directory and the system.
+        """
+        await threads.imported(*_FOR_FORKS)
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
+
+        shown = (*visible, *self._settings.visible_paths, *_places_of(command))
+        for last_try in (False, True):
+            server = self._get_going()
+            confinement = await self._confinement(definition, workspace, shown)
+            request = _request(definition, command, workspace, confinement)
+            try:
+                return await server.fork(request, *outputs)
+            except ForkServerGoneError as error:  # it died; the next try starts another
+                if last_try:
+                    raise OSError("the double's fork server has ended") from error
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """End the fork server, and all below it."""
+        if self._isolation is not None:
+            await asyncio.wait({self._isolation})
+        if self._server is not None:
+            await self._server.stop()
+            self._server = None
+
+    def _get_going(self) -> ForkServer:
+        """Return the fork server; it begins while what this machine offers is found out."""
+        from agentdouble.processes import isolation
+        from agentdouble.processes.fork_server.client import ForkServer
+
+        if self._server is None or self._server.gone.done():
+            self._server = ForkServer(kind="commands")
+        if self._isolation is None and self._settings.isolation != "none":
+            self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
+        return self._server
+
+    async def _confinement(
+        self, definition: Definition, workspace: Workspace, visible: Iterable[str]
+    ) -> Confinement | None:
+        if self._isolation is None:
+            self._as_own_user = True
+            return None
+        found = await asyncio.shield(self._isolation)  # other starts wait for it, too
+        limit = self._settings.process_limit
+        confinement = confinement_of(found, workspace, definition.program, visible, limit)
+        if confinement is None or confinement.process_limit is None:
+            self._as_own_user = True
+        return confinement
+
+
+def _request(
+    definition: Definition,
+    command: Command,
+    workspace: Workspace,
+    confinement: Confinement | None,
+) -> ForkRequest:
+    from agentdouble.processes.fork_server.protocol import ForkRequest
+
+    limit = definition.memory_limit
+    return ForkRequest(
+        connection_file="",
+        cwd=str(workspace.home),
+        env=command.env,
+        kernel="command",
+        config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
+        limits={} if limit is None else {"memory": limit},
+        confinement=None if confinement is None else asdict(confinement),
+        outputs=True,
+    )
+
+
+def _places_of(command: Command) -> list[str]:
+    """Return the program of a command, wherever it lies, and what it is to trust."""
+    found = shutil.which(command.argv[0], path=command.env["PATH"])
+    trusted = command.env.get(environment.CA_FILE)
+    return [path for path in (found, trusted) if path is not None]

@@ -1,0 +1,90 @@
+"""The processes of an instance: what they print goes to its log, and they end as one tree."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from typing import Protocol
+
+from agentdouble import threads
+from agentdouble.processes.workspace import Workspace
+from agentdouble.runtimes.logs import InstanceLog, Stream
+
+_LAST_WORDS_S = 1.0  # a pipe ends with its last writer, and all of them are dead by then
+
+
+class Tree(Protocol):
+    """A process with all that it starts."""
+
+    pid: int
+
+    @property
+    def exited(self) -> asyncio.Future[int | None]:
+        """Done when all of it is gone; the first process's exit code, None if nobody knows it."""
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the first process, SIGKILL to all."""
+
+
+class Output(asyncio.Protocol):
+    """What comes out of one pipe; ``ended`` is done when nothing more will."""
+
+    def __init__(self, stream: Stream, log: InstanceLog) -> None:
+        self._stream: Stream = stream
+        self._log = log
+        self._transport: asyncio.BaseTransport | None = None
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def read(self, descriptor: int) -> None:
+        """Begin to read from a pipe, which is closed at the end."""
+        loop = asyncio.get_running_loop()
+        pipe = os.fdopen(descriptor, "rb", 0)
+        self._transport, _ = await loop.connect_read_pipe(lambda: self, pipe)
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what was printed."""
+        self._log.feed(self._stream, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that nothing more comes."""
+        self._log.feed(self._stream, b"")
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Process:
+    """A started instance's process tree; ``exited`` is done when it has ended."""
+
+    def __init__(self, tree: Tree, outputs: Sequence[Output], workspace: Workspace) -> None:
+        self._tree = tree
+        self._outputs = outputs
+        self._workspace = workspace
+        self.pid = tree.pid
+        self.exited: asyncio.Future[int | None] = tree.exited
+        self._finished = asyncio.ensure_future(self._finish())
+
+    async def end(self, patience_s: float) -> None:
+        """Ask it to end, then kill it; return when nothing of it is left."""
+        self._tree.send_signal(signal.SIGTERM)
+        await asyncio.wait({self.exited}, timeout=patience_s)
+        self._tree.send_signal(signal.SIGKILL)
+        await self.finished()
+
+    async def finished(self) -> None:
+        """Return when it has ended, and all that it printed is in its log."""
+        await asyncio.shield(self._finished)
+
+    async def _finish(self) -> None:
+        await asyncio.wait({self.exited})
+        await asyncio.wait([output.ended for output in self._outputs], timeout=_LAST_WORDS_S)
+        for output in self._outputs:
+            output.close()
+        await asyncio.wait([output.ended for output in self._outputs])
+        await threads.beside(self._workspace.remove)
