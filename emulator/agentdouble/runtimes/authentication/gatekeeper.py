@@ -61,7 +61,8 @@ class Gatekeeper:
         if authorizer is None:
             told: Scope = {**scope, "headers": passed_on(scope["headers"], None)}
             return Admission(None, told, receive, send)
-        ledger.choose("U-GATEWAY-AUTH")
+        for unknown in ("U-GATEWAY-AUTH", "U-GATEWAY-CREDENTIAL", "U-IDENTITY-HEADERS"):
+            ledger.choose(unknown)  # one answer each
         identity = await self._identify(runtime.name, authorizer, HTTPConnection(scope))
         owned = self._owned.setdefault(runtime, Ownership())
         isolation = Isolation(runtime.name, identity, owned)
