@@ -68,6 +68,7 @@ from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.routes import RuntimeRoutes
+from agentdouble.runtimes.tracing import Traced, Tracing
 from agentdouble.runtimes.watch import Watch
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.hands import Hands
@@ -124,6 +125,7 @@ class Emulator:
         self._runtimes = Runtimes(self.clock, self._monitor, self._launcher.launch)
         self._registry = Registry(self.clock, self._runtimes, tables, self._store)
         self._runtime_watch = Watch(self._runtimes, self._monitor)
+        self._tracing = Tracing(self.settings.otel_endpoint, __version__)
         self._gatekeeper = Gatekeeper(self.clock)
         self._proxy = Proxy()
         self._hosting = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
@@ -412,7 +414,8 @@ class Emulator:
 
     def _gateway(self) -> list[BaseRoute]:
         path = f"{gateway.PREFIX}{{rest:path}}"
-        return [Route(path, self._hosting), WebSocketRoute(path, self._hosting)]
+        app = Traced(self._hosting, self._tracing)
+        return [Route(path, app), WebSocketRoute(path, app)]
 
     def _data_plane(self) -> list[BaseRoute]:
         browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
@@ -425,6 +428,7 @@ class Emulator:
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger.using(self._ledger))
             stack.push_async_callback(self._store.close)
+            await stack.enter_async_context(self._tracing.running())
             stack.push_async_callback(self._hands.close)
             stack.push_async_callback(self._instances.close)
             stack.push_async_callback(self._proxy.close)

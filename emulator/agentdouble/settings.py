@@ -183,6 +183,13 @@ class Settings(BaseSettings):
         (), description="runtimes that are there from the start, each with name and application"
     )
 
+    otel_endpoint: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/]+",
+        description="OTLP over HTTP, to which requests to runtimes are traced, such as "
+        "http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_ENDPOINT if absent",
+    )
+
     journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
     faults: tuple[dict[str, Any], ...] = Field(
         (), description="faults that are armed from the start, each with kind and operation"

@@ -47,7 +47,7 @@ class Gateway:
             try:
                 admitted = await self._gatekeeper.admit(runtime, path, scope, receive, note_status)
                 async with runtime.lease(session) as instance:
-                    observed.leased(instance.name)
+                    observed.leased(instance)
                     await self._proxy.pass_on(
                         instance, path, admitted.scope, admitted.receive, admitted.send
                     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import time
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -46,6 +47,7 @@ class Instance:
         self.ended_because = ""
         self.in_flight = 0
         self.served = 0
+        self.ready_s = 0.0  # of the counter that measures durations
         self.log = log
         self.on_failed: Callable[[], None] = lambda: None
         self._launch = launch
@@ -85,6 +87,7 @@ class Instance:
         patience_s = definition.scaling.start_timeout_s
         try:
             await asyncio.wait_for(readiness.wait(), patience_s)
+            self.ready_s = time.perf_counter()
         except asyncio.TimeoutError:
             why = f"it was not ready after {patience_s:g} s: {await readiness.why_not()}"
             await self.end()

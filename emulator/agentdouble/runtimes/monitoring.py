@@ -11,6 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agentdouble.runtimes import tracing
+
+if TYPE_CHECKING:
+    from agentdouble.runtimes.instance import Instance
 
 GONE = 499  # whoever asked went away before the answer began
 _STATUSES = range(100, 600)  # any other of an application counts as one
@@ -72,9 +78,9 @@ class Observed:
             self._figures.first_bytes.observe(self.passed_s())
         self._status = status
 
-    def leased(self, instance: str, *, cold: bool = False) -> None:
-        """Note that it has been given an instance; ``cold`` where it waited for its start."""
-        self.instance, self.cold = instance, cold
+    def leased(self, instance: Instance) -> None:
+        """Note that it has been given an instance, perhaps one whose start it waited for."""
+        self.instance, self.cold = instance.name, instance.ready_s > self._begun
         self._figures.waits.observe(self.passed_s())
 
     def passed_s(self) -> float:
@@ -120,6 +126,7 @@ class Monitor:
             figures.requests[str(status) if status in _STATUSES else "other"] += 1
             if observed.failure:
                 figures.errors[observed.failure] += 1
+            tracing.note(runtime, observed)
 
     def started(self, runtime: str, duration_s: float, *, cold: bool) -> None:
         """Note that an instance is ready; ``cold`` where a request waited for it."""
