@@ -43,6 +43,8 @@ from agentdouble.control_plane import (
     InvokeTool,
     MCPServiceActions,
     MCPToolsetActions,
+    RuntimeActions,
+    RuntimeVersionActions,
     SessionActions,
     ToolActions,
 )
@@ -50,6 +52,7 @@ from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
@@ -127,6 +130,7 @@ class Emulator:
         self._runtime_watch = Watch(self._runtimes, self._monitor)
         self._tracing = Tracing(self.settings.otel_endpoint, __version__)
         self._gatekeeper = Gatekeeper(self.clock)
+        self._sources = Sources.of(self.settings.runtime_sources)
         self._proxy = Proxy()
         self._hosting = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
@@ -376,6 +380,8 @@ class Emulator:
             **SessionActions(self._instances, self._tools).by_name(),
             **MCPServiceActions(self._services).by_name(),
             **MCPToolsetActions(self._toolsets).by_name(),
+            **RuntimeActions(self._registry, self._sources).by_name(),
+            **RuntimeVersionActions(self._registry).by_name(),
         }
         root = entrance.Root(ControlPlane(actions, self._authenticator()), self._a2a.root)
         return [

@@ -182,6 +182,11 @@ class Settings(BaseSettings):
     runtimes: tuple[dict[str, Any], ...] = Field(
         (), description="runtimes that are there from the start, each with name and application"
     )
+    runtime_sources: tuple[Path, ...] = Field(
+        (),
+        description="directories whose applications the control plane may make runtimes of; "
+        "absent, the working directory",
+    )
 
     otel_endpoint: str | None = Field(
         None,
@@ -280,10 +285,13 @@ def _read_file(file: Path | None) -> Mapping[str, Any]:
 
 def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return a file's settings, the paths of its runtimes seen from where the file is."""
-    tables = content.get("runtimes")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        return content
-    return {**content, "runtimes": [_placed_table(table, folder) for table in tables]}
+    placed = dict(content)
+    tables, sources = content.get("runtimes"), content.get("runtime_sources")
+    if isinstance(tables, list) and all(isinstance(table, dict) for table in tables):
+        placed["runtimes"] = [_placed_table(table, folder) for table in tables]
+    if isinstance(sources, list) and all(isinstance(source, str) for source in sources):
+        placed["runtime_sources"] = [folder / source for source in sources]
+    return placed
 
 
 def _placed_table(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

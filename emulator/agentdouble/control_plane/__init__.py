@@ -4,6 +4,8 @@ from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
 from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
 from agentdouble.control_plane.routes import ControlPlane, is_control_plane, render_refusal
+from agentdouble.control_plane.runtime_actions import RuntimeActions
+from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
 from agentdouble.control_plane.session_actions import SessionActions
 from agentdouble.control_plane.tool_actions import ToolActions
 
@@ -12,6 +14,8 @@ __all__ = [
     "InvokeTool",
     "MCPServiceActions",
     "MCPToolsetActions",
+    "RuntimeActions",
+    "RuntimeVersionActions",
     "SessionActions",
     "ToolActions",
     "is_control_plane",

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from agentdouble.errors import (
     ActionError,
+    AuthorizerError,
     BackendError,
     BrowserError,
     BrowserMissingError,
     DefinitionError,
     DirectoryError,
     FixedToolError,
+    HostingError,
     InstanceBusyError,
     InstanceEndedError,
     InstancePausedError,
@@ -21,6 +23,9 @@ from agentdouble.errors import (
     McpServiceError,
     NotBuiltError,
     PageError,
+    RuntimeEndedError,
+    RuntimeNameError,
+    RuntimeStartError,
     SandboxError,
     ServiceKeyError,
     ServiceNameError,
@@ -29,11 +34,14 @@ from agentdouble.errors import (
     TooManyBrowsersError,
     TooManyInstancesError,
     TooManyNotebooksError,
+    UnknownInstanceError,
     UnknownLanguageError,
+    UnknownRuntimeError,
     UnknownServiceError,
     UnknownSessionError,
     UnknownToolError,
     UnknownToolsetError,
+    UnknownVersionError,
     WorkbenchError,
 )
 
@@ -86,6 +94,13 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
     ServiceKeyError: ("InvalidParameter", 400),
     BackendError: ("InvalidParameter", 400),
     DefinitionError: ("InvalidParameter", 400),
+    UnknownRuntimeError: ("InvalidAgentKitRuntime.NotFound", 404),  # real clients know the name
+    UnknownInstanceError: ("InvalidResource.NotFound", 404),
+    UnknownVersionError: ("InvalidResource.NotFound", 404),
+    RuntimeNameError: ("InvalidResource.AlreadyExists", 409),
+    RuntimeStartError: ("InternalError.Runtime", 502),
+    RuntimeEndedError: ("InvalidAgentKitRuntime.NotFound", 404),
+    AuthorizerError: ("InvalidParameter", 400),
     NotBuiltError: ("NotImplemented", 501),
 }
 
@@ -95,7 +110,8 @@ def public_error(code: str, message: str) -> ActionError:
     return ActionError(code, message, status=PUBLIC[code].status)
 
 
-Refused = SandboxError | McpServiceError | DefinitionError | NotBuiltError
+Refused = SandboxError | McpServiceError | HostingError | DefinitionError | NotBuiltError
+_REFUSED = (SandboxError, McpServiceError, HostingError, DefinitionError, NotBuiltError)
 
 
 def refused(error: Refused) -> ActionError:
@@ -109,5 +125,5 @@ def refusals() -> Iterator[None]:
     """Say what a surface refuses inside as the control plane says it."""
     try:
         yield
-    except (SandboxError, McpServiceError, DefinitionError, NotBuiltError) as error:
+    except _REFUSED as error:
         raise refused(error) from error

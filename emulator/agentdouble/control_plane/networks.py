@@ -26,12 +26,12 @@ class Network(Wire):
     EnablePublicNetwork: bool | None = None
 
 
-def shown(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the NetworkConfigurations of a resource by its NetworkConfiguration."""
+def shown(given: Mapping[str, Any], path: str = "") -> list[dict[str, Any]]:
+    """Return the NetworkConfigurations of a resource at a path, by its NetworkConfiguration."""
     vpc = {"VpcConfiguration": given["VpcConfiguration"]} if "VpcConfiguration" in given else {}
     wanted = {
         "public": given.get("EnablePublicNetwork", True),
         "private": given.get("EnablePrivateNetwork", False),
     }
-    address = endpoints.base_url()
+    address = endpoints.base_url() + path
     return [{"NetworkType": kind, "Endpoint": address, **vpc} for kind, on in wanted.items() if on]

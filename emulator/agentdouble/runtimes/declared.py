@@ -33,6 +33,7 @@ _SET_BY_US = ("PORT",)
 _KEPT = "kept"
 
 Table = Mapping[str, Any]
+Seconds = Annotated[float, Field(le=366 * 86_400, allow_inf_nan=False)]
 
 
 class Declaration(BaseModel):
@@ -49,9 +50,9 @@ class Declaration(BaseModel):
     min_instances: int = Field(0, ge=0)
     max_instances: int = Field(4, ge=1)
     max_concurrency: int = Field(10, ge=1)
-    idle_s: float | None = Field(None, gt=0)
-    start_timeout_s: float = Field(30.0, gt=0)
-    stop_timeout_s: float = Field(5.0, ge=0)
+    idle_s: Seconds | None = Field(None, gt=0)
+    start_timeout_s: Seconds = Field(30.0, gt=0)
+    stop_timeout_s: Seconds = Field(5.0, ge=0)
     authorizer: AuthorizerTable | None = None
     memory_limit: int | None = Field(None, ge=64 * 1024 * 1024)
 
@@ -91,6 +92,13 @@ class Declaration(BaseModel):
             if "\0" in value:
                 raise _wrong(f"the value of {name} has a NUL character")
         return environment
+
+    @field_validator("application", "command")
+    @classmethod
+    def _no_nul(cls, said: Any) -> Any:
+        if any("\0" in word for word in said or ()):
+            raise _wrong("it has a NUL character")
+        return said
 
     @model_validator(mode="after")
     def _one_program(self) -> Declaration:

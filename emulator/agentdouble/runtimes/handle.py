@@ -45,8 +45,7 @@ class HostedRuntimes:
         Nothing is started before the first request, unless ``min_instances`` says so. Raises
         DeclarationError and RuntimeNameError.
         """
-        given = {"name": name, "application": application, **settings}
-        table = {key: value for key, value in given.items() if value is not None}
+        table = {"name": name, "application": application, **settings}
         self._call(self._registry.create(table))
         return self.address(name)
 
@@ -72,7 +71,7 @@ class HostedRuntimes:
     def update(self, name: str, *, release: bool = True, **changes: Any) -> int:
         """Make a new version with these keys changed, and return its number.
 
-        Without ``release`` the one before stays in force. Raises DeclarationError.
+        A key that is None is taken away. Without ``release`` the one before stays in force. Raises DeclarationError.
         """
         id_ = self._named(name).id
         version: Version = self._call(self._registry.update(id_, changes, release=release))

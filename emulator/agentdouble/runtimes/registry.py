@@ -83,7 +83,7 @@ class Registry:
         async with self._changing:
             made = self._made_by(client_token, request)
             if made is None:
-                made = await self._make(declare(table), fields or {})
+                made = await self._make(declare(_said(table)), fields or {})
                 made = replace(made, client_token=client_token, request=request)
                 self._keep(made)
         await self._store.saved()
@@ -99,12 +99,13 @@ class Registry:
     ) -> Version:
         """Make one more version, of the latest with ``changes`` to its table and ``fields``.
 
+        A change to None takes a key out of the table.
         Raises UnknownRuntimeError, DeclarationError and RuntimeNameError.
         """
         async with self._changing:
             found = self.get(id_)
             before = found.said[found.latest]
-            declaration = declare({**before.table, **changes})
+            declaration = declare(_said({**before.table, **changes}))
             version = await found.runtime.update(declaration.definition(), release=release)
             said = Said(declaration.resolved(), {**before.fields, **(fields or {})})
             changed = self.get(id_).with_version(version, said)
@@ -180,6 +181,10 @@ class Registry:
         if made is not None and made.request != request:
             raise ValueError(f"another request, which made the runtime {made.id!r}, had it")
         return made
+
+
+def _said(table: Table) -> Table:
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _id_of(name: str) -> str:

@@ -79,6 +79,34 @@ def test_every_error_of_the_mcp_services_has_a_code_of_its_own() -> None:
     ] == answered
 
 
+def test_every_error_of_the_runtimes_has_a_code_of_its_own() -> None:
+    """Except those that a runtime's caller or the double's own routes get."""
+    raised = [
+        errors.UnknownRuntimeError("r-1"),
+        errors.UnknownVersionError("one", 3, [1]),
+        errors.UnknownInstanceError("one", "one-1"),
+        errors.RuntimeNameError("one", "there is one of that name"),
+        errors.RuntimeStartError("one", "it ended"),
+        errors.RuntimeEndedError("one", "it was deleted"),
+        errors.AuthorizerError("No."),
+    ]
+    unraised = {
+        *(errors.AccessError, errors.IssuerError, errors.RuntimeBusyError, errors.LogQueryError),
+    }
+    assert set(errors.HostingError.__subclasses__()) - unraised == set(map(type, raised))
+
+    answered = [(e.code, e.status) for e in map(codes.refused, raised)]
+
+    assert [
+        ("InvalidAgentKitRuntime.NotFound", 404),
+        *[("InvalidResource.NotFound", 404)] * 2,
+        ("InvalidResource.AlreadyExists", 409),
+        ("InternalError.Runtime", 502),
+        ("InvalidAgentKitRuntime.NotFound", 404),
+        ("InvalidParameter", 400),
+    ] == answered
+
+
 def test_the_table_is_the_published_one() -> None:
     """Number and status of every code are those of the platform's own page."""
     assert {

@@ -193,7 +193,9 @@ def test_another_version_is_named(shared: Emulator, action: str, version: str) -
     )
 
 
-@pytest.mark.parametrize("action", ["CreateSessionSnapshot", "UpdateMCPTools", "CreateRuntime"])
+@pytest.mark.parametrize(
+    "action", ["CreateSessionSnapshot", "UpdateMCPTools", "GetRuntimeCozeToken"]
+)
 def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
     """What the platform has and the double does not is refused by name, never made up."""
     assert {
@@ -306,6 +308,6 @@ def test_every_action_of_the_platform_is_known() -> None:
     codes = {action: one.get("Error", {}).get("Code") for action, one in metadata.items()}
     assert 91 == len(codes)
     assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
-    assert ["ListMCPServices", "ListMCPToolsets", "ListTools"] == [
+    assert ["ListMCPServices", "ListMCPToolsets", "ListRuntimes", "ListTools"] == [
         action for action, code in codes.items() if code is None
     ]

@@ -1,0 +1,148 @@
+"""What a runtime's ArtifactUrl means here: a directory of this machine, and what to run in it.
+
+``file:///home/me/apps?application=my_agent:app``, or ``?command=python+server.py``; ``python``
+and some more keys of a ``[[runtimes]]`` table may follow. Whoever can sign a request names
+nothing but what is below the directories that the settings allow.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from agentdouble.control_plane.codes import refused
+from agentdouble.control_plane.reading import invalid
+from agentdouble.errors import ActionError, NotBuiltError
+from agentdouble.runtimes import Definition, Scaling
+
+FILE = "file"
+_IMAGE = "image"
+_TIMES = ("idle_s", "start_timeout_s", "stop_timeout_s")
+_USUAL = Scaling()
+_KEYS: Mapping[str, Callable[[str], Any]] = {
+    "application": str,
+    "command": shlex.split,
+    "python": str,
+    **dict.fromkeys(_TIMES, float),
+}
+_FORM = "file:///DIRECTORY?application=MODULE:APP or file:///DIRECTORY?command=COMMAND"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The directories below which a request may name a runtime's files."""
+
+    roots: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, named: Sequence[Path]) -> Sources:
+        """Return those that are named, or else the working directory of this moment."""
+        return cls(tuple(path.resolve() for path in named or (Path.cwd(),)))
+
+    def resolve(self, path: Path) -> Path:
+        """Return a path without links; raise ActionError if that leads elsewhere."""
+        try:
+            found = path.resolve()
+        except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
+            raise _wrong("its path cannot be followed") from None
+        if not any(found.is_relative_to(root) for root in self.roots):
+            below = ", ".join(map(str, self.roots))
+            raise _wrong(
+                f"{path} is not below {below}; the setting runtime_sources names the directories "
+                "whose applications may become runtimes"
+            )
+        return found
+
+
+def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
+    """Return the part of a runtime's table that its artifact says; raise ActionError."""
+    check_type(kind)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise _wrong(f"it is no URL: {error}") from None
+    path = Path(unquote(parts.path))
+    if parts.scheme != FILE or parts.netloc not in ("", "localhost") or not path.is_absolute():
+        raise _wrong(f"{url[:200]!r} is not {_FORM}")
+    said = {key: _value(key, text) for key, text in _query(parts.query).items()}
+    directory = sources.resolve(path)
+    _check_application(said.get("application"), directory, sources)
+    return {
+        **dict.fromkeys(_KEYS),  # takes away what another artifact may have said before
+        **said,
+        "directory": str(directory),
+        "python": _interpreter(said.get("python"), directory, sources),
+    }
+
+
+def check_type(kind: str) -> None:
+    """Refuse an artifact that is no directory; an image by what is to be given instead."""
+    if kind == _IMAGE:
+        raise refused(NotBuiltError(f"A container image (ArtifactType 'file' has {_FORM})"))
+    if kind != FILE:
+        raise invalid("ArtifactType", f"{kind[:100]!r} is none of {FILE}, {_IMAGE}")
+
+
+def url_of(definition: Definition) -> str:
+    """Return the ArtifactUrl that says what a runtime runs, whoever has said it and how."""
+    program, scaling = definition.program, definition.scaling
+    said = {
+        "application": program.application,
+        "command": shlex.join(program.command) or None,
+        "python": None if program.python is None else str(program.python),
+        **{name: getattr(scaling, name) for name in _TIMES if _differs(scaling, name)},
+    }
+    query = urlencode({key: value for key, value in said.items() if value is not None})
+    return f"file://{quote(str(program.directory))}?{query}"
+
+
+def _differs(scaling: Scaling, name: str) -> bool:
+    return bool(getattr(scaling, name) != getattr(_USUAL, name))
+
+
+def _query(text: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=20
+        )
+    except ValueError:
+        raise _wrong("its query is not KEY=VALUE, with & between") from None
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _wrong("its query has a key twice")
+    return found
+
+
+def _value(key: str, text: str) -> Any:
+    if key not in _KEYS:
+        raise _wrong(f"its query has {key[:100]!r}, which is none of {', '.join(_KEYS)}")
+    try:
+        return _KEYS[key](text)
+    except ValueError:
+        raise _wrong(f"its {key} cannot be read: {text[:100]!r}") from None
+
+
+def _check_application(application: str | None, directory: Path, sources: Sources) -> None:
+    """Refuse a file elsewhere; a module is found by name, in the directory or the libraries."""
+    module = (application or "").partition(":")[0]
+    if module.endswith(".py"):
+        sources.resolve(directory / module)
+
+
+def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | None:
+    """Return the interpreter's path, its last link left: by that a virtual environment is known."""
+    if named is None:
+        return None
+    python = directory / named
+    if python == Path(sys.executable):
+        return str(python)
+    return str(sources.resolve(python.parent) / python.name)
+
+
+def _wrong(why: str) -> ActionError:
+    return invalid("ArtifactUrl", why)

@@ -1,0 +1,95 @@
+"""GetRuntimeVersion, ListRuntimeVersions, ListRuntimeInstances, GetRuntimeInstanceLogs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentdouble.control_plane import runtime_requests, runtimes_shown
+from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane.listing import Pages
+from agentdouble.control_plane.reading import read
+from agentdouble.control_plane.routes import Action
+from agentdouble.errors import UnknownInstanceError, UnknownVersionError
+from agentdouble.runtimes import Registry
+from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.managed import Managed
+from agentdouble.runtimes.versions import Version
+
+_LINES = 1000
+_STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
+
+
+class RuntimeVersionActions:
+    """The actions on what a runtime has: its versions, its instances, what they print."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._pages = Pages()
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by the names of the platform."""
+        return {
+            "GetRuntimeVersion": self.get,
+            "ListRuntimeVersions": self.list,
+            "ListRuntimeInstances": self.instances,
+            "GetRuntimeInstanceLogs": self.logs,
+        }
+
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show a version, the one in force if none is said."""
+        request = read(runtime_requests.OneVersion, body)
+        with refusals():
+            found = self._registry.get(request.RuntimeId)
+            return runtimes_shown.version(found, _version(found, request.VersionNumber))
+
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the versions that are kept, the oldest first."""
+        request = read(runtime_requests.ListVersions, body)
+        with refusals():
+            found = self._registry.get(request.RuntimeId)
+        every = (runtimes_shown.listed_version(found, one) for one in found.runtime.versions)
+        items, token = self._pages.cut("ListRuntimeVersions", request, every)
+        return {"AgentKitRuntimeVersions": items, "NextToken": token}
+
+    async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the instances that live; of a runtime that is scaled to zero there are none."""
+        request = read(runtime_requests.OneRuntime, body)
+        with refusals():
+            found = self._registry.get(request.RuntimeId)
+        living = found.runtime.instances
+        ready = sum(instance.state == "ready" for instance in living)
+        items = [_instance(found, instance) for instance in living]
+        return {"InstanceItems": items, "RunningInstance": ready}
+
+    async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the last lines of an instance, also of one that has ended lately."""
+        request = read(runtime_requests.InstanceLogs, body)
+        with refusals():
+            found = self._registry.get(request.RuntimeId)
+            logs = found.runtime.logs
+            log = logs.of(request.InstanceName)
+            if log is None:
+                raise UnknownInstanceError(found.name, request.InstanceName, logs.instances)
+        return {"Logs": log.text(request.Limit or _LINES)}
+
+
+def _version(found: Managed, number: int | None) -> Version:
+    every = {one.number: one for one in found.runtime.versions}
+    if number is None:
+        return found.runtime.version
+    if number not in every:
+        raise UnknownVersionError(found.name, number, sorted(every))
+    return every[number]
+
+
+def _instance(found: Managed, instance: Instance) -> dict[str, Any]:
+    return {
+        "InstanceName": instance.name,
+        "AliasName": instance.name,
+        "InstanceStatus": _STATUS.get(instance.state, "Terminated"),
+        "CreateTime": stamp(instance.created_at),
+        "RevisionNumber": instance.version,
+        "RuntimeId": found.id,
+    }

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import act, http, refusal
+
+APPLICATIONS = Path(__file__).parent.parent / "runtimes" / "applications"
+COMMAND = f"{sys.executable} -S saying.py"
+DECLARED = {"name": "declared", "command": COMMAND, "directory": str(APPLICATIONS)}
+
+
+@pytest.fixture(scope="module")
+def _running() -> Iterator[Emulator]:
+    with Emulator(runtimes=[DECLARED], runtime_sources=(APPLICATIONS,)) as double:
+        yield double
+
+
+@pytest.fixture
+def double(_running: Emulator) -> Emulator:
+    _running.reset()
+    return _running
+
+
+def artifact(directory: Path | str = APPLICATIONS, **query: str) -> str:
+    return f"file://{directory}?{urlencode(query or {'command': COMMAND})}"
+
+
+def wanted(**fields: Any) -> dict[str, Any]:
+    asked = {"Name": "made", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": artifact()}
+    return {**asked, **fields}
+
+
+def create(double: Emulator, **fields: Any) -> str:
+    made: str = act(double, "CreateRuntime", **wanted(**fields))["RuntimeId"]
+    return made
+
+
+def get(double: Emulator, id_: str) -> dict[str, Any]:
+    return act(double, "GetRuntime", RuntimeId=id_)
+
+
+def says(double: Emulator, id_: str) -> str:
+    """Call a runtime as the platform's clients do: by its public Endpoint, with its key."""
+    shown = get(double, id_)
+    (public,) = shown["NetworkConfigurations"]
+    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    answer = http.get(f"{public['Endpoint']}/", headers={"Authorization": f"Bearer {key}"})
+    assert 200 == answer.status_code, answer.text
+    return answer.text
+
+
+def envs(value: str) -> list[dict[str, str]]:
+    return [{"Key": "SAYS", "Value": value}]
+
+
+def test_a_runtime_that_is_made_answers(double: Emulator) -> None:
+    """What is said of it is shown; what the double cannot act on is named in the journal."""
+    given: dict[str, Any] = {
+        "Description": "it says something",
+        "ProjectName": "mine",
+        "CpuMilli": 2000,
+        "ToolId": "t-sandbox",
+        "Envs": envs("hello"),
+        "MemoryMb": 512,
+        "MinInstance": 0,
+        "MaxInstance": 2,
+        "MaxConcurrency": 5,
+        "Tags": [{"Key": "team", "Value": "red"}],
+    }
+
+    made = create(double, **given)
+
+    assert ["CpuMilli", "RoleName", "ToolId"] == double.journal.entries()[-1].unread
+    shown = get(double, made)
+    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    assert {
+        **wanted(**given),
+        "RuntimeId": made,
+        "Command": COMMAND,
+        "Status": "Ready",
+        "StatusMessage": "",
+        "FailedLogFileUrl": "",
+        "CurrentVersionNumber": 1,
+        "CreatedAt": shown["UpdatedAt"],
+        "UpdatedAt": shown["UpdatedAt"],
+        "AuthorizerConfiguration": {
+            "KeyAuth": {"ApiKey": key, "ApiKeyName": "default", "ApiKeyLocation": "Header"}
+        },
+        "NetworkConfigurations": [
+            {"NetworkType": "public", "Endpoint": f"{double.url}/runtimes/made"}
+        ],
+    } == shown
+    assert 43 == len(key)
+    assert "hello" == says(double, made)
+
+
+def test_what_is_declared_is_shown_as_well(double: Emulator) -> None:
+    """Its artifact is what would make the same; nobody has to prove himself to it."""
+    (found,) = act(double, "ListRuntimes")["AgentKitRuntimes"]
+
+    assert ("declared", artifact(), COMMAND) == (
+        *(found["Name"], found["ArtifactUrl"], found["Command"]),
+    )
+    assert "AuthorizerConfiguration" not in found
+    assert {"MaxInstance": 4, "MinInstance": 0, "MaxConcurrency": 10}.items() <= (
+        get(double, found["RuntimeId"]).items()
+    )
+
+
+def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
+    """A version serves when it is released; an older one can be brought back."""
+    made = create(double, Envs=envs("first"))
+
+    act(double, "UpdateRuntime", RuntimeId=made, Envs=envs("second"), Description="two")
+    unreleased = get(double, made)
+    assert ("first", 1, "") == (
+        says(double, made),
+        unreleased["CurrentVersionNumber"],
+        unreleased["Description"],
+    )
+    assert {"RuntimeId": made} == act(double, "ReleaseRuntime", RuntimeId=made)
+    assert "second" == says(double, made)
+    act(
+        double,
+        "UpdateRuntime",
+        RuntimeId=made,
+        ReleaseEnable=True,
+        ArtifactUrl=artifact(command=f"{COMMAND} third"),
+    )
+    assert "second" == says(double, made)
+    released = get(double, made)
+    assert (3, f"{COMMAND} third", "two") == (
+        released["CurrentVersionNumber"],
+        released["Command"],
+        released["Description"],
+    )
+    act(double, "ReleaseRuntime", RuntimeId=made, VersionNumber=1)
+    assert "first" == says(double, made)
+
+
+def test_versions_are_listed_and_shown(double: Emulator) -> None:
+    """With what each of them says; one that does not serve is unreleased."""
+    made = create(double, Envs=envs("first"))
+    act(double, "UpdateRuntime", RuntimeId=made, Envs=envs("second"))
+
+    first = act(double, "ListRuntimeVersions", RuntimeId=made, MaxResults=1)
+    second = act(
+        double, "ListRuntimeVersions", RuntimeId=made, MaxResults=1, NextToken=first["NextToken"]
+    )
+    shown = act(double, "GetRuntimeVersion", RuntimeId=made, VersionNumber=2)
+
+    listed = [*first["AgentKitRuntimeVersions"], *second["AgentKitRuntimeVersions"]]
+    assert ("", [1, 2]) == (second["NextToken"], [one["VersionNumber"] for one in listed])
+    assert [("Ready", envs("first")), ("UnReleased", envs("second"))] == [
+        (one["Status"], one["Envs"]) for one in listed
+    ]
+    assert listed[1].items() <= shown.items()
+    assert (f"{double.url}/runtimes/made", 10) == (shown["Endpoint"], shown["MaxConcurrency"])
+    assert 1 == act(double, "GetRuntimeVersion", RuntimeId=made)["VersionNumber"]
+
+
+def test_instances_and_what_they_print_are_shown(double: Emulator) -> None:
+    """None of a runtime that nobody has called yet."""
+    made = create(double)
+    assert {"InstanceItems": [], "RunningInstance": 0} == act(
+        double, "ListRuntimeInstances", RuntimeId=made
+    )
+    says(double, made)
+
+    found = act(double, "ListRuntimeInstances", RuntimeId=made)
+
+    (instance,) = found["InstanceItems"]
+    assert (1, made) == (instance["RevisionNumber"], instance["RuntimeId"])
+    asked = {"RuntimeId": made, "InstanceName": instance["InstanceName"]}
+    printed = ""
+    while not printed.endswith("Z asked for /\n"):  # the pipe may be behind the answer
+        printed = act(double, "GetRuntimeInstanceLogs", **asked, Limit=1)["Logs"]
+    other = refusal(double, "GetRuntimeInstanceLogs", RuntimeId=made, InstanceName="other")
+    assert (404, "InvalidResource.NotFound") == other[:2]
+
+
+def test_a_list_is_filtered_and_cut(double: Emulator) -> None:
+    """By name, project, tag and time, a page at a time."""
+    for name in ("one", "two", "three"):
+        create(double, Name=name, ProjectName=name[0], Tags=[{"Key": "t", "Value": name}])
+
+    def names(**query: Any) -> list[str]:
+        return [r["Name"] for r in act(double, "ListRuntimes", **query)["AgentKitRuntimes"]]
+
+    assert ["declared", "one", "two", "three"] == names()
+    assert ["two"] == names(Filters=[{"Name": "Name", "Values": ["two"]}])
+    assert ["two", "three"] == names(ProjectName="t")
+    assert ["three"] == names(TagFilters=[{"Key": "t", "Values": ["three"]}])
+    assert [] == names(CreateTimeAfter="2999-01-01T00:00:00Z")
+    assert ["two"] == names(PageNumber=3, PageSize=1)
+
+
+def test_a_runtime_that_is_deleted_is_unknown(double: Emulator) -> None:
+    """To every action, by the code that the platform's clients wait for; its address is gone."""
+    made = create(double)
+
+    assert {"RuntimeId": made} == act(double, "DeleteRuntime", RuntimeId=made)
+
+    for action in ("DeleteRuntime", "GetRuntime", "UpdateRuntime", "ReleaseRuntime"):
+        assert (404, "InvalidAgentKitRuntime.NotFound") == (
+            refusal(double, action, RuntimeId=made)[:2]
+        )
+    assert 404 == http.get(f"{double.url}/runtimes/made/").status_code
+
+
+def test_a_client_token_makes_one_runtime(double: Emulator) -> None:
+    """The same request again gives the same id and key; another request is refused."""
+    first = create(double, ClientToken="token")
+    key = get(double, first)["AuthorizerConfiguration"]
+
+    assert first == create(double, ClientToken="token")
+    assert key == get(double, first)["AuthorizerConfiguration"]
+    assert (400, "InvalidParameter") == (
+        refusal(double, "CreateRuntime", **wanted(ClientToken="token", Description="else"))[:2]
+    )
+
+
+def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
+    """By a key of one's own choice, or by an issuer's tokens."""
+    keyed = {"KeyAuth": {"ApiKeyName": "API-KEY-1", "ApiKeyLocation": "HEADER"}}
+    token = {"DiscoveryUrl": "https://issuer.example/d", "AllowedClients": ["c"]}
+    issued = {"CustomJwtAuthorizer": token}
+
+    first = create(double, AuthorizerConfiguration=keyed)
+    second = create(double, Name="second", AuthorizerConfiguration=issued)
+
+    key = get(double, first)["AuthorizerConfiguration"]["KeyAuth"]
+    assert ("API-KEY-1", "Header") == (key["ApiKeyName"], key["ApiKeyLocation"])
+    assert issued == get(double, second)["AuthorizerConfiguration"]
+    assert key["ApiKey"] not in json.dumps([e.to_dict() for e in double.journal.entries()])
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "said"),
+    [
+        ({"ArtifactType": "image", "ArtifactUrl": "registry/a:1"}, 501, "A container image"),
+        ({"ArtifactType": "tar"}, 400, "ArtifactType is invalid: 'tar' is none of file, image"),
+        ({"ArtifactUrl": "https://host/x?application=a:b"}, 400, "is not file:///DIRECTORY?"),
+        ({"ArtifactUrl": "file://host/x?application=a:b"}, 400, "is not file:///DIRECTORY?"),
+        ({"ArtifactUrl": "file://[/x"}, 400, "ArtifactUrl is invalid: it is no URL"),
+        ({"ArtifactUrl": "file:///etc?command=ls"}, 400, "/etc is not below "),
+        ({"ArtifactUrl": artifact(f"{APPLICATIONS}/..")}, 400, "runtime_sources names"),
+        ({"ArtifactUrl": artifact(f"{APPLICATIONS}%00")}, 400, "its path cannot be followed"),
+        ({"ArtifactUrl": artifact(f"{APPLICATIONS}/none")}, 400, "there is no directory "),
+        ({"ArtifactUrl": f"file://{APPLICATIONS}"}, 400, "it needs either an application"),
+        ({"ArtifactUrl": artifact(application="../x.py:app")}, 400, "is not below "),
+        ({"ArtifactUrl": artifact(command="a 'b")}, 400, "its command cannot be read"),
+        ({"ArtifactUrl": artifact(command="a", python="/bin/sh")}, 400, "/bin is not below"),
+        ({"ArtifactUrl": artifact(command="a", user="root")}, 400, "its query has 'user', "),
+        ({"ArtifactUrl": f"{artifact()}&command=b"}, 400, "its query has a key twice"),
+        ({"ArtifactUrl": artifact(command="a", idle_s="x")}, 400, "its idle_s cannot be read"),
+        ({"ArtifactUrl": artifact(command="a", idle_s="nan")}, 400, "ArtifactUrl is invalid: "),
+        ({"ArtifactUrl": artifact(command="a", idle_s="1e300")}, 400, "ArtifactUrl is invalid"),
+        ({"ArtifactUrl": artifact(command="a\0b")}, 400, "ArtifactUrl is invalid: "),
+        ({"Name": "a/b"}, 400, "The parameter Name is invalid: "),
+        ({"Envs": [{"Key": "PORT", "Value": "1"}]}, 400, "Envs is invalid: the double itself"),
+        ({"MinInstance": 3, "MaxInstance": 2}, 400, "max_instances is smaller"),
+        ({"MemoryMb": 1}, 400, "The parameter MemoryMb is invalid: "),
+        ({"MaxConcurrency": 0}, 400, "The parameter MaxConcurrency is invalid: "),
+        ({"Name": "declared"}, 409, "there is one of that name"),
+        (
+            {"AuthorizerConfiguration": {"KeyAuth": {"ApiKeyLocation": "Body"}}},
+            *(501, "An API key in the request's body"),
+        ),
+        (
+            {"AuthorizerConfiguration": {"CustomJwtAuthorizer": {"DiscoveryUrl": "ftp://x"}}},
+            *(400, "The parameter AuthorizerConfiguration is invalid: "),
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_told(
+    double: Emulator, fields: dict[str, Any], status: int, said: str
+) -> None:
+    """By the field that is wrong, with nothing made; a request reaches no other directory."""
+    found, _, message = refusal(double, "CreateRuntime", **wanted(**fields))
+
+    assert (status, True) == (found, said in message), message
+    assert ("declared",) == double.runtimes.names
+
+
+def test_a_link_out_of_the_sources_is_followed_and_refused(double: Emulator) -> None:
+    """What counts is where it leads."""
+    link = APPLICATIONS / "link-of-a-test"
+    link.symlink_to("/")
+    try:
+        found = refusal(double, "CreateRuntime", **wanted(ArtifactUrl=artifact(link)))
+    finally:
+        link.unlink()
+
+    assert "runtime_sources" in found[2]
+
+
+@pytest.mark.parametrize("action", ["GetRuntimeCozeToken", "ListRuntimeCrRegistries"])
+def test_what_is_not_built_is_refused_by_name(double: Emulator, action: str) -> None:
+    """Never answered with a made-up success."""
+    assert (501, "NotImplemented") == refusal(double, action, RuntimeId="r-1")[:2]
