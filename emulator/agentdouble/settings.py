@@ -39,6 +39,7 @@ else:
 
 PREFIX = "AGENTDOUBLE_"
 CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
+OWN_ADDRESS = "AGENTDOUBLE_URL"  # no setting: what a command is told of the double it runs beside
 DEFAULT_FILE = "agentdouble.toml"
 MIB = 1024 * 1024
 ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
@@ -263,8 +264,12 @@ def _environment_keys() -> dict[str, str]:
     return {
         name[len(PREFIX) :].lower(): value
         for name, value in os.environ.items()
-        if name.upper().startswith(PREFIX) and name.upper() != CONFIG_VARIABLE
+        if name.upper().startswith(PREFIX) and not _is_no_setting(name.upper())
     }
+
+
+def _is_no_setting(variable: str) -> bool:
+    return variable in (CONFIG_VARIABLE, OWN_ADDRESS) or variable.startswith(f"{OWN_ADDRESS}_")
 
 
 def _default_file() -> Path | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.mcp_commands import mcp_app
 from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
 from agentdouble.cli.tool_commands import tool_app
@@ -192,6 +193,9 @@ def unknowns(
     ledger.show(as_json=as_json)
 
 
+app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_args": False})(
+    exec_
+)
 app.add_typer(tool_app, name="tool")
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")

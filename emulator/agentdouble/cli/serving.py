@@ -37,8 +37,8 @@ def serve(
     quiet: bool,
 ) -> None:
     """Serve applications in the foreground until SIGINT or SIGTERM."""
-    settings = _settings(overrides, unknowns, config)
-    _log_to_terminal(quiet=quiet)
+    settings = settings_of(overrides, unknowns, config)
+    log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads it by itself
     with running.announced(emulator.connection):
@@ -60,7 +60,7 @@ def read_faults(file: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(tables)
 
 
-def _settings(
+def settings_of(
     overrides: Mapping[str, Any], unknowns: tuple[str, ...], config: Path | None
 ) -> Settings:
     settings = Settings.load(config, **overrides)
@@ -99,7 +99,7 @@ def _check_exposure(settings: Settings) -> None:
     )
 
 
-def _log_to_terminal(*, quiet: bool) -> None:
+def log_to_terminal(*, quiet: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s  %(message)s", datefmt="%X")
     if not quiet:
         logging.getLogger("agentdouble.journal").setLevel(logging.INFO)

@@ -1,0 +1,89 @@
+"""``agentdouble exec``: what it takes, and the examples its help teaches by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+EXEC_EXAMPLES = """
+[bold]Examples[/bold]
+
+  agentdouble exec -- pytest
+
+  agentdouble exec -- sh -c 'curl -s $AGENTDOUBLE_URL/list-apps'
+
+  agentdouble exec --app my_agent:app -- python client.py
+
+  agentdouble exec --for veadk --tls -- veadk web
+
+  agentdouble exec --config runtimes.toml -- ./smoke.sh
+
+  agentdouble exec -v -- bash          look around, with each request logged
+
+The command finds the variables of [bold]agentdouble env[/bold], of every client if none is
+named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
+
+[bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
+127: there is no such command, 126: it cannot be run, 2: the double could not start.
+"""
+
+
+def exec_(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run.")],
+    client: Annotated[
+        list[str] | None,
+        typer.Option("--for", help="Whose variables: platform, veadk, agentkit (all of them)."),
+    ] = None,
+    app: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]MODULE:APP", help="An application to serve (the coder)."),
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port (a free one).")] = None,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
+    ] = False,
+    agents: Annotated[
+        Path | None,
+        typer.Option(help="Agents directory of API-server mode (the shipped agents)."),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="profile.toml of a deployment, from doublecheck calibrate (none)."),
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
+        ),
+    ] = None,
+    faults: Annotated[
+        Path | None, typer.Option(help="File of faults to arm: [[faults]] tables, TOML (none).")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say what runs, and log each request.")
+    ] = False,
+) -> None:
+    """Run a command beside a double of its own that its clients find, and stop both."""
+    from agentdouble.cli import executing, serving
+
+    clients = executing.known(client or ())
+    overrides: dict[str, Any] = {
+        "port": port or 0,
+        "tls": tls or None,
+        "agents": agents,
+        "profile": profile,
+        "state": state,
+        "faults": None if faults is None else serving.read_faults(faults),
+    }
+    settings = serving.settings_of(overrides, tuple(unknown or ()), config)
+    code = executing.run(command, tuple(app or ()), settings, clients, verbose=verbose)
+    raise typer.Exit(code)

@@ -1,0 +1,132 @@
+"""``agentdouble exec``: a command in the foreground, beside a double that its clients find."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from agentdouble import running
+from agentdouble.apps.loading import load
+from agentdouble.cli import serving
+from agentdouble.emulator import Emulator
+from agentdouble.environment import CLIENTS
+from agentdouble.errors import AgentDoubleError
+from agentdouble.settings import OWN_ADDRESS, Settings
+
+NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
+_BY_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
+_FORWARDED = (*_BY_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_NO_LETTER = re.compile(r"[^A-Z0-9]")
+
+
+def known(clients: Sequence[str]) -> tuple[str, ...]:
+    """Return the clients whose variables are wanted, all if none is named."""
+    for client in clients:
+        if client not in CLIENTS:
+            names = ", ".join(CLIENTS)
+            raise AgentDoubleError(f"--for takes one of {names}; {client!r} is none of them.")
+    return tuple(clients) or CLIENTS
+
+
+def run(
+    command: Sequence[str],
+    specs: Sequence[str],
+    settings: Settings,
+    clients: Sequence[str],
+    *,
+    verbose: bool,
+) -> int:
+    """Run a command while a double answers; return the exit code that a shell would give."""
+    if shutil.which(command[0]) is None and not os.path.exists(command[0]):  # noqa: PTH110
+        return _refuse(command, "there is no such command", NOT_FOUND)
+    serving.log_to_terminal(quiet=not verbose)
+    foreground = Foreground()
+    with foreground.hearing(), Emulator(*map(load, specs), settings=settings) as double:
+        os.environ.update(double.environment())  # for hosted code that reads it by itself
+        variables = variables_of(double, clients)
+        if verbose:
+            _say(double, variables)
+        with running.announced(double.connection):
+            return foreground.run(command, {**os.environ, **variables})
+
+
+def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
+    """Return what a command is told of a double: where it is, and as whom to ask."""
+    found = {OWN_ADDRESS: double.url, "DOUBLECHECK_URL": double.url}
+    for name in double.runtimes.names:
+        found[f"{OWN_ADDRESS}_{_NO_LETTER.sub('_', name.upper())}"] = double.runtimes.address(name)
+    if double.settings.api_key is not None:
+        found["DOUBLECHECK_API_KEY"] = double.settings.api_key.get_secret_value()
+    for client in clients:
+        found |= double.environment(client)
+    return found
+
+
+class Foreground:
+    """The command that has the terminal; what is signalled to us is passed on to it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._heard: list[int] = []
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Leave what signals do to the command, and end by none, until all has been stopped."""
+        before = {number: signal.signal(number, self._hear) for number in _FORWARDED}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def run(self, command: Sequence[str], variables: Mapping[str, str]) -> int:
+        """Run the command to its end, unless a signal came before it."""
+        if self._heard:
+            return BY_SIGNAL + self._heard[0]
+        try:
+            self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
+        except FileNotFoundError:
+            return _refuse(command, "there is no such command", NOT_FOUND)
+        except OSError as error:
+            return _refuse(command, (error.strerror or str(error)).lower(), NOT_EXECUTABLE)
+        for number in self._heard:
+            process.send_signal(number)
+        code = process.wait()
+        return code if code >= 0 else BY_SIGNAL - code
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if self._process is None:
+            self._heard.append(number)
+        elif number not in _BY_TERMINAL or not _has_terminal():
+            self._process.send_signal(number)
+
+
+def _has_terminal() -> bool:
+    """Whether the terminal's Ctrl-C goes to this process's group, and so to the command too."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:  # there is none
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def _refuse(command: Sequence[str], why: str, code: int) -> int:
+    print(f"agentdouble: {command[0]}: {why}.", file=sys.stderr)  # noqa: T201
+    return code
+
+
+def _say(double: Emulator, variables: Mapping[str, str]) -> None:
+    names = " ".join(sorted(variables))
+    print(f"agentdouble: {double.url} answers; set: {names}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agentdouble.cli.executing import Foreground
+from tests.agentdouble.cli.conftest import CommandLine, command
+
+RUNTIME = """
+[[runtimes]]
+name = "my-files"
+command = ["{python}", "-c", '''
+import http.server, os
+port = int(os.environ["PORT"])
+http.server.HTTPServer(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler).serve_forever()
+''']
+"""
+ASKING = """
+import os, sys, urllib.request
+
+def ask(url):
+    return urllib.request.urlopen(url, timeout=60).read().decode()
+
+print(ask(os.environ["AGENTDOUBLE_URL"] + "/ping"))
+print(ask(os.environ["AGENTDOUBLE_URL_MY_FILES"] + "/told.txt"))
+print(os.environ["AGENTDOUBLE_URL"].endswith(os.environ["PLATFORM_TOOL_HOST"]))
+print(*(name in os.environ for name in ("AGENTKIT_TOOL_ID", "VOLCENGINE_AGENTKIT_HOST")))
+print(sys.stdin.read())
+sys.exit(7)
+"""
+TAKING_THE_TERMINAL = """
+import fcntl, os, sys, termios
+
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+COUNTING = """
+import os, signal
+
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+print("waiting at", os.environ["AGENTDOUBLE_URL"], flush=True)
+signal.sigwait({signal.SIGINT})
+again = signal.sigtimedwait({signal.SIGINT}, 0.1)
+print("heard once" if again is None else "heard twice", flush=True)
+"""
+
+
+def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) -> None:
+    """Its input, output and exit code are its own, and nothing is printed beside it."""
+    (command_line.folder / "told.txt").write_text("from the runtime")
+    (command_line.folder / "agentdouble.toml").write_text(RUNTIME.format(python=sys.executable))
+
+    ended = command_line.in_its_own_python(
+        "exec", "--", sys.executable, "-c", ASKING, typed="typed"
+    )
+
+    told = ['{"status": "pong!"}', "from the runtime", "True", "True True", "typed"]
+    assert (7, told, "") == (ended.returncode, ended.stdout.splitlines(), ended.stderr)
+
+
+def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandLine) -> None:
+    """Where no terminal sends it to both; the exit code is what a shell gives."""
+    script = 'echo "$AGENTDOUBLE_URL"; exec sleep 60'
+    process = subprocess.Popen(
+        command(("exec", "--for", "platform", "--", "sh", "-c", script)),
+        cwd=command_line.folder,
+        env=command_line.environment,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().strip()
+        assert 200 == httpx.get(f"{url}/ping", timeout=30).status_code
+
+        process.send_signal(signal.SIGINT)
+
+    assert 128 + signal.SIGINT == process.returncode
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/ping")
+
+
+def test_ctrl_c_reaches_the_command_once(command_line: CommandLine) -> None:
+    """The terminal sends it to everybody; the command decides what it means."""
+    words = command(("exec", "--", sys.executable, "-c", COUNTING))
+    typing, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", TAKING_THE_TERMINAL, *words],
+        cwd=command_line.folder,
+        env=command_line.environment,
+        start_new_session=True,
+        **dict.fromkeys(("stdin", "stdout", "stderr"), terminal),
+    )
+    with os.fdopen(typing, "r+b", buffering=0) as screen, process:
+        shown = b""
+        while b"waiting at" not in shown:
+            shown += screen.read(1024)
+        screen.write(b"\x03")
+        while b"heard" not in shown:
+            shown += screen.read(1024)
+    os.close(terminal)
+
+    assert (0, True) == (process.returncode, b"heard once" in shown), shown
+
+
+def test_what_cannot_be_run_is_said_as_a_shell_does(
+    command_line: CommandLine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """127 for what is not there, before a double is started; 126 for what is no program."""
+    missing = command_line.run_here("exec", "--", "no-such-command")
+    (tmp_path / "text").write_text("no program")
+    refused = Foreground().run([str(tmp_path / "text")], {})
+
+    assert (127, "agentdouble: no-such-command: there is no such command.\n") == (
+        missing.returncode,
+        missing.stderr,
+    )
+    assert (126, f"agentdouble: {tmp_path / 'text'}: permission denied.\n") == (
+        refused,
+        capfd.readouterr().err,
+    )
+
+
+def test_a_double_that_cannot_start_is_an_error(command_line: CommandLine) -> None:
+    """The command is not run."""
+    (command_line.folder / "agentdouble.toml").write_text("prot = 1\n")
+
+    ended = command_line.run_here("exec", "--", "touch", "ran")
+    unknown = command_line.run_here("exec", "--for", "nobody", "--", "touch", "ran")
+
+    assert (2, 2) == (ended.returncode, unknown.returncode)
+    assert "prot" in ended.stderr
+    assert "--for takes one of platform, veadk, agentkit; 'nobody' is none" in unknown.stderr
+    assert not (command_line.folder / "ran").exists()
