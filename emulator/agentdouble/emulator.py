@@ -125,7 +125,13 @@ class Emulator:
         tables = declared.read_all(self.settings.runtimes, self._taken())
         self._monitor = Monitor()
         self._launcher = Launcher(self.settings, self.environment)
-        self._runtimes = Runtimes(self.clock, self._monitor, self._launcher.launch)
+        self._runtimes = Runtimes(
+            self.clock,
+            self._monitor,
+            self._launcher.launch,
+            idle_s=self.settings.runtime_idle_s,
+            taken=self._taken(),
+        )
         self._registry = Registry(self.clock, self._runtimes, tables, self._store)
         self._runtime_watch = Watch(self._runtimes, self._monitor)
         self._tracing = Tracing(self.settings.otel_endpoint, __version__)
@@ -302,7 +308,11 @@ class Emulator:
             raise
 
     def _destroy_due(self) -> None:
-        self._call(self._instances.settle())
+        self._call(self._settle())
+
+    async def _settle(self) -> None:
+        await self._instances.settle()
+        await self._runtimes.settle()
 
     async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with ledger.using(self._ledger):
@@ -351,7 +361,7 @@ class Emulator:
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
-        await self._instances.settle()
+        await self._settle()
 
     def _build(self) -> ASGIApp:
         inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
@@ -443,12 +453,15 @@ class Emulator:
             stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())
-            watching = self._runtime_watch.run()
-            for keeper in (self._instances.reap(), self._instances.watch(), watching):
+            for keeper in (
+                *(self._instances.reap(), self._instances.watch()),
+                *(self._runtimes.reap(), self._runtime_watch.run()),
+            ):
                 stack.callback(asyncio.ensure_future(keeper).cancel)
             await stack.enter_async_context(self._apps.running(self.clock))
             house = House(self.clock, self._store, self._api.runs.directory)
             await stack.enter_async_context(self._a2a.running(house))
+            self._runtimes.keep_up()
             yield
 
 

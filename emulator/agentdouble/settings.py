@@ -196,6 +196,13 @@ class Settings(BaseSettings):
         "http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_ENDPOINT if absent",
     )
 
+    runtime_idle_s: float = Field(
+        300.0,
+        gt=0,
+        description="how long a runtime is idle before it is scaled to zero, where the ledger's "
+        "U-SCALE-IDLE has settings decide",
+    )
+
     journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
     faults: tuple[dict[str, Any], ...] = Field(
         (), description="faults that are armed from the start, each with kind and operation"

@@ -26,8 +26,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from agentdouble.errors import DeclarationError
 from agentdouble.runtimes.authentication.tables import AuthorizerTable
 from agentdouble.runtimes.definition import Definition, Program, Scaling
+from agentdouble.runtimes.names import NAME
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_US = ("PORT",)
 _KEPT = "kept"
@@ -53,6 +53,9 @@ class Declaration(BaseModel):
     idle_s: Seconds | None = Field(None, gt=0)
     start_timeout_s: Seconds = Field(30.0, gt=0)
     stop_timeout_s: Seconds = Field(5.0, ge=0)
+    drain_timeout_s: Seconds = Field(60.0, ge=0)
+    queue_timeout_s: Seconds = Field(60.0, gt=0)
+    queue_limit: int = Field(1000, ge=1)
     authorizer: AuthorizerTable | None = None
     memory_limit: int | None = Field(None, ge=64 * 1024 * 1024)
 
@@ -124,6 +127,9 @@ class Declaration(BaseModel):
                 self.idle_s,
                 self.start_timeout_s,
                 self.stop_timeout_s,
+                self.drain_timeout_s,
+                self.queue_timeout_s,
+                self.queue_limit,
             ),
             None if self.authorizer is None else self.authorizer.authorizer(),
             self.memory_limit,

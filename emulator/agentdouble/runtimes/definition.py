@@ -30,7 +30,9 @@ class Scaling:
 
     ``idle_s`` is the time without a request after which instances beyond ``min_instances`` end, on
     the double's clock; None asks the ledger (U-SCALE-IDLE). ``start_timeout_s`` is the patience
-    with an instance that is not ready yet, ``stop_timeout_s`` with one that was asked to end.
+    with an instance that is not ready yet, ``stop_timeout_s`` with one that was asked to end,
+    ``drain_timeout_s`` with the requests of one that is replaced, ``queue_timeout_s`` that of a
+    request for which no instance is free; ``queue_limit`` is how many such may wait.
     """
 
     min_instances: int = 0
@@ -39,6 +41,9 @@ class Scaling:
     idle_s: float | None = None
     start_timeout_s: float = 30.0
     stop_timeout_s: float = 5.0
+    drain_timeout_s: float = 60.0
+    queue_timeout_s: float = 60.0
+    queue_limit: int = 1000
 
 
 @dataclass(frozen=True)

@@ -71,15 +71,23 @@ class HostedRuntimes:
     def update(self, name: str, *, release: bool = True, **changes: Any) -> int:
         """Make a new version with these keys changed, and return its number.
 
-        A key that is None is taken away. Without ``release`` the one before stays in force. Raises DeclarationError.
+        A key that is None is taken away. Without ``release`` the one before stays in force; else
+        it returns when the new one is. Raises DeclarationError, and RuntimeStartError if the new
+        version did not start: then the one before serves on.
         """
         id_ = self._named(name).id
         version: Version = self._call(self._registry.update(id_, changes, release=release))
+        self._call(self._registry.get(id_).runtime.deployed())
         return version.number
 
     def release(self, name: str, version: int | None = None) -> None:
-        """Bring a version into force, the newest if none is said; raise UnknownVersionError."""
-        self._call(self._registry.release(self._named(name).id, version))
+        """Bring a version into force, the newest if none is said; return when it is.
+
+        Raises UnknownVersionError, and RuntimeStartError as ``update()`` does.
+        """
+        id_ = self._named(name).id
+        self._call(self._registry.release(id_, version))
+        self._call(self._registry.get(id_).runtime.deployed())
 
     def delete(self, name: str) -> None:
         """End a runtime and its instances."""

@@ -82,7 +82,7 @@ class Instance:
     async def start(self) -> None:
         """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
         definition = self.definition
-        self._process = await self._launch(definition, self.port, self.log)
+        self._process = await self._launched()
         readiness = Readiness(self._process, self.port, self.log)
         patience_s = definition.scaling.start_timeout_s
         try:
@@ -97,6 +97,17 @@ class Instance:
             raise
         if not self.alive:
             raise RuntimeStartError(definition.name, await readiness.how_it_ended())
+
+    async def _launched(self) -> Process:
+        """Launch it; what is given up meanwhile is launched, then ended: so nothing is left."""
+        launching = asyncio.ensure_future(self._launch(self.definition, self.port, self.log))
+        try:
+            return await asyncio.shield(launching)
+        except asyncio.CancelledError:
+            await asyncio.wait({launching})
+            if launching.exception() is None:
+                await launching.result().end(self.definition.scaling.stop_timeout_s)
+            raise
 
     async def end(self) -> None:
         """End its processes; return when they are gone."""

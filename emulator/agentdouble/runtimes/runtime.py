@@ -1,20 +1,24 @@
-"""A runtime: its version in force, its instances, and who is given which."""
+"""A runtime: its versions, how it is, and the way to its instances."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import datetime as dt
+from contextlib import AbstractAsyncContextManager
 
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.instance import Instance, Launch
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.pool import Pool
 from agentdouble.runtimes.runtime_logs import RuntimeLogs
-from agentdouble.runtimes.status import Status
+from agentdouble.runtimes.scaling import Scaler
+from agentdouble.runtimes.settled_clock import SettledClock
+from agentdouble.runtimes.status import Status, Word
 from agentdouble.runtimes.versions import Version, Versions
+
+_STEPS, _STEP_S = 20, 0.001
 
 
 class Runtime:
@@ -24,15 +28,16 @@ class Runtime:
         self, id_: str, definition: Definition, clock: Clock, monitor: Monitor, launch: Launch
     ) -> None:
         self.id = id_
+        self.name = definition.name
         self.created_at = clock.now()
-        self.logs = RuntimeLogs(clock)
-        self._versions = Versions(Version(1, definition, self.created_at))
         self._clock = clock
-        self._monitor = monitor
-        self._launch = launch
-        self._instances: list[Instance] = []
-        self._made = 0
-        self._starting = asyncio.Lock()
+        self._versions = Versions(Version(1, definition, self.created_at))
+        self.logs = RuntimeLogs(clock)
+        self._settled = SettledClock(clock)
+        self._scaler = Scaler(
+            self._versions, Pool(self.name, self._settled, monitor, self.logs, launch)
+        )
+        self._under_way: Word = "Updating"
 
     @property
     def definition(self) -> Definition:
@@ -50,35 +55,45 @@ class Runtime:
         return self._versions.all()
 
     @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The instances that were ready and have not ended, of any version, the oldest first."""
+        return self._scaler.pool.living
+
+    @property
     def status(self) -> Status:
         """How it is, in the platform's words, and why."""
+        scaler = self._scaler
+        if scaler.ended_because:
+            return Status("Deleting", scaler.ended_because)
+        if scaler.deploying is not None:
+            return Status(self._under_way)
+        if scaler.undeployed is not None:
+            message = f"Version {self.version.number} stays in force. {scaler.undeployed}"
+            return Status("Error", message)
+        ready = scaler.pool.ready(self.version)
+        if scaler.trouble is not None and not ready:
+            return Status("Error", str(scaler.trouble))
+        if self.definition.scaling.min_instances and not ready:
+            return Status("Creating" if self.version.number == 1 else self._under_way)
+        if self._versions.latest.number > self._versions.released:
+            message = f"Version {self._versions.latest.number} has not been released."
+            return Status("UnReleased", message)
         return Status("Ready")
 
-    @property
-    def name(self) -> str:
-        """Its name, unique among the runtimes of a double."""
-        return self.definition.name
+    def lease(self, session: str | None = None) -> AbstractAsyncContextManager[Instance]:
+        """Give an instance for one request, started if need be.
 
-    @property
-    def instances(self) -> tuple[Instance, ...]:
-        """The instances that live, the oldest first."""
-        return tuple(instance for instance in self._instances if instance.alive)
-
-    @asynccontextmanager
-    async def lease(self, session: str | None = None) -> AsyncIterator[Instance]:
-        """Give an instance for one request, started if need be; raise RuntimeStartError.
-
-        Requests of one ``session`` get the same instance while it lives.
+        Requests of one ``session`` get the same instance while it lives and takes requests.
+        Raises RuntimeStartError, RuntimeBusyError and RuntimeEndedError.
         """
-        instance = await self._instance()
-        instance.in_flight += 1
-        try:
-            yield instance
-        finally:
-            instance.in_flight -= 1
+        return self._scaler.lease(session)
+
+    def keep_up(self) -> None:
+        """Have at least ``min_instances`` from now on, started beside whatever goes on."""
+        self._scaler.keep_up()
 
     async def update(self, definition: Definition, release: bool = True) -> Version:
-        """Make a definition the newest version, and put it in force with ``release``.
+        """Make a definition the newest version; with ``release``, begin to bring it in force.
 
         Raises RuntimeNameError for another name.
         """
@@ -86,41 +101,55 @@ class Runtime:
             raise RuntimeNameError(definition.name, f"the runtime is called {self.name!r}")
         version = self._versions.add(definition, self._clock.now())
         if release:
-            await self.release(version.number)
+            self._deploy(version, "Updating")
         return version
 
     async def release(self, number: int) -> Version:
-        """Put a version in force, an older one too; raise UnknownVersionError."""
-        version = self._versions.in_force = self._versions.find(number)
-        await self.close()
+        """Begin to bring a version in force, an older one too; raise UnknownVersionError."""
+        version = self._versions.find(number)
+        self._deploy(version, "Releasing")
         return version
+
+    async def deployed(self) -> None:
+        """Return when no version is to come in force; raise what kept the latest from it."""
+        await self._scaler.settled.wait()
+        if self._scaler.undeployed is not None:
+            raise self._scaler.undeployed.with_traceback(None)
 
     def restore(self, versions: tuple[Version, ...], in_force: int) -> None:
         """Take up the versions of a runtime that there was before the double was restarted."""
         self._versions.restore(versions, in_force)
 
-    async def close(self) -> None:
-        """End every instance."""
-        await asyncio.gather(*(instance.end() for instance in self._instances))
-        self._instances.clear()
+    def end(self, instance: Instance, reason: str) -> None:
+        """Begin to end one instance, whatever it is doing."""
+        self._scaler.pool.end(instance, reason)
 
-    async def _instance(self) -> Instance:
-        async with self._starting:
-            living = self.instances
-            if living:
-                return living[0]
-            self._made += 1
-            begun = time.perf_counter()
-            name = f"{self.name}-{self._made}"
-            started = Instance(
-                name,
-                self.definition,
-                self._launch,
-                self.logs.open(name),
-                self._clock.now(),
-                self._versions.in_force.number,
-            )
-            await started.start()
-            self._monitor.started(self.name, time.perf_counter() - begun, cold=True)
-            self._instances.append(started)
-            return started
+    def end_idle(self, idle_s: float) -> None:
+        """End the instances that have been idle for as long as the definition says.
+
+        ``idle_s`` counts where it says nothing.
+        """
+        self._settled.look()
+        own_s = self.definition.scaling.idle_s
+        self._scaler.end_idle(
+            self._settled.now(), dt.timedelta(seconds=idle_s if own_s is None else own_s)
+        )
+
+    async def settle(self, idle_s: float) -> None:
+        """Deal with a move of the clock; return when every instance that is ending is gone."""
+        for _ in range(_STEPS):  # a request whose client has its answer is to end before the move
+            if not self._scaler.in_flight:
+                break
+            await asyncio.sleep(_STEP_S)
+        self._settled.catch_up()
+        self.end_idle(idle_s)
+        await self._scaler.pool.settle()
+
+    async def close(self, reason: str = "it was deleted") -> None:
+        """Turn every request away and end every instance; return when nothing is left."""
+        await self._scaler.close(reason)
+        self.logs.close()
+
+    def _deploy(self, version: Version, word: Word) -> None:
+        self._under_way = word
+        self._scaler.deploy(version)

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+from collections.abc import Collection
 
+from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import RuntimeNameError
+from agentdouble.errors import RuntimeNameError, UnknownRuntimeError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.instance import Launch
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.names import check
 from agentdouble.runtimes.runtime import Runtime
+
+_log = logging.getLogger(__name__)
+
+REAPER_INTERVAL_S = 0.05
+_IDLE_S = 300.0
 
 
 class Runtimes:
-    """Makes runtimes, finds and ends them; belongs to one event loop."""
+    """Makes runtimes, finds and ends them; belongs to one event loop.
 
-    def __init__(self, clock: Clock, monitor: Monitor, launch: Launch) -> None:
+    ``idle_s`` is how long a runtime that does not say it itself is idle before it is scaled down,
+    where the ledger has settings decide; ``taken`` are names that no runtime can have.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        monitor: Monitor,
+        launch: Launch,
+        *,
+        idle_s: float = _IDLE_S,
+        taken: Collection[str] = (),
+    ) -> None:
         self._clock = clock
         self._monitor = monitor
         self._launch = launch
+        self._idle_s = idle_s
+        self._taken = frozenset(taken)
         self._by_name: dict[str, Runtime] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._open = False
 
     def all(self) -> tuple[Runtime, ...]:
         """Return them in the order of their making."""
@@ -35,32 +60,75 @@ class Runtimes:
         return next((one for one in self._by_name.values() if one.id == id_), None)
 
     async def create(self, definition: Definition, id_: str | None = None) -> Runtime:
-        """Make a runtime, without an instance as yet; raise RuntimeNameError.
+        """Make a runtime; raise RuntimeNameError.
 
         ``id_`` is that of a runtime which there was before the double was restarted.
         """
+        check(definition.name, self._taken)
         if definition.name in self._by_name:
             raise RuntimeNameError(definition.name, "there is one of that name")
         runtime = Runtime(
             id_ or f"r-{secrets.token_hex(8)}", definition, self._clock, self._monitor, self._launch
         )
         self._by_name[definition.name] = runtime
+        if self._open:
+            runtime.keep_up()
         return runtime
 
-    async def delete(self, name: str) -> None:
-        """End a runtime and its instances."""
-        runtime = self._by_name.pop(name)
-        await runtime.close()
-        runtime.logs.close()
-        self._monitor.forget(name)
+    def keep_up(self) -> None:
+        """Have what every runtime is to have without a request, from now on."""
+        self._open = True
+        for runtime in self.all():
+            runtime.keep_up()
 
-    async def close(self) -> None:
-        """End them all."""
-        self.let_go()
-        await asyncio.gather(*(runtime.close() for runtime in self._by_name.values()))
-        self._by_name.clear()
+    async def delete(self, name: str) -> None:
+        """End a runtime and its instances; raise UnknownRuntimeError."""
+        if name not in self._by_name:
+            raise UnknownRuntimeError(name, self._by_name)
+        await asyncio.wait({self._end(name, "it was deleted")})
+
+    async def close(self, reason: str = "the double was reset or stopped") -> None:
+        """End them all; return when nothing is left, of those deleted before too."""
+        for name in list(self._by_name):
+            self._end(name, reason)
+        if self._closing:
+            await asyncio.wait(set(self._closing))
 
     def let_go(self) -> None:
         """Let go of who follows logs: the double is about to end."""
-        for runtime in self._by_name.values():
+        for runtime in self.all():
             runtime.logs.close()
+
+    def end_idle(self) -> None:
+        """End the instances that have been idle for long enough (HST-02, U-SCALE-IDLE)."""
+        for runtime in self.all():
+            runtime.end_idle(self._unsaid_idle_s())
+
+    async def settle(self) -> None:
+        """End what is idle; return when every instance that is ending is gone."""
+        idle_s = self._unsaid_idle_s()
+        await asyncio.gather(*(runtime.settle(idle_s) for runtime in self.all()))
+
+    async def reap(self) -> None:
+        """End what is idle, for ever; polls, because a frozen clock wakes nobody."""
+        while True:
+            try:
+                self.end_idle()
+            except Exception:  # one that cannot be ended must not keep the rest alive
+                _log.exception("The instances that are idle could not be ended.")
+            await asyncio.sleep(REAPER_INTERVAL_S)
+
+    def _unsaid_idle_s(self) -> float:
+        return self._idle_s if ledger.choose("U-SCALE-IDLE") == "settings" else _IDLE_S
+
+    async def _close(self, runtime: Runtime, reason: str) -> None:
+        await runtime.close(reason)
+        if self.find(runtime.name) is None:
+            self._monitor.forget(runtime.name)
+
+    def _end(self, name: str, reason: str) -> asyncio.Task[None]:
+        """Begin to end a runtime, out of reach from now on, whoever waits for it."""
+        task = asyncio.ensure_future(self._close(self._by_name.pop(name), reason))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return task

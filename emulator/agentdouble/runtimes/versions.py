@@ -53,8 +53,12 @@ class Versions:
             del self._kept[next(n for n in self._kept if n != self.in_force.number)]
         return version
 
+    def bring_in_force(self, version: Version) -> None:
+        """Have new requests meet a version."""
+        self.in_force = version
+        self.released = max(self.released, version.number)
+
     def restore(self, kept: Sequence[Version], in_force: int) -> None:
         """Take up versions that were kept elsewhere, oldest first."""
         self._kept = {version.number: version for version in kept}
-        self.in_force = self.find(in_force)
-        self.released = max(self.released, in_force)
+        self.bring_in_force(self.find(in_force))

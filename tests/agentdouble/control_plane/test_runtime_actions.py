@@ -57,6 +57,12 @@ def says(double: Emulator, id_: str) -> str:
     return answer.text
 
 
+def deployed(double: Emulator, id_: str) -> None:
+    """Ask, as clients do, until a version is in force."""
+    while get(double, id_)["Status"] in ("Updating", "Releasing"):
+        pass
+
+
 def envs(value: str) -> list[dict[str, str]]:
     return [{"Key": "SAYS", "Value": value}]
 
@@ -127,6 +133,7 @@ def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
         unreleased["Description"],
     )
     assert {"RuntimeId": made} == act(double, "ReleaseRuntime", RuntimeId=made)
+    deployed(double, made)
     assert "second" == says(double, made)
     act(
         double,
@@ -135,6 +142,7 @@ def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
         ReleaseEnable=True,
         ArtifactUrl=artifact(command=f"{COMMAND} third"),
     )
+    deployed(double, made)
     assert "second" == says(double, made)
     released = get(double, made)
     assert (3, f"{COMMAND} third", "two") == (
@@ -143,6 +151,7 @@ def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
         released["Description"],
     )
     act(double, "ReleaseRuntime", RuntimeId=made, VersionNumber=1)
+    deployed(double, made)
     assert "first" == says(double, made)
 
 

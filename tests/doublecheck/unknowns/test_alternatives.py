@@ -6,6 +6,7 @@ outside has a witness of its own, which needs what a deployment does not have.
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.probes import probes
 from doublecheck.probes.probing import Patience, Probing
 from tests.agentdouble.calling import data_plane, http
+from tests.agentdouble.runtimes import small
 from tests.agentdouble.sandbox.browser.browsing import AT_REST, TAKES_NOTES, client_of, data_url
 
 Witness = Callable[[Emulator, pytest.MonkeyPatch], str]
@@ -33,6 +35,7 @@ ANSWERS = [
     for answer in (unknown.default, *unknown.alternatives)
     if answer.built
 ]
+IDLE_S = 10  # of the settings
 held = threading.Event()
 
 
@@ -75,6 +78,14 @@ def wheel(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
     return {"wheel 120,240": "notches-up", "wheel 1,-2": "pixels-down"}[noted]
 
 
+def idle(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """U-SCALE-IDLE, by whether a runtime has another process after the time of the settings."""
+    at = f"{double.url}/runtimes/answering/"
+    before = http.get(at).text
+    double.clock.advance(dt.timedelta(seconds=IDLE_S))
+    return "5-minutes" if http.get(at).text == before else "settings"
+
+
 def _require_browser() -> None:
     if chromium.find(None) is None:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")
@@ -84,12 +95,14 @@ WITNESSES: dict[str, Witness] = {
     "U-BROWSER-FORMAT": picture,
     "U-BROWSER-SCROLL": wheel,
     "U-PING-SLOW": slow_ping,
+    "U-SCALE-IDLE": idle,
 }
 
 
 @pytest.fixture(scope="module")
-def double() -> Iterator[Emulator]:
-    """A double with the reference applications, and one whose ping waits."""
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """A double with the reference applications, one whose ping waits, and a runtime."""
+    answering = small.table(tmp_path_factory.mktemp("runtimes") / "answering")
     slow = SimpleApp("slow")
 
     @slow.entrypoint
@@ -101,7 +114,13 @@ def double() -> Iterator[Emulator]:
         held.wait(10)
         return "late"
 
-    with Emulator(*reference_apps(), slow, agents=Path(REFERENCE_AGENTS)) as double:
+    with Emulator(
+        *reference_apps(),
+        slow,
+        agents=Path(REFERENCE_AGENTS),
+        runtimes=[answering],
+        runtime_idle_s=IDLE_S,
+    ) as double:
         yield double
 
 

@@ -1,0 +1,172 @@
+"""The instances of a runtime, each kept from its start until nothing of it is left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Protocol
+
+from agentdouble.errors import RuntimeStartError
+from agentdouble.runtimes.instance import Instance, Launch
+from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.runtime_logs import RuntimeLogs
+from agentdouble.runtimes.settled_clock import SettledClock
+from agentdouble.runtimes.versions import Version
+
+_log = logging.getLogger(__name__)
+
+
+class Watcher(Protocol):
+    """Who decides how many instances there are, and hears what becomes of them."""
+
+    def on_ready(self, instance: Instance) -> None:
+        """Hear of an instance that takes requests from now on."""
+
+    def on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
+        """Hear of an instance that did not get ready."""
+
+    def on_ended(self, instance: Instance) -> None:
+        """Hear of an instance that has begun to end; ``ended_because`` says why."""
+
+
+class Pool:
+    """Starts and ends instances; whatever it began it ends, whoever has gone meanwhile."""
+
+    def __init__(
+        self, name: str, clock: SettledClock, monitor: Monitor, logs: RuntimeLogs, launch: Launch
+    ) -> None:
+        self._name = name
+        self._clock = clock
+        self._monitor = monitor
+        self._logs = logs
+        self._launch = launch
+        self.watcher: Watcher
+        self._made = 0
+        self._living: list[Instance] = []
+        self._starting: dict[Instance, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._draining: dict[Instance, asyncio.TimerHandle] = {}
+
+    @property
+    def living(self) -> tuple[Instance, ...]:
+        """Those that were ready and have not ended, the oldest first."""
+        return tuple(instance for instance in self._living if instance.alive)
+
+    def starting(self, version: Version) -> tuple[Instance, ...]:
+        """Return those of a version that are not ready yet."""
+        return tuple(one for one in self._starting if one.version == version.number)
+
+    def ready(self, version: Version) -> tuple[Instance, ...]:
+        """Return those of a version that take requests, the oldest first."""
+        number = version.number
+        return tuple(i for i in self.living if i.version == number and i.state == "ready")
+
+    def start(self, version: Version, *, cold: bool) -> None:
+        """Begin to start an instance of a version; ``cold`` is one that a request waits for."""
+        self._made += 1
+        name = f"{self._name}-{self._made}"
+        instance = Instance(
+            name,
+            version.definition,
+            self._launch,
+            self._logs.open(name),
+            self._clock.now(),
+            version.number,
+        )
+        instance.on_failed = lambda: self.retire(instance, "crashed")
+        self._starting[instance] = asyncio.ensure_future(self._start(instance, cold))
+
+    def stop_starting(self, reason: str, except_for: Version | None = None) -> None:
+        """Give up those that are not ready yet, but for those of one version."""
+        for instance, task in list(self._starting.items()):
+            if except_for is None or instance.version != except_for.number:
+                del self._starting[instance]
+                instance.state, instance.ended_because = "ended", reason
+                self._keep(task)
+                task.cancel()
+
+    def retire(self, instance: Instance, reason: str) -> None:
+        """Give an instance no more requests; end it when its last one has, or after a while."""
+        if instance.state != "ready":
+            return
+        if not instance.in_flight or not instance.alive:
+            self.end(instance, reason)
+            return
+        instance.state, instance.ended_because = "draining", reason
+        patience_s = instance.definition.scaling.drain_timeout_s
+        loop = asyncio.get_running_loop()
+        self._draining[instance] = loop.call_later(patience_s, self.end, instance, reason)
+
+    def release(self, instance: Instance) -> None:
+        """Take back an instance from a request that is done with it."""
+        instance.in_flight -= 1
+        instance.idle_since = self._clock.now()
+        if instance.state == "draining" and not instance.in_flight:
+            self.end(instance, instance.ended_because)
+
+    def end(self, instance: Instance, reason: str) -> None:
+        """Begin to end an instance that was ready, whatever it is doing."""
+        if instance not in self._living:
+            return
+        instance.state, instance.ended_because = "ended", reason
+        self._living.remove(instance)
+        drained = self._draining.pop(instance, None)
+        if drained is not None:
+            drained.cancel()
+        self._monitor.ended(self._name, reason)
+        self._keep(asyncio.ensure_future(_end(instance)))
+        self.watcher.on_ended(instance)
+
+    async def settle(self) -> None:
+        """Return when every instance that is ending is gone."""
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
+    async def close(self, reason: str) -> None:
+        """End every instance; return when nothing of them is left."""
+        self.stop_starting(reason)
+        for instance in tuple(self._living):
+            self.end(instance, reason)
+        await self.settle()
+
+    async def _start(self, instance: Instance, cold: bool) -> None:
+        begun = time.perf_counter()
+        try:
+            await instance.start()
+        except RuntimeStartError as error:
+            self._unstarted(instance, error)
+        except Exception as error:
+            _log.exception("The instance %s could not be started.", instance.name)
+            self._unstarted(instance, RuntimeStartError(self._name, str(error)))
+        else:
+            await self._started(instance, time.perf_counter() - begun, cold)
+
+    async def _started(self, instance: Instance, duration_s: float, cold: bool) -> None:
+        if self._starting.pop(instance, None) is None:  # given up in its last step
+            await _end(instance)
+            return
+        instance.state, instance.idle_since = "ready", self._clock.now()
+        self._living.append(instance)
+        self._monitor.started(self._name, duration_s, cold=cold)
+        self.watcher.on_ready(instance)
+        instance.exited.add_done_callback(lambda _exited: self.end(instance, "crashed"))
+
+    def _unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
+        given_up = self._starting.pop(instance, None) is None
+        if given_up:
+            return
+        instance.state, instance.ended_because = "ended", "unstarted"
+        self._monitor.ended(self._name, "unstarted")
+        self.watcher.on_unstarted(instance, error)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+async def _end(instance: Instance) -> None:
+    try:
+        await instance.end()
+    except Exception:  # nobody waits for this one alone
+        _log.exception("The instance %s could not be ended.", instance.name)

@@ -1,0 +1,231 @@
+"""How many instances of a runtime there are, and which one a request is given."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agentdouble.errors import HostingError, RuntimeBusyError, RuntimeEndedError, RuntimeStartError
+from agentdouble.runtimes.backoff import Backoff
+from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.pool import Pool
+from agentdouble.runtimes.sessions import Sessions
+from agentdouble.runtimes.versions import Version, Versions
+from agentdouble.runtimes.waiting import Caller, Queue
+
+_RETRY_AFTER_S = 1
+
+
+class Scaler:
+    """Gives requests to instances, first come, first served, and starts and ends those as needed.
+
+    Everything that may change who can be given what ends in ``_dispatch()``. There is no lock:
+    between two awaits nobody else runs in the loop.
+    """
+
+    def __init__(self, versions: Versions, pool: Pool) -> None:
+        self._name = versions.in_force.definition.name
+        self._versions = versions
+        self.pool = pool
+        pool.watcher = self
+        self.deploying: Version | None = None
+        self.trouble: RuntimeStartError | None = None  # why the latest start failed, if it did
+        self.undeployed: RuntimeStartError | None = None  # why the latest deployment failed
+        self.settled = asyncio.Event()  # no version is to come in force
+        self.settled.set()
+        self.ended_because = ""
+        self._kept_up = False
+        self._queue = Queue()
+        self._sessions = Sessions()
+        self._backoff = Backoff()
+        self._again: asyncio.TimerHandle | None = None
+
+    def keep_up(self) -> None:
+        """Have the least number of instances from now on, without a request too."""
+        self._kept_up = True
+        self._dispatch()
+
+    @asynccontextmanager
+    async def lease(self, session: str | None) -> AsyncIterator[Instance]:
+        """Give an instance for one request; raise a HostingError if there is none to be had."""
+        instance = await self._given(session)
+        try:
+            yield instance
+            instance.served += 1
+            self._backoff.served()
+        finally:
+            self.pool.release(instance)
+            self._dispatch()
+
+    def deploy(self, version: Version) -> None:
+        """Bring a version in force once an instance of it is ready, at once where none serves."""
+        self.pool.stop_starting("replaced", except_for=self._versions.in_force)
+        self.deploying = self.undeployed = None
+        self.settled.set()
+        if version is self._versions.in_force:
+            return
+        if self.pool.ready(self._versions.in_force):
+            self.deploying = version
+            self.settled.clear()
+            self.pool.start(version, cold=False)
+        else:
+            self._switch(version)
+
+    def end_idle(self, now: dt.datetime, idle: dt.timedelta) -> None:
+        """End what has had no request for that long, but for the least number of instances."""
+        ready = self.pool.ready(self._versions.in_force)
+        since = now - idle
+        due = [one for one in ready if not one.in_flight and one.idle_since <= since]
+        due.sort(key=lambda one: one.idle_since)
+        surplus = len(ready) - self._versions.in_force.definition.scaling.min_instances
+        for instance in due[: max(0, surplus)]:
+            self.pool.end(instance, "idle")
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests have an instance."""
+        return sum(instance.in_flight for instance in self.pool.living)
+
+    async def close(self, reason: str) -> None:
+        """Turn every request away and end every instance; return when nothing is left."""
+        self.ended_because = self.ended_because or reason
+        self._queue.fail(RuntimeEndedError(self._name, self.ended_because))
+        self.settled.set()
+        if self._again is not None:
+            self._again.cancel()
+        await self.pool.close("asked")
+
+    def on_ready(self, instance: Instance) -> None:
+        """Give it to whoever waits; one of a new version brings that in force."""
+        if self.deploying is not None and instance.version == self.deploying.number:
+            self._switch(self.deploying)
+        self.trouble = None
+        self._backoff.started()
+        self._dispatch()
+
+    def on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
+        """Try again later; a new version is given up, and the old one goes on."""
+        if self.deploying is not None and instance.version == self.deploying.number:
+            self.undeployed, self.deploying = error, None
+            self.settled.set()
+            return
+        self.trouble = error
+        self._backoff.failed(_now())
+        version = self._versions.in_force
+        others = self.pool.ready(version) or self.pool.starting(version)
+        if self._backoff.hopeless and not others:
+            self._queue.fail(error)
+        self._dispatch()
+
+    def on_ended(self, instance: Instance) -> None:
+        """Forget it, and replace it where it is still needed."""
+        self._sessions.forget(instance)
+        if instance.ended_because == "crashed" and not instance.served:
+            self._backoff.failed(_now())
+        self._dispatch()
+
+    async def _given(self, session: str | None) -> Instance:
+        limit = self._versions.in_force.definition.scaling.queue_limit
+        if self.ended_because:
+            raise RuntimeEndedError(self._name, self.ended_because)
+        if len(self._queue) >= limit:
+            raise self._busy(f"{limit} requests wait for an instance already")
+        caller = self._queue.join(session)
+        self._dispatch()
+        try:
+            if not caller.given.done():
+                await self._patience(caller)
+            return caller.given.result()
+        except HostingError as error:
+            raise error.with_traceback(None) from None  # several callers may be told the same
+        except BaseException:
+            instance = self._queue.leave(caller)
+            if instance is not None:  # it was given in the same step in which its caller went
+                self.pool.release(instance)
+                self._dispatch()
+            raise
+
+    async def _patience(self, caller: Caller) -> None:
+        """Wait until a caller is told; not too long, though longer for a start under way."""
+        patience_s = self._versions.in_force.definition.scaling.queue_timeout_s
+        while not (await asyncio.wait({caller.given}, timeout=patience_s))[0]:
+            if self.pool.starting(self._versions.in_force):
+                continue
+            self._queue.leave(caller)
+            raise self.trouble or self._busy(f"none of its instances was free in {patience_s:g} s")
+
+    def _busy(self, reason: str) -> RuntimeBusyError:
+        return RuntimeBusyError(self._name, reason, _RETRY_AFTER_S)
+
+    def _switch(self, version: Version) -> None:
+        """Bring a version in force; what runs the others ends when it has answered."""
+        self.deploying = self.trouble = None
+        self.settled.set()
+        self._backoff = Backoff()
+        self._versions.bring_in_force(version)
+        self.pool.stop_starting("replaced", except_for=version)
+        for instance in self.pool.living:
+            if instance.version != version.number:
+                self.pool.retire(instance, "replaced")
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        if self.ended_because:
+            return
+        if self._queue:
+            self._queue.serve(self._has_room, self._pick)
+        self._scale()
+
+    def _has_room(self) -> bool:
+        return any(one.has_room for one in self.pool.ready(self._versions.in_force))
+
+    def _pick(self, caller: Caller) -> Instance | None:
+        """Return the instance of the caller's session, else the one with the fewest requests."""
+        stuck = self._sessions.find(caller.session)
+        if stuck is not None:
+            return stuck if stuck.has_room else None
+        roomy = [one for one in self.pool.ready(self._versions.in_force) if one.has_room]
+        if not roomy:
+            return None
+        chosen = min(roomy, key=lambda one: one.in_flight)
+        self._sessions.keep(caller.session, chosen)
+        return chosen
+
+    def _scale(self) -> None:
+        """Start what is missing, one at a time after a failure, and none before it is due."""
+        version, waiting = self._versions.in_force, self._waiting()
+        starting = len(self.pool.starting(version))
+        missing = self._wanted(waiting) - len(self.pool.ready(version)) - starting
+        if self._backoff.failures:
+            missing = min(missing, 1 - starting)
+        if missing <= 0:
+            return
+        pause_s = self._backoff.remaining_s(_now())
+        if pause_s:
+            self._look_again_in(pause_s)
+            return
+        for _ in range(missing):
+            self.pool.start(version, cold=waiting > 0)
+
+    def _waiting(self) -> int:
+        """Return how many callers a further instance would help; a session's own is no other."""
+        return sum(self._sessions.find(caller.session) is None for caller in self._queue)
+
+    def _wanted(self, waiting: int) -> int:
+        version = self._versions.in_force
+        scaling = version.definition.scaling
+        least = scaling.min_instances if self._kept_up else 0
+        for_these = -(-waiting // scaling.max_concurrency)
+        needed = len(self.pool.ready(version)) + for_these
+        return max(least, min(scaling.max_instances, needed))
+
+    def _look_again_in(self, pause_s: float) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        self._again = asyncio.get_running_loop().call_later(pause_s, self._dispatch)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,70 @@
+"""Programs that are ready in no time, and the runtimes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agentdouble.clock import Clock
+from agentdouble.runtimes import Definition, Program, Runtimes, Scaling
+from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.settings import Settings
+
+# Answers every request with its process and the variable SAYS; ends at once where a file `broken`
+# is beside it.
+ANSWERING = """
+import os, socket, sys
+if os.path.exists("broken"):
+    sys.exit("I am broken.")
+listener = socket.create_server(("127.0.0.1", int(os.environ["PORT"])), backlog=100)
+said = f"{os.getpid()} {os.environ.get('SAYS', '')}".encode()
+head = b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(said)
+while True:
+    connection, _ = listener.accept()
+    connection.recv(65536)
+    connection.sendall(head + said)
+    connection.close()
+"""
+
+
+def program(directory: Path, source: str = ANSWERING) -> Program:
+    """Return a program of that source in a directory, which is made."""
+    directory.mkdir(exist_ok=True)
+    (directory / "program.py").write_text(source)
+    return Program(directory, command=(sys.executable, "-SE", "program.py"))
+
+
+def definition(
+    directory: Path, environment: Mapping[str, str] | None = None, **scaling: Any
+) -> Definition:
+    """Return the definition of a runtime that is called as the directory."""
+    given = {"stop_timeout_s": 0.0, **scaling}
+    return Definition(directory.name, program(directory), environment or {}, Scaling(**given))
+
+
+def table(directory: Path, **keys: Any) -> dict[str, Any]:
+    """Return what declares a runtime that is called as the directory."""
+    command = program(directory).command
+    return {
+        "name": directory.name,
+        "command": list(command),
+        "directory": str(directory),
+        "stop_timeout_s": 0,
+        **keys,
+    }
+
+
+@asynccontextmanager
+async def runtimes(
+    clock: Clock | None = None, taken: Collection[str] = ()
+) -> AsyncIterator[Runtimes]:
+    """Yield runtimes that nobody reaps, confined by nothing."""
+    launcher = Launcher(Settings.load(isolation="none"), dict)
+    runtimes = Runtimes(clock or Clock(), Monitor(), launcher.launch, taken=taken)
+    yield runtimes
+    await runtimes.close()
+    await launcher.close()

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble.clock import Clock
+from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
+from agentdouble.runtimes import Runtimes
+from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.runtime import Runtime
+from tests.agentdouble.runtimes import small
+
+pytestmark = pytest.mark.anyio
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def runtimes(clock: Clock) -> AsyncIterator[Runtimes]:
+    async with small.runtimes(clock) as runtimes:
+        runtimes.keep_up()
+        yield runtimes
+
+
+async def made(runtimes: Runtimes, directory: Path, **scaling: Any) -> Runtime:
+    return await runtimes.create(small.definition(directory / "telling", **scaling))
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return when something is so."""
+
+    async def look() -> None:
+        while not condition():  # noqa: ASYNC110 (nobody tells of it)
+            await asyncio.sleep(0.002)
+
+    await asyncio.wait_for(look(), PATIENCE_S)
+
+
+def crash(instance: Instance) -> None:
+    assert instance.pid is not None
+    os.kill(instance.pid, signal.SIGKILL)
+
+
+class Held:
+    """Leases that are held at the same time, each until it is let go of."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.given: list[tuple[str, Instance]] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._go: dict[str, asyncio.Event] = {}
+
+    def ask(self, name: str, session: str | None = None) -> asyncio.Task[None]:
+        self._go[name] = asyncio.Event()
+        self._tasks[name] = asyncio.ensure_future(self._hold(name, session))
+        return self._tasks[name]
+
+    async def let_go(self, name: str) -> None:
+        self._go[name].set()
+        await self._tasks[name]
+
+    async def has(self, count: int) -> list[Instance]:
+        await until(lambda: len(self.given) >= count)
+        return [instance for _, instance in self.given]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.given]
+
+    async def _hold(self, name: str, session: str | None) -> None:
+        async with self._runtime.lease(session) as instance:
+            self.given.append((name, instance))
+            await self._go[name].wait()
+
+
+async def test_many_requests_at_once_start_as_many_instances_as_they_need(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """One for each max_concurrency of them, from none."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=2)
+    before = runtime.instances
+    async with AsyncExitStack() as stack:
+        leases = [stack.enter_async_context(runtime.lease()) for _ in range(4)]
+        given = await asyncio.gather(*leases)
+        in_flight = [instance.in_flight for instance in runtime.instances]
+
+    assert () == before
+    assert [2, 2] == in_flight
+    assert set(runtime.instances) == set(given)
+    assert [0, 0] == [instance.in_flight for instance in runtime.instances]
+
+
+async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """First come, first served, by the instances there are."""
+    held = Held(await made(runtimes, tmp_path, max_concurrency=1, max_instances=1))
+    for name in "abc":
+        held.ask(name)
+        await asyncio.sleep(0)
+    await held.has(1)
+    await held.let_go("a")
+    await held.let_go("b")
+    await held.let_go("c")
+
+    assert ["a", "b", "c"] == held.names
+    assert 1 == len({instance.name for _, instance in held.given})
+
+
+async def test_a_full_queue_and_a_long_wait_are_refused(runtimes: Runtimes, tmp_path: Path) -> None:
+    """With the time after which to ask again."""
+    limits = {"max_concurrency": 1, "max_instances": 1, "queue_limit": 1, "queue_timeout_s": 0.05}
+    runtime = await made(runtimes, tmp_path, **limits)
+    held = Held(runtime)
+    held.ask("a")
+    await held.has(1)
+    late = held.ask("b")
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeBusyError, match="1 requests wait for an instance already") as full:
+        async with runtime.lease():
+            pass
+    with pytest.raises(RuntimeBusyError, match=r"none of its instances was free in 0\.05 s"):
+        await late
+    await held.let_go("a")
+
+    assert (1, "telling") == (full.value.retry_after_s, full.value.name)
+    async with runtime.lease() as instance:
+        assert 1 == instance.in_flight
+
+
+async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """While it starts as well as while others have it; what was started for it is kept."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
+    held = Held(runtime)
+    gone = held.ask("gone")
+    await asyncio.sleep(0)
+    gone.cancel()
+    await until(lambda: runtime.instances)
+    held.ask("a")
+    waiting = held.ask("waiting")
+    held.ask("b")
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await held.let_go("a")
+    await held.let_go("b")
+
+    assert ["a", "b"] == held.names
+    assert [0] == [instance.in_flight for instance in runtime.instances]
+
+
+async def test_a_session_stays_with_its_instance(runtimes: Runtimes, tmp_path: Path) -> None:
+    """Even when it has to wait there, until that instance ends."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=2)
+    held = Held(runtime)
+    held.ask("a", "one")
+    held.ask("b", "two")
+    first, second = await held.has(2)
+    await held.let_go("b")
+    held.ask("again", "one")  # the other instance is free, and not its own
+    await asyncio.sleep(0)
+    waiting = len(held.given)
+    await held.let_go("a")
+    await held.has(3)
+    await held.let_go("again")
+    crash(first)
+    await until(lambda: first not in runtime.instances)
+    held.ask("elsewhere", "one")
+    await held.has(4)
+    await held.let_go("elsewhere")
+
+    assert 2 == waiting
+    assert [first, second, first, second] == [instance for _, instance in held.given]
+
+
+async def test_what_is_idle_ends_on_the_double_s_clock(
+    runtimes: Runtimes, clock: Clock, tmp_path: Path
+) -> None:
+    """Down to the least number; never with a request in flight (HST-02)."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=1, idle_s=60, min_instances=1)
+    held = Held(runtime)
+    held.ask("long")
+    await held.has(1)
+    for name in "ab":
+        held.ask(name)
+    await held.has(3)
+    await held.let_go("a")
+    await held.let_go("b")
+    clock.move(dt.timedelta(seconds=59))
+    await runtimes.settle()
+    early = len(runtime.instances)
+    clock.move(dt.timedelta(seconds=1))
+    await runtimes.settle()
+    busy = [instance.in_flight for instance in runtime.instances]
+    await held.let_go("long")
+    clock.move(dt.timedelta(days=1))
+    await runtimes.settle()
+
+    assert (3, [1]) == (early, busy)
+    assert 1 == len(runtime.instances)
+    assert {"idle"} == {one.ended_because for _, one in held.given} - {""}
+
+
+async def test_the_least_number_is_there_without_a_request(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """From the start, and again after a crash."""
+    runtime = await made(runtimes, tmp_path, min_instances=2)
+    creating = runtime.status.word
+    await until(lambda: len(runtime.instances) == 2)
+    crash(runtime.instances[0])
+    await until(lambda: len(runtime.instances) == 1)
+    await until(lambda: len(runtime.instances) == 2)
+
+    assert ("Creating", "Ready") == (creating, runtime.status.word)
+
+
+async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """The next request gets another, at once."""
+    runtime = await made(runtimes, tmp_path)
+    async with runtime.lease() as crashed:
+        crash(crashed)
+        async with runtime.lease() as _:
+            pass
+        await until(lambda: not crashed.alive)
+        async with runtime.lease() as second:
+            second.failed()
+            async with runtime.lease() as third:
+                pass
+
+    await runtimes.settle()
+    assert 3 == len({crashed, second, third})
+    assert ["crashed", "crashed", ""] == [one.ended_because for one in (crashed, second, third)]
+    assert (third,) == runtime.instances
+
+
+async def test_a_program_that_does_not_start_is_tried_again_later(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """Who waited is told why; who asks meanwhile waits for the next try, which may succeed."""
+    runtime = await made(runtimes, tmp_path)
+    broken = tmp_path / "telling" / "broken"
+    broken.touch()
+    for _ in range(2):
+        with pytest.raises(RuntimeStartError, match="The runtime 'telling' did not start"):
+            async with runtime.lease():
+                pass
+    status = runtime.status
+    broken.unlink()
+    async with runtime.lease() as instance:
+        number = instance.name
+
+    assert ("Error", True) == (status.word, "did not start" in status.message)
+    assert ("telling-3", "Ready") == (number, runtime.status.word)
+
+
+async def test_what_started_before_is_waited_for_through_a_failure(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """A request that has not reached the application is not lost with an instance."""
+    runtime = await made(runtimes, tmp_path)
+    async with runtime.lease() as first:
+        pass
+    crash(first)
+    broken = tmp_path / "telling" / "broken"
+    broken.touch()
+    await until(lambda: not first.alive)
+    held = Held(runtime)
+    held.ask("a")
+    await until(lambda: runtime.status.word == "Error")
+    broken.unlink()
+    (second,) = await held.has(1)
+    await held.let_go("a")
+
+    assert first is not second
+
+
+async def test_deletion_turns_away_who_waits_and_leaves_nothing(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """While instances serve and others start."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=1)
+    held = Held(runtime)
+    held.ask("served")
+    (serving,) = await held.has(1)
+    waiting = held.ask("waiting")
+    await asyncio.sleep(0)  # the second instance has begun to start
+    await runtimes.delete("telling")
+    with pytest.raises(RuntimeEndedError, match="'telling' has ended: it was deleted"):
+        await waiting
+    with pytest.raises(RuntimeEndedError):
+        async with runtime.lease():
+            pass
+    await held.let_go("served")
+
+    assert (False, "asked", ()) == (serving.alive, serving.ended_because, runtime.instances)
+    assert ("Deleting", None) == (runtime.status.word, runtimes.find("telling"))
