@@ -90,17 +90,10 @@ def test_the_a2a_application_answers_in_the_double(
 
 def test_the_tests_pass(tmp_path: Path) -> None:
     """The README's own tests pass in a folder without any configuration."""
-    for name in ("test_my_agent.py", "test_my_client.py", "test_my_retries.py"):
-        (tmp_path / name).write_text(_block("python", f"# {name}"))
+    for name in ("agent", "client", "javascript", "retries"):
+        (tmp_path / f"test_my_{name}.py").write_text(_block("python", f"# test_my_{name}.py"))
 
-    assert "6 passed" in _pytest(tmp_path)
-
-
-def test_the_test_of_javascript_passes(tmp_path: Path) -> None:
-    """The README's own JavaScript keeps its state."""
-    (tmp_path / "test_my_javascript.py").write_text(_block("python", "# test_my_javascript.py"))
-
-    assert "1 passed" in _pytest(tmp_path)
+    assert "7 passed" in _pytest(tmp_path)
 
 
 def test_the_test_of_the_browser_passes(tmp_path: Path) -> None:

@@ -605,15 +605,6 @@ def test_others_are_answered_during_a_flood(shared: Emulator, flood: str) -> Non
     assert max(took) < 5  # a pause of the whole machine is not ours
 
 
-def test_a_flood_of_displays_arrives_whole() -> None:
-    """More messages than zmq keeps by default: none is dropped, and all are in order."""
-    with Emulator(output_limit=8_000_000, pool_size=0) as double:
-        inner = run(double, "for i in range(15_000): display(i)", timeout_s=60)
-
-    expected = [{"text/plain": str(i)} for i in range(15_000)]
-    assert expected == [one["data"] for one in inner["data"]["outputs"]]
-
-
 def test_a_pipe_that_nobody_reads_is_an_error_and_no_death(shared: Emulator) -> None:
     """As in every Python."""
     code = """

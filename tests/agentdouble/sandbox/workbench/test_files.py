@@ -121,9 +121,8 @@ def test_lines_are_searched_for(plane: DataPlane) -> None:
     assert {"file": "/tmp/f", "matches": ["two", "three"], "line_numbers": [2, 3]} == found
 
 
-def test_a_regular_expression_that_never_ends_is_ended(
-    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("double", ["auto"], indirect=True)
+def test_a_regular_expression_that_never_ends_is_ended(plane: DataPlane) -> None:
     """And the session answers meanwhile."""
     from tests.agentdouble.calling import background
 
