@@ -9,6 +9,7 @@ import typer
 
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.mcp_commands import mcp_app
+from agentdouble.cli.runtime_commands import runtime_app
 from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
 from agentdouble.cli.tool_commands import tool_app
 
@@ -199,4 +200,5 @@ app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_
 app.add_typer(tool_app, name="tool")
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
+app.add_typer(runtime_app, name="runtime")
 app.command(epilog=ATTACH_EXAMPLES)(attach)

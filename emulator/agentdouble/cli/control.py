@@ -7,12 +7,13 @@ import datetime as dt
 import os
 import signal
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import httpx_sse
 
 from agentdouble import environment, invoke_tool, running
 from agentdouble.environment import Connection
@@ -22,6 +23,7 @@ from agentdouble.signing import Credentials
 
 _CONNECT_S = 10
 _PAGE = 100
+_API_KEY = "AGENTDOUBLE_API_KEY"
 
 
 class ControlPlane:
@@ -67,6 +69,25 @@ class ControlPlane:
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
+
+    def own(self, path: str, query: Mapping[str, str]) -> httpx.Response:
+        """Return what one of the double's own routes answers; raise AgentDoubleError."""
+        with self._reached(), httpx.Client(**self._options()) as client:
+            return _accepted(client.get(self.url + path, params=query, headers=_key()))
+
+    @asynccontextmanager
+    async def own_events(
+        self, path: str, query: Mapping[str, str]
+    ) -> AsyncIterator[httpx_sse.EventSource]:
+        """Give the events that one of the double's own routes streams; raise AgentDoubleError."""
+        with self._reached():
+            async with (
+                httpx.AsyncClient(**self._options()) as client,
+                client.stream("GET", self.url + path, params=query, headers=_key()) as answer,
+            ):
+                if not answer.is_success:
+                    await answer.aread()
+                yield httpx_sse.EventSource(_accepted(answer))
 
     def _request(self, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
         given = {name: value for name, value in body.items() if value is not None}
@@ -186,6 +207,24 @@ def _at(url: str) -> Connection:
         secret_key=keys[1] or "",
         region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
     )
+
+
+def _key() -> Mapping[str, str]:
+    """Return the header for a double whose own routes are open to holders of a key."""
+    key = os.environ.get(_API_KEY)
+    return {"X-API-Key": key} if key else {}
+
+
+def _accepted(answer: httpx.Response) -> httpx.Response:
+    if answer.is_success:
+        return answer
+    try:
+        message = str(answer.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        message = f"{answer.url.path} answered {answer.status_code}: is this a double?"
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        message += f" Put the double's API key into {_API_KEY}."
+    raise AgentDoubleError(message)
 
 
 def is_here(host: str | None) -> bool:

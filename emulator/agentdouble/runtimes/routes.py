@@ -45,8 +45,8 @@ class RuntimeRoutes:
         return [
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
-            Route("/runtimes/{name}", self.one),
-            Route("/runtimes/{name}/logs", self.logs),
+            Route("/runtimes/{name:path}/logs", self.logs),
+            Route("/runtimes/{name:path}", self.one),
         ]
 
     async def metrics(self, request: Request) -> Response:
@@ -184,7 +184,7 @@ def _json(line: Line) -> str:
         "stream": line.stream,
         "text": line.text,
     }
-    return json.dumps(shown, ensure_ascii=False) + "\n"
+    return json.dumps(shown) + "\n"
 
 
 def _plain(line: Line) -> str:

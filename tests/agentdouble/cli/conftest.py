@@ -17,7 +17,7 @@ import pytest
 
 from agentdouble.cli import main
 
-_ASKING = ("attach", "doctor", "env", "session", "tool", "unknowns")
+_ASKING = ("attach", "doctor", "env", "runtime", "session", "tool", "unknowns")
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 
 

@@ -1,0 +1,99 @@
+"""``agentdouble runtime logs``: what the instances of a runtime print, and go on printing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import json
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentdouble.cli import control
+from agentdouble.cli.control import ControlPlane
+
+_STYLES = {"stdout": "", "stderr": "red", "double": "bold yellow"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which lines of which runtime."""
+
+    runtime: str
+    tail: int
+    search: str = ""
+    instance: str | None = None
+    follow: bool = False
+
+    @property
+    def path(self) -> str:
+        """The double's own route."""
+        return f"/_emulator/runtimes/{quote(self.runtime, safe='', errors='replace')}/logs"
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The parameters of the route."""
+        found = {"tail": str(self.tail), "search": self.search.encode(errors="replace").decode()}
+        if self.instance is not None:
+            found["instance"] = self.instance.encode(errors="replace").decode()
+        return {**found, "follow": "true"} if self.follow else found
+
+
+def show(wanted: Wanted, url: str | None, *, as_json: bool) -> None:
+    """Print the lines, as JSON or for people; go on until Ctrl-C if that is wanted."""
+    printer = _Printer(as_json=as_json)
+    plane = control.connect(url)
+    if wanted.follow:
+        _follow(plane, wanted, printer)
+        return
+    for line in plane.own(wanted.path, wanted.query).text.splitlines():
+        printer.print(line)
+
+
+class _Printer:
+    """Prints lines; colours, the application's own too, are for terminals."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._console = Console(highlight=False, soft_wrap=True)
+
+    def print(self, line: str) -> None:
+        if self._as_json:
+            typer.echo(line)
+        else:
+            self._console.print(_shown(json.loads(line)))
+
+
+def _shown(line: Mapping[str, Any]) -> Text:
+    at = dt.datetime.fromisoformat(line["at"]).astimezone()
+    text = Text.from_ansi(line["text"], style=_STYLES[line["stream"]])
+    return Text.assemble(
+        (f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} ", "dim"),
+        (f"{line['instance']} ", "cyan"),
+        text,
+    )
+
+
+def _follow(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_print_events(plane, wanted, printer))
+
+
+async def _print_events(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
+    """Print until the runtime is no more, or Ctrl-C: a blocking call could miss the signal."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGINT, task.cancel)
+    try:
+        async with plane.own_events(wanted.path, wanted.query) as source:
+            async for event in source.aiter_sse():
+                printer.print(event.data)
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
