@@ -436,16 +436,25 @@ class HostingError(AgentDoubleError):
 class AccessError(HostingError):
     """A runtime's gateway refuses a caller; ``kind`` is a short name for programs.
 
-    ``status`` is the answer's, ``challenge`` its ``WWW-Authenticate`` where it has one.
+    ``status`` is the answer's, ``challenge`` its ``WWW-Authenticate`` where it has one; ``call`` is
+    the id of the JSON-RPC call that is refused, where it is one.
     """
 
     def __init__(
-        self, name: str, message: str, *, status: int, kind: str, challenge: str | None = None
+        self,
+        name: str,
+        message: str,
+        *,
+        status: int,
+        kind: str,
+        challenge: str | None = None,
+        call: Any = None,
     ) -> None:
         super().__init__(name, message)
         self.status = status
         self.kind = kind
         self.challenge = challenge
+        self.call = call
 
 
 class AuthorizerError(HostingError):

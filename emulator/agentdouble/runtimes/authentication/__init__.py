@@ -3,7 +3,7 @@
 ``authorizers`` are the values that a definition has, ``tables`` their form in a settings file.
 The ``gatekeeper`` asks ``keys`` or ``tokens`` for the ``identity`` of a request, the latter with
 the keys that ``issuers`` fetch by ``discovery``; ``isolation`` holds it to what is its own, by
-what ``naming`` finds in it and ``ownership`` knows.
+what ``naming`` and ``a2a`` find in it by ``reading``, and ``ownership`` knows.
 """
 
 from agentdouble.runtimes.authentication.authorizers import (

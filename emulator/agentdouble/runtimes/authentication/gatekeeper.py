@@ -68,6 +68,8 @@ class Gatekeeper:
         isolation = Isolation(runtime.name, identity, owned)
         checked = await isolation.check(path, scope, receive)
         told = _told(scope, identity, authorizer)
+        if isolation.listens:  # to what would be compressed otherwise
+            told["headers"] = [one for one in told["headers"] if one[0] != b"accept-encoding"]
         return Admission(identity, told, checked, isolation.note(send))
 
     async def close(self) -> None:

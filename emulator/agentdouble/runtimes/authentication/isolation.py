@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.runtimes.authentication import naming, refusals
+from agentdouble.runtimes.authentication import a2a, naming, refusals
 from agentdouble.runtimes.authentication.identity import Identity
 from agentdouble.runtimes.authentication.naming import Named
 from agentdouble.runtimes.authentication.ownership import Ownership, Thing
+from agentdouble.runtimes.authentication.reading import AmbiguousError
 
 _LONGEST_RUN = 8 * 1024 * 1024  # bytes of the body of a run, which is read before it is passed on
 
@@ -20,31 +23,55 @@ class Isolation:
         self._runtime = runtime
         self._identity = identity
         self._owned = owned
+        self.listens = False  # whether the answer says what has been made
 
     async def check(self, path: str, scope: Scope, receive: Receive) -> Receive:
         """Return how the application receives the request; raise AccessError."""
+        segments, method = naming.segments_of(path), scope.get("method", "")
+        self.listens = a2a.is_message(segments, method)
         try:
             self._hold(naming.in_head(path, scope))
-            if not naming.is_run(path, scope.get("method", "")):
+            self._converse(a2a.in_head(segments, method, scope["query_string"]))
+            if not self.listens and not naming.is_run(path, method):
                 return receive
             body = await self._body(receive)
-            self._hold(naming.in_run(body))
-        except naming.AmbiguousError as error:
+            if self.listens:
+                self._converse(a2a.in_body(body))
+            else:
+                self._hold(naming.in_run(body))
+        except AmbiguousError as error:
             raise refusals.ambiguous(self._runtime, str(error)) from None
         return _again(body, receive)
 
     def note(self, send: Send) -> Send:
-        """Return how the application answers: an MCP session that it makes is its caller's."""
+        """Return how the application answers: what it makes is its caller's."""
+        made = a2a.Made() if self.listens else None
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
-                made = (v for n, v in message["headers"] if n.lower() == b"mcp-session-id")
-                self._owned.take(
-                    self._identity, [Thing("mcp", one.decode("latin-1")) for one in made]
-                )
+                ids = (v for n, v in message["headers"] if n.lower() == b"mcp-session-id")
+                self._take(Thing("mcp", one.decode("latin-1")) for one in ids)
+            elif message["type"] == "http.response.body" and made is not None:
+                last = not message.get("more_body", False)
+                found = made.feed(message.get("body", b""), last=last)
+                self._take(Thing("task", one) for one in found.tasks)
+                self._take(Thing("context", one) for one in found.contexts)
             await send(message)
 
         return noting
+
+    def _take(self, things: Iterable[Thing]) -> None:
+        self._owned.take(self._identity, things)
+
+    def _converse(self, asked: a2a.Asked) -> None:
+        """Refuse what is of another's conversation; a list of all tasks is of everybody's."""
+        named = [Thing("task", name) for name in asked.tasks]
+        contexts = [Thing("context", name) for name in asked.contexts]
+        if any(self._owned.is_anothers(one, self._identity) for one in (*named, *contexts)):
+            raise refusals.no_task(self._runtime, asked.call)
+        if asked.lists and (asked.call is not None or "task" in self._owned.kinds):
+            raise refusals.no_list(self._runtime, asked.call)
+        self._take(contexts)
 
     def _hold(self, named: Named) -> None:
         """Refuse what is another's, and make the rest the identity's own.
@@ -64,7 +91,7 @@ class Isolation:
             self._require(not self._owned.is_anothers(thing, self._identity))
         for name in named.mcp:
             self._require(self._owned.owner(Thing("mcp", name)) == self._identity)
-        self._owned.take(self._identity, (*users, *callers, *sessions))
+        self._take((*users, *callers, *sessions))
 
     def _require(self, own: bool) -> None:
         if not own:

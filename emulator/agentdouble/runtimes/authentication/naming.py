@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import parse_qsl, unquote
 
 from starlette.types import Scope
 
 from agentdouble.runtimes.authentication.identity import folded
+from agentdouble.runtimes.authentication.reading import (
+    AmbiguousError,
+    Fields,
+    checked,
+    plain,
+    read,
+)
 
 Surface = Literal["simple", "api", "mcp"]
 
 _RUNS = ("run", "run_sse", "run_live")
-_LONGEST = 1024  # characters of a name
-
-
-class AmbiguousError(ValueError):
-    """The application might read this in another way than its gateway does."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Named:
 
 def surface_of(path: str) -> Surface:
     """Return whose path that is, in whose shape a refusal is."""
-    first = next(iter(_segments(path)), "")
+    first = next(iter(segments_of(path)), "")
     if first == "mcp":
         return "mcp"
     return "api" if first in ("apps", *_RUNS) else "simple"
@@ -45,35 +46,23 @@ def in_head(path: str, scope: Scope) -> Named:
     """Return what path, query and headers name; raise AmbiguousError."""
     headers: list[tuple[bytes, bytes]] = scope["headers"]
     return Named(
-        frozenset(_checked((*_in_path(path), *_in_query(path, scope)))),
-        frozenset(_checked(_header(headers, b"user-id"))),
-        frozenset(_checked(_header(headers, b"session-id"))),
-        frozenset(_checked(_header(headers, b"mcp-session-id"))),
+        frozenset(checked((*_in_path(path), *_in_query(path, scope)))),
+        frozenset(checked(_header(headers, b"user-id"))),
+        frozenset(checked(_header(headers, b"session-id"))),
+        frozenset(checked(_header(headers, b"mcp-session-id"))),
     )
 
 
 def is_run(path: str, method: str) -> bool:
     """Whether a request runs an agent, for the user that its body names."""
-    return method == "POST" and _segments(path) in (["run"], ["run_sse"])
+    return method == "POST" and segments_of(path) in (["run"], ["run_sse"])
 
 
 def in_run(body: bytes) -> Named:
     """Return what the body of a run names; raise AmbiguousError."""
-    users: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        found[""] = [value for name, value in pairs if _plain(name) == "userid"]
-        return found
-
-    try:
-        read = json.loads(body, object_pairs_hook=note)
-    except (ValueError, RecursionError):
-        raise AmbiguousError("its body is no JSON") from None
-    users = read[""] if isinstance(read, Mapping) else []
-    if not all(isinstance(user, str) for user in users):
-        raise AmbiguousError("its user is no text")
-    return Named(frozenset(_checked(users)))
+    found = read(body)
+    users = found.all("userid") if isinstance(found, Fields) else []
+    return Named(frozenset(checked(users)))
 
 
 def _in_path(path: str) -> Iterator[str]:
@@ -81,7 +70,7 @@ def _in_path(path: str) -> Iterator[str]:
     if {".", ".."} & set(re.split(r"[/\\]", unquote(path))):
         raise AmbiguousError("its path has dots for segments")
     raw = [one for one in path.split("/") if one]
-    match _segments(path):
+    match segments_of(path):
         case ["apps", _, "users", _, *_]:
             if any(re.search(r"[/\\]", unquote(one)) for one in raw[:6]):
                 raise AmbiguousError("its path has an encoded slash")
@@ -90,9 +79,9 @@ def _in_path(path: str) -> Iterator[str]:
 
 def _in_query(path: str, scope: Scope) -> Iterator[str]:
     """Yield the user of ``/run_live?user_id=...``."""
-    if _segments(path) == ["run_live"]:
+    if segments_of(path) == ["run_live"]:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        yield from (value for name, value in query if _plain(name) == "userid")
+        yield from (value for name, value in query if plain(name) == "userid")
 
 
 def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> Iterator[str]:
@@ -102,18 +91,6 @@ def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> Iterator[str
     yield from values
 
 
-def _segments(path: str) -> list[str]:
+def segments_of(path: str) -> list[str]:
     """Return a path's segments as the most lenient of applications sees them."""
     return [one.casefold() for one in unquote(path).split("/") if one]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z]", "", name.casefold())
-
-
-def _checked(names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        if len(name) > _LONGEST:
-            raise AmbiguousError(f"it names what has more than {_LONGEST} characters")
-        if name:
-            yield name

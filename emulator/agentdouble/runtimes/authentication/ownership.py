@@ -29,6 +29,7 @@ class Ownership:
     def __init__(self) -> None:
         self._owners: dict[Thing, Identity] = {}
         self._things: OrderedDict[Identity, OrderedDict[Thing, None]] = OrderedDict()
+        self.kinds: set[str] = set()  # of what there ever was
 
     def owner(self, thing: Thing) -> Identity | None:
         """Return whose it is, None if it is nobody's."""
@@ -50,6 +51,7 @@ class Ownership:
         owned[thing] = None
         owned.move_to_end(thing)
         self._owners[thing] = identity
+        self.kinds.add(thing.kind)
         if len(owned) > _MOST_THINGS:
             self._owners.pop(owned.popitem(last=False)[0])
         if len(self._things) > _MOST_IDENTITIES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from agentdouble.errors import AccessError
 from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
@@ -81,6 +82,22 @@ def too_large(runtime: str, limit: int) -> AccessError:
 def no_session(runtime: str) -> AccessError:
     """The session is another identity's, which is as good as none."""
     return AccessError(runtime, "Session not found", status=404, kind="NotFound")
+
+
+def no_task(runtime: str, call: Any) -> AccessError:
+    """The task or its context is another identity's."""
+    return AccessError(runtime, "Task not found", status=404, kind="TaskNotFound", call=call)
+
+
+def no_list(runtime: str, call: Any) -> AccessError:
+    """A list of all tasks would show those of others."""
+    return AccessError(
+        runtime,
+        "The tasks of all callers are not listed: name the contextId of a conversation of yours.",
+        status=400,
+        kind="UnsupportedOperation",
+        call=call,
+    )
 
 
 def _wanted(authorizer: Authorizer) -> str:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Mirror(BaseHTTPRequestHandler):
-    """Answers everything, and gives ``initialize`` an MCP session."""
+    """Answers everything, ``tell`` with what it says; gives ``initialize`` an MCP session."""
 
     protocol_version = "HTTP/1.1"
 
@@ -28,6 +28,8 @@ class Mirror(BaseHTTPRequestHandler):
             "body": body.decode(),
         }
         answer = json.dumps(seen).encode()
+        if b'"tell"' in body:
+            answer = json.loads(body)["tell"].encode()
         self.send_response(200)
         if b"initialize" in body:
             self.send_header("Mcp-Session-Id", json.loads(body)["id"])

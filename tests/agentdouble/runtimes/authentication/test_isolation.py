@@ -179,3 +179,74 @@ def test_a_request_has_one_session(keyed: Caller) -> None:
     headers = {"session_id": "s1", "Session-Id": "s2"}
 
     assert 400 == keyed.ask("/invoke", "key-of-ann", headers=headers).status_code
+
+
+CONVERSATION = {"kind": "task", "id": "t1", "contextId": "c1", "status": {"state": "working"}}
+WRAPPED = {"task": {"id": "t2", "contextId": "c2", "status": {"state": "TASK_STATE_WORKING"}}}
+
+
+def _answered(result: dict[str, Any], *, streamed: bool = False) -> dict[str, Any]:
+    """Return a call whose answer has that result."""
+    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result})
+    told = f"data: {answer}\r\n\r\ndata: {{}}\r\n\r\n" if streamed else answer
+    return {"jsonrpc": "2.0", "id": 1, "method": "message/send", "tell": told}
+
+
+def _of(**params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": "tasks/get", "params": params}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_task_belongs_to_whoever_it_was_made_for(
+    jwt: Caller, tokens: Bearers, streamed: bool
+) -> None:
+    """Another's is not found, in A2A's words, however it is named; its context as well."""
+    for result in (CONVERSATION, WRAPPED):
+        jwt.ask("/", tokens["alice"], json=_answered(result, streamed=streamed))
+    calls = [
+        _of(id="t1"),
+        _of(id="t2"),
+        _of(taskId="t1"),
+        _of(message={"task_id": "t1"}),
+        _of(message={"referenceTaskIds": ["t2"]}),
+        _of(message={"contextId": "c1"}),
+        [_of(contextId="c2")],
+    ]
+    mine, others = (
+        [jwt.ask("/", tokens[name], json=call) for call in calls] for name in ("alice", "bob")
+    )
+
+    assert calls == [json.loads(one.json()["body"]) for one in mine]
+    refusal = {"code": -32001, "message": "Task not found"}
+    assert [{"jsonrpc": "2.0", "id": 7, "error": refusal}] * 7 == [one.json() for one in others]
+    assert [200, 404, 404] == [
+        jwt.ask(f"{path}/t1:cancel", tokens[name]).status_code
+        for path, name in (("/v1/tasks", "alice"), ("/v1/tasks", "bob"), ("/tasks", "bob"))
+    ]
+
+
+def test_a_context_belongs_to_who_named_it_first(jwt: Caller, tokens: Bearers) -> None:
+    """Before the application has answered."""
+    body = {"message": {"contextId": "c3", "parts": [{"data": {"contextId": "c4"}}]}}
+    statuses = [
+        jwt.ask("/v1/message:send", tokens[name], json=body).status_code
+        for name in ("alice", "bob", "alice")
+    ]
+    other = jwt.ask("/v1/message:send", tokens["bob"], json={"message": {"contextId": "c4"}})
+
+    assert [200, 404, 200, 200] == [*statuses, other.status_code]
+
+
+def test_tasks_are_listed_by_context_only(double: Emulator, tokens: Bearers) -> None:
+    """A list of them all would show those of others; what is no A2A is let through."""
+    strict = Caller(double, "strict")
+    before = strict.ask("/tasks", tokens["alice"], method="GET")
+    strict.ask("/", tokens["alice"], json=_answered(CONVERSATION))
+    paths = ("/tasks", "/tasks?contextId=c1", "/v1/tasks")
+    after = [strict.ask(path, tokens["alice"], method="GET").status_code for path in paths]
+    listing = {"jsonrpc": "2.0", "id": 7, "method": "ListTasks", "params": {}}
+    refused = strict.ask("/", tokens["alice"], json=listing).json()
+
+    assert [200, 400, 200, 400] == [before.status_code, *after]
+    assert -32004 == refused["error"]["code"]
+    assert 200 == strict.ask("/", tokens["alice"], content=b"no JSON").status_code
