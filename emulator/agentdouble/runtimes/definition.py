@@ -51,7 +51,7 @@ class Definition:
     """One version of a runtime; ``environment`` is what its processes get besides the system's.
 
     ``authorizer`` is how its callers prove themselves; None lets everybody in. ``memory_limit`` is
-    of the address space of each of its processes, in bytes; None for no limit.
+    what the processes of an instance may have of memory together, in bytes; None for no limit.
     """
 
     name: str

@@ -93,7 +93,7 @@ def _instances(runtimes: list[Runtime]) -> Metric:
         f"{_PREFIX}instances", "Instances by state.", labels=["runtime", "state"]
     )
     for runtime in runtimes:
-        states = Counter(instance.state for instance in runtime.instances)
+        states = Counter(instance.state for instance in runtime.begun)
         for state in ("starting", "ready", "draining"):
             family.add_metric([runtime.name, state], states[state])
     return family
@@ -101,7 +101,7 @@ def _instances(runtimes: list[Runtime]) -> Metric:
 
 def _uses(runtimes: list[Runtime], used: Mapping[str, Used]) -> Iterator[Metric]:
     of = {
-        runtime.name: [used[one.name] for one in runtime.instances if one.name in used]
+        runtime.name: [used[one.name] for one in runtime.begun if one.name in used]
         for runtime in runtimes
     }
     memory = {name: sum(one.memory for one in found) for name, found in of.items()}

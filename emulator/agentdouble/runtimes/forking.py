@@ -110,14 +110,13 @@ def _request(
 ) -> ForkRequest:
     from agentdouble.processes.fork_server.protocol import ForkRequest
 
-    limit = definition.memory_limit
     return ForkRequest(
         connection_file="",
         cwd=str(workspace.home),
         env=command.env,
         kernel="command",
         config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
-        limits={} if limit is None else {"memory": limit},
+        limits={},  # what they use is watched: many a program reserves far more than it uses
         confinement=None if confinement is None else asdict(confinement),
         outputs=True,
     )

@@ -113,3 +113,8 @@ class Instance:
         """End its processes; return when they are gone."""
         if self._process is not None:
             await self._process.end(self.definition.scaling.stop_timeout_s)
+
+    async def kill(self) -> None:
+        """End its processes without asking; return when they are gone."""
+        if self._process is not None:
+            await self._process.end(0)

@@ -53,6 +53,11 @@ class Pool:
         """Those that were ready and have not ended, the oldest first."""
         return tuple(instance for instance in self._living if instance.alive)
 
+    @property
+    def begun(self) -> tuple[Instance, ...]:
+        """Those that live or are being started."""
+        return (*self.living, *self._starting)
+
     def starting(self, version: Version) -> tuple[Instance, ...]:
         """Return those of a version that are not ready yet."""
         return tuple(one for one in self._starting if one.version == version.number)

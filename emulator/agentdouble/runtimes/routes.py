@@ -102,9 +102,7 @@ class RuntimeRoutes:
             "status": runtime.status.word,
             "status_reason": runtime.status.message,
             "version": runtime.version.number,
-            "instances": [
-                self._instance(one, used.get(one.name, Used())) for one in runtime.instances
-            ],
+            "instances": [self._instance(one, used.get(one.name, Used())) for one in runtime.begun],
             "logs_of": list(runtime.logs.instances),
         }
 

@@ -60,6 +60,11 @@ class Runtime:
         return self._scaler.pool.living
 
     @property
+    def begun(self) -> tuple[Instance, ...]:
+        """The instances, and after them those that are not ready yet."""
+        return self._scaler.pool.begun
+
+    @property
     def status(self) -> Status:
         """How it is, in the platform's words, and why."""
         scaler = self._scaler

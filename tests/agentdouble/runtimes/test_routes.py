@@ -137,7 +137,9 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
     assert [] == idle["instances"]
     os.kill(instance["pid"], 0)
-    assert ("talker-1", 0, 1) == tuple(instance[key] for key in ("name", "in_flight", "processes"))
+    assert ("talker-1", "ready", 0, 1) == tuple(
+        instance[key] for key in ("name", "state", "in_flight", "processes")
+    )
     assert instance["memory_bytes"] > 2**20
     assert instance["age_s"] > 0
 
@@ -178,6 +180,7 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
         "queue_wait_seconds_count": 4,
         "cold_starts_total": 1,
         "start_duration_seconds_count true": 1,
+        "instances ready": 1,
         "processes": 1,
     }.items() <= found.items()
     assert found["memory_bytes"] > 2**20
@@ -194,3 +197,22 @@ def test_openmetrics_is_answered_to_who_asks_for_it(double: Emulator) -> None:
 
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
+
+
+def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
+    """With all its processes, and the reason in its log; the next request starts another."""
+    url = double.runtimes.create(**table("limited"), memory_limit=64 * 2**20)
+    code = "if not os.fork(): kept = b'x' * (100 * 2**20); __import__('signal').pause()"
+    first = http.get(f"{double.url}/_emulator/runtimes/limited").json()["instances"]
+    http.post(url, content=code)
+    lines = [""]
+    while "killed" not in lines[-1]:
+        lines = ["", *double.runtimes.logs("limited")]
+    http.get(url)
+
+    assert [] == first
+    assert lines[-1].endswith(" MiB, and its limit is 64 MiB")
+    assert 1 == samples(double, "limited")["instances_ended_total memory"]
+    assert 1 == samples(double, "limited")["instances ready"]
+    double.runtimes.delete("limited")
+    assert {} == samples(double, "limited")
