@@ -12,22 +12,30 @@ import importlib.util
 import os
 import sys
 from types import ModuleType
+from typing import Any
 
 HOST = "127.0.0.1"
 
 
 def main(target: str) -> None:
     """Import the application and serve it until the process is ended."""
-    module_name, _, attribute = target.partition(":")
+    module_name, _, attribute = target.rpartition(":") if ":" in target else (target, "", "")
     sys.path[0] = os.getcwd()  # noqa: PTH109 (it is what a Python started here would have)
-    application = getattr(_import(module_name), attribute or "app")
-    port = int(os.environ["PORT"])
+    application = _import(module_name)
+    for name in (attribute or "app").split("."):
+        application = getattr(application, name)
+    _serve(application, int(os.environ["PORT"]))
+
+
+def _serve(application: Any, port: int) -> None:
     if hasattr(application, "run"):
         application.run(host=HOST, port=port)
-    else:
+        return
+    try:
         import uvicorn
-
-        uvicorn.run(application, host=HOST, port=port)
+    except ImportError:
+        sys.exit(f"an ASGI application needs a server: {sys.executable} -m pip install uvicorn")
+    uvicorn.run(application, host=HOST, port=port)
 
 
 def _import(name: str) -> ModuleType:

@@ -1,0 +1,25 @@
+"""Runtimes that evaluate what they are sent, to see what they see."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+PROGRAM = Path(__file__).with_name("applications") / "asking.py"
+
+
+def asking(name: str, directory: Path, **fields: Any) -> dict[str, Any]:
+    """Return the table of a runtime whose program is put into a directory."""
+    shutil.copy(PROGRAM, directory)
+    return {"name": name, "command": "python asking.py", "directory": str(directory), **fields}
+
+
+def ask(double: Emulator, runtime: str, expression: str) -> Any:
+    """Return the value of an expression in a runtime, or the name of the error it ends with."""
+    answer = http.post(f"{double.url}/runtimes/{runtime}/", content=expression)
+    assert 200 == answer.status_code, answer.text
+    return answer.json()

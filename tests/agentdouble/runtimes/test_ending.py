@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.runtimes import spawning
+from tests.agentdouble.calling import has_gone
+from tests.agentdouble.runtimes.asking import ask, asking
+
+DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
+DETACH = "subprocess.Popen(['sleep', '300'], start_new_session=True).pid"
+TREE = f"[os.getppid(), os.getpid(), {DETACH}, {DETACH}]"
+DOUBLE = """
+import sys
+from agentdouble import Emulator
+with Emulator(runtimes=[{table!r}]) as double:
+    from tests.agentdouble.runtimes.asking import ask
+    print(*ask(double, "one", {tree!r}), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    with Emulator() as double:
+        yield double
+
+
+def create(double: Emulator, directory: Path, **fields: object) -> None:
+    table = asking("one", directory, **fields)
+    double.runtimes.create(**table)
+
+
+def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
+    double: Emulator, tmp_path: Path
+) -> None:
+    """After stop_timeout_s; what has a session of its own goes, too."""
+    create(double, tmp_path, command=DEAF, stop_timeout_s=0.1)
+    pids = ask(double, "one", TREE)
+    alive = [psutil.pid_exists(pid) for pid in pids]
+
+    double.runtimes.delete("one")
+
+    assert [True] * 4 == alive
+    assert [True] * 4 == [has_gone(pid, timeout_s=0) for pid in pids]
+
+
+def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_path: Path) -> None:
+    """What it had detached goes as well, and its files."""
+    create(double, tmp_path, stop_timeout_s=300)
+    _, *pids = ask(double, "one", TREE)
+    mark = f"mark-{pids[0]}"
+    ask(double, "one", f"pathlib.Path.home().joinpath({mark!r}).write_text('')")
+    before = time.monotonic()
+
+    double.runtimes.delete("one")
+
+    assert 150 > time.monotonic() - before
+    assert [True] * 3 == [has_gone(pid, timeout_s=0) for pid in pids]
+    assert [] == [*Path(tempfile.gettempdir()).glob(f"agentdouble-*/*/home/{mark}")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the guardian")
+def test_a_double_that_is_killed_leaves_no_runtime(tmp_path: Path) -> None:
+    """Its fork server's guardian ends them, and what they have detached."""
+    code = DOUBLE.format(table=asking("one", tmp_path, command=DEAF), tree=TREE)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        process.kill()
+
+    assert [True] * 4 == [has_gone(pid, timeout_s=30) for pid in pids]
+
+
+def test_without_a_fork_server_a_tree_ends_as_far_as_it_is_known() -> None:
+    """What is there when it is asked to end, with a session of its own or not."""
+    script = "setsid sleep 300 & sleep 300 & echo $!; wait"
+
+    async def end() -> tuple[list[psutil.Process], int | None]:
+        reading, writing = os.pipe()
+        shell = ["sh", "-c", script]
+        tree = await spawning.spawn(shell, Path("/"), os.environ, (writing, writing))
+        await asyncio.to_thread(os.read, reading, 1)
+        os.close(reading)
+        os.close(writing)
+        children = psutil.Process(tree.pid).children(recursive=True)
+        tree.send_signal(signal.SIGTERM)
+        return children, await tree.exited
+
+    children, code = asyncio.run(end())
+
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert (2, -signal.SIGTERM, []) == (len(children), code, alive)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import sysconfig
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.asking import ask, asking
+
+LIBRARY = "pinnedlib"
+OLDER_PYTHON = "DOUBLECHECK_OLDER_PYTHON"
+OLDER_APPLICATION = """
+import starlette, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+async def versions(request):
+    return JSONResponse({"starlette": starlette.__version__, "uvicorn": uvicorn.__version__})
+
+app = Starlette(routes=[Route("/", versions)])
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that has a version of a library of its own."""
+
+    directory: Path
+
+    @property
+    def python(self) -> Path:
+        return self.directory / "bin" / "python"
+
+
+def make_environment(directory: Path, version: str) -> Environment:
+    venv.create(directory, with_pip=False, symlinks=True)
+    packages = sysconfig.get_path("purelib", vars={"base": str(directory)})
+    (Path(packages) / f"{LIBRARY}.py").write_text(f"version = {version!r}\n")
+    return Environment(directory)
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return make_environment(tmp_path_factory.mktemp("older") / ".venv", "1.0")
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory, older: Environment) -> Iterator[Emulator]:
+    directory = tmp_path_factory.mktemp("programs")
+    newer = make_environment(tmp_path_factory.mktemp("newer") / ".venv", "2.0")
+    (directory / "asgi.py").write_text("async def app(scope, receive, send):\n    pass\n")
+    tables = [
+        asking("older", directory, python=str(older.python)),
+        asking("newer", directory, python=str(newer.python)),
+        asking("own", directory),
+        {
+            "name": "unserved",
+            "directory": str(directory),
+            "application": "asgi:app",
+            "python": str(older.python),
+        },
+    ]
+    with Emulator(runtimes=tables) as double:
+        yield double
+
+
+def test_two_versions_of_a_library_run_side_by_side(double: Emulator) -> None:
+    """Each from the virtual environment that its runtime names; the double's own has neither."""
+    version = f"__import__({LIBRARY!r}).version"
+
+    assert ["1.0", "2.0", "ModuleNotFoundError"] == [
+        ask(double, name, version) for name in ("older", "newer", "own")
+    ]
+
+
+def test_an_environment_is_as_if_it_were_activated(double: Emulator, older: Environment) -> None:
+    """Its programs come first on PATH, and VIRTUAL_ENV names it."""
+    seen = "sys.prefix, os.environ['VIRTUAL_ENV'], os.environ['PATH'].split(os.pathsep)[0]"
+
+    directory = str(older.directory)
+    assert [directory, directory, f"{directory}/bin"] == ask(double, "older", seen)
+
+
+def test_an_environment_without_a_server_is_told_what_to_install(
+    double: Emulator, older: Environment
+) -> None:
+    """For an ASGI application; the command names that environment's Python."""
+    answer = http.get(f"{double.url}/runtimes/unserved/")
+
+    expected = f"an ASGI application needs a server: {older.python} -m pip install uvicorn"
+    assert (502, True) == (answer.status_code, expected in answer.text)
+
+
+@pytest.mark.skipif(OLDER_PYTHON not in os.environ, reason=f"{OLDER_PYTHON} names no interpreter")
+def test_an_older_framework_runs_beside_the_doubles_own(tmp_path: Path) -> None:
+    """The variable names a Python whose starlette is below 0.40 and whose uvicorn is below 0.30."""
+    (tmp_path / "older.py").write_text(OLDER_APPLICATION)
+    table = {"name": "older", "directory": str(tmp_path), "application": "older:app"}
+    with Emulator(runtimes=[{**table, "python": os.environ[OLDER_PYTHON]}]) as double:
+        versions = http.get(f"{double.url}/runtimes/older/").json()
+
+    older = {name: tuple(map(int, version.split(".")[:2])) for name, version in versions.items()}
+    assert older["starlette"] < (0, 40)
+    assert older["uvicorn"] < (0, 30)

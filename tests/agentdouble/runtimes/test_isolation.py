@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.processes import isolation
+from tests.agentdouble.runtimes.asking import ask, asking
+
+SECRET = "of-the-other-runtime"
+CAN = {"its environment": True, "its files": True, "its program": True, "its process": True}
+CANNOT = dict.fromkeys(CAN, False)
+GIVEN = {
+    *("HOME", "TMPDIR", "PORT", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH"),
+}
+EVERYTHING = ("files", "landlock", "signals")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A double with two runtimes, ``keeper`` and ``spy``, each with a directory of its own."""
+
+    double: Emulator
+    keeper: Path
+
+    def spied(self) -> dict[str, bool]:
+        """Return what the one can do to the other."""
+        pid = ask(self.double, "keeper", "os.getpid()")
+        kept = self._kept(f"note-{pid}")
+        attempts = {
+            "its environment": f"{SECRET!r} in pathlib.Path('/proc/{pid}/environ').read_text()",
+            "its files": f"pathlib.Path({str(kept)!r}).read_text() == {SECRET!r}",
+            "its program": f"os.path.exists({str(self.keeper / 'asking.py')!r})",
+            "its process": f"os.kill({pid}, 0) is None",
+        }
+        return {what: ask(self.double, "spy", how) is True for what, how in attempts.items()}
+
+    def _kept(self, name: str) -> Path:
+        written = f"pathlib.Path.home().joinpath({name!r}).write_text({SECRET!r})"
+        assert len(SECRET) == ask(self.double, "keeper", written)
+        (found,) = Path(tempfile.gettempdir()).glob(f"agentdouble-*/*/home/{name}")
+        return found
+
+
+def neighbours(directory: Path, mode: int, **settings: str) -> Iterator[Neighbours]:
+    tables = []
+    for name in ("keeper", "spy"):
+        own = directory / name
+        own.mkdir()
+        tables.append(asking(name, own, environment={"SECRET": SECRET}))
+        own.chmod(mode)
+    with Emulator(runtimes=tables, **settings) as double:
+        yield Neighbours(double, directory / "keeper")
+
+
+@pytest.fixture(scope="module", params=[0o755, 0o700], ids=["open to all", "closed to others"])
+def apart(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Neighbours]:
+    """Runtimes that are confined, whoever may read their directories."""
+    found = isolation.find_out().measures
+    lacking = [found[name] for name in EVERYTHING if not found[name].available]
+    if lacking:
+        pytest.skip(f"this machine lacks {lacking[0].name}: {lacking[0].why_not}")
+    yield from neighbours(tmp_path_factory.mktemp("apart"), request.param)
+
+
+def test_a_runtime_cannot_see_or_touch_another(apart: Neighbours) -> None:
+    """Its environment, its files, its program, its process (HST-03)."""
+    assert CANNOT == apart.spied()
+
+
+def test_without_confinement_a_runtime_can(tmp_path: Path) -> None:
+    """So it is the confinement that holds them apart, and the attempts are real."""
+    for together in neighbours(tmp_path, 0o755, isolation="none"):
+        assert CAN == together.spied()
+
+
+def test_a_runtime_does_not_see_the_secrets_of_its_double(apart: Neighbours) -> None:
+    """Neither in its own environment, but for what leads to it, nor in the double's."""
+    names = ask(apart.double, "spy", "sorted(os.environ)")
+    given = {*GIVEN, *apart.double.environment(), "SECRET"}
+    above = (os.getpid(), "os.getppid()")
+    read = [ask(apart.double, "spy", f"open(f'/proc/{{{pid}}}/environ').read()") for pid in above]
+
+    assert set() == {*names} - given
+    assert set() == {*read} - {"PermissionError", "FileNotFoundError"}
+
+
+def test_a_runtime_has_a_home_and_a_place_for_temporary_files(apart: Neighbours) -> None:
+    """Its own, and its working directory is the program's, which it only reads."""
+    seen = "os.path.expanduser('~'), os.environ['TMPDIR'], os.getcwd()"
+
+    assert ["/home/gem", "/tmp", str(apart.keeper)] == ask(apart.double, "keeper", seen)
+    assert "OSError" == ask(apart.double, "keeper", "open('new', 'w').close()")
+    assert "hi" == ask(
+        apart.double,
+        "keeper",
+        "[pathlib.Path('/tmp/x').write_text('hi'), pathlib.Path('/tmp/x').read_text()][1]",
+    )

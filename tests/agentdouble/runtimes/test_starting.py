@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+PATIENCE_S = 2  # enough for a Python that is busy with nothing else
+FILES = {
+    "imports_nothing_there.py": "import nothing_of_that_name\n",
+    "without_app.py": "",
+    "elsewhere.py": "import socket, signal\nserver = socket.create_server(('127.0.0.1', 0))\n"
+    "signal.pause()\n",
+    "other_interface.py": "import os, signal, socket\n"
+    "server = socket.create_server(('127.0.0.2', int(os.environ['PORT'])))\nsignal.pause()\n",
+    "accepts.py": "import os, signal, socket\n"
+    "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\nsignal.pause()\n",
+    "no_http.py": "import os, socket\n"
+    "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\n"
+    "while True:\n    one, _ = server.accept()\n    one.recv(999)\n    one.sendall(b'220 hi\\n')\n"
+    "    one.close()\n",
+    "busy.py": "import http.server, os\n"
+    "class Busy(http.server.BaseHTTPRequestHandler):\n"
+    "    def do_GET(self):\n        self.send_error(503)\n"
+    "http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Busy).serve_forever()\n",
+    "hoarding.py": "bytearray(512 * 1024 * 1024)\n",
+}
+ENDED = "its process ended with code"
+ENDS: dict[str, tuple[dict[str, Any], str]] = {
+    "does not import": (
+        {"application": "imports_nothing_there:app"},
+        f"{ENDED} 1: ModuleNotFoundError: No module named 'nothing_of_that_name'",
+    ),
+    "no such module": (
+        {"application": "not_there:app"},
+        "its process ended with code 1: ModuleNotFoundError: No module named 'not_there'",
+    ),
+    "no such attribute": (
+        {"application": "without_app:app"},
+        f"{ENDED} 1: AttributeError: module 'without_app' has no attribute 'app'",
+    ),
+    "no such file": (
+        {"application": "not_there.py:app"},
+        f"{ENDED} 1: FileNotFoundError: [Errno 2] No such file or directory: '{{directory}}/not_there.py'",
+    ),
+    "no such program": (
+        {"command": "not-there --port $PORT"},
+        "its process ended with code 127: there is no program 'not-there'",
+    ),
+    "no program at all": (
+        {"command": "./without_app.py"},
+        f"{ENDED} 126: the program './without_app.py' cannot be executed: Permission denied",
+    ),
+    "ends at once": ({"command": ["sh", "-c", "exit 3"]}, "its process ended with code 3"),
+    "is killed": ({"command": ["sh", "-c", "kill -9 $$"]}, "its process ended with signal 9"),
+    "too much memory": (
+        {"command": "python hoarding.py", "memory_limit": 256 * 1024 * 1024},
+        "its process ended with code 1: MemoryError",
+    ),
+    "no interpreter": (
+        {"command": "python x.py", "python": "{directory}/without_app.py"},
+        "the interpreter {directory}/without_app.py cannot be executed: Permission denied",
+    ),
+    "another interpreter": (
+        {"command": "python x.py", "python": "/bin/false"},
+        "the interpreter /bin/false is none: it exited with code 1",
+    ),
+}
+NEVER_READY = {
+    "elsewhere.py": r"it listens on 127.0.0.1:\d+, not on \$PORT {port} of 127.0.0.1",
+    "other_interface.py": r"it listens on 127.0.0.2:{port}, not on \$PORT {port} of 127.0.0.1",
+    "accepts.py": "GET /readiness gives no answer",
+    "no_http.py": r"it answers GET /readiness with no HTTP \(.+\)",
+    "busy.py": "GET /readiness answers 503 still",
+}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("programs")
+    for name, text in FILES.items():
+        (directory / name).write_text(text)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def double(directory: Path) -> Iterator[Emulator]:
+    with Emulator() as double:
+        yield double
+
+
+def start(double: Emulator, directory: Path, **fields: Any) -> httpx.Response:
+    """Ask a new runtime for something; return the answer."""
+    double.runtimes.create("bad", directory=directory, **fields)
+    try:
+        return http.get(f"{double.url}/runtimes/bad/")
+    finally:
+        double.runtimes.delete("bad")
+
+
+def reason(answer: httpx.Response, name: str = "bad") -> str:
+    """Return why it did not start; its error also says where its log is."""
+    assert 502 == answer.status_code
+    message = answer.json()["error"]["message"]
+    found = re.fullmatch(
+        rf"The runtime '{name}' did not start: (.*)\. "
+        rf"What it printed: agentdouble runtime logs {name}",
+        message,
+        re.DOTALL,
+    )
+    assert found, message
+    return found[1]
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_a_program_that_ends_before_it_is_ready_says_why(
+    double: Emulator, directory: Path, case: str
+) -> None:
+    """At once, by its exit code and its last line: a traceback's names the error."""
+    fields, expected = ENDS[case]
+    here = str(directory)
+    fields = {
+        key: value.replace("{directory}", here) if isinstance(value, str) else value
+        for key, value in fields.items()
+    }
+
+    answer = start(double, directory, **fields)
+
+    assert expected.replace("{directory}", here) == reason(answer)
+
+
+@pytest.fixture(scope="module")
+def given_up(double: Emulator, directory: Path) -> dict[str, httpx.Response]:
+    """What is answered for programs that are never ready, which are waited for at once."""
+    for program in NEVER_READY:
+        command = f"python -S {program}"
+        double.runtimes.create(
+            program, directory=directory, command=command, start_timeout_s=PATIENCE_S
+        )
+    with ThreadPoolExecutor() as pool:
+        urls = [double.runtimes.address(program) for program in NEVER_READY]
+        return dict(zip(NEVER_READY, pool.map(http.get, urls), strict=True))
+
+
+@pytest.mark.parametrize("program", NEVER_READY)
+def test_a_program_that_never_is_ready_is_given_up(
+    given_up: dict[str, httpx.Response], program: str
+) -> None:
+    """After start_timeout_s, with what was seen instead."""
+    said = reason(given_up[program], program)
+
+    expected = NEVER_READY[program].replace("{port}", r"\d+")
+    assert re.fullmatch(rf"it was not ready after {PATIENCE_S} s: {expected}", said), said
+
+
+def test_a_directory_that_is_removed_meanwhile_is_named(double: Emulator, tmp_path: Path) -> None:
+    """It was there when the runtime was made."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    double.runtimes.create("bad", directory=gone, command="python x.py")
+    gone.rmdir()
+
+    answer = http.get(f"{double.url}/runtimes/bad/")
+
+    double.runtimes.delete("bad")
+    assert f"there is no directory {gone}" == reason(answer)
