@@ -170,6 +170,11 @@ class Emulator:
         return self._a2a.addresses
 
     @property
+    def runtime_addresses(self) -> Mapping[str, str]:
+        """The addresses of the runtimes there are, by their names."""
+        return {one.name: f"{self.url}{gateway.PREFIX}{one.name}" for one in self._registry.all()}
+
+    @property
     def a2a_grpc(self) -> str | None:
         """Where the first A2A application answers over gRPC, ``host:port``, while it does."""
         listening = self._a2a.root.grpc

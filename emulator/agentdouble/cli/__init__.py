@@ -1,4 +1,4 @@
-"""The command line: ``agentdouble serve | demo | env | tool | session | mcp | attach | ...``."""
+"""The command line: ``agentdouble serve | demo | env | tool | session | mcp | runtime | attach | ...``."""
 
 from __future__ import annotations
 

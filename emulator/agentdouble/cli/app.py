@@ -92,6 +92,10 @@ def serve(
         Path | None,
         typer.Option(help="Agents directory of API-server mode (the shipped agents)."),
     ] = None,
+    runtime_sources: Annotated[
+        list[Path] | None,
+        typer.Option(help="Directory that runtimes may be made of (the working directory)."),
+    ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="Import an agent anew when it has changed.")
     ] = False,
@@ -130,6 +134,7 @@ def serve(
         "allow_hosts": tuple(allow_host) if allow_host else None,
         "a2a_grpc_port": a2a_grpc_port,
         "agents": agents,
+        "runtime_sources": tuple(runtime_sources) if runtime_sources else None,
         "reload": reload or None,
         "profile": profile,
         "faults": None if faults is None else serving.read_faults(faults),

@@ -138,6 +138,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "application": f"{first} at {emulator.url}{path}",
         "MCP": f"{mcp_first} at {emulator.url}{mcp_path}",
         **{f"and {name}": f"{emulator.url}{below}" for below, name in further},
+        **{f"runtime {name}": at for name, at in emulator.runtime_addresses.items()},
         "A2A": ", ".join(f"{name} at {emulator.url}{at}" for at, name in emulator.a2a.items()),
         **grpc,
         "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",

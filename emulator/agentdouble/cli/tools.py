@@ -17,7 +17,7 @@ from agentdouble.errors import AgentDoubleError
 def create(
     name: str,
     description: str | None,
-    variables: Sequence[str],
+    given: Sequence[str],
     url: str | None,
     *,
     as_json: bool,
@@ -28,7 +28,7 @@ def create(
         Name=name,
         ToolType="CodeEnv",
         Description=description,
-        Envs=[_variable(text) for text in variables] or None,
+        Envs=variables(given) or None,
     )
     typer.echo(json.dumps(made) if as_json else made["ToolId"])
 
@@ -58,6 +58,11 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
     for row in rows:
         made.add_row(*(str(row.get(column, "")) for column in columns))
     return made
+
+
+def variables(texts: Sequence[str]) -> list[dict[str, str]]:
+    """Return ``NAME=VALUE`` texts as the platform's Envs; raise AgentDoubleError."""
+    return [_variable(text) for text in texts]
 
 
 def _variable(text: str) -> dict[str, str]:

@@ -187,7 +187,12 @@ def test_instances_and_what_they_print_are_shown(double: Emulator) -> None:
     found = act(double, "ListRuntimeInstances", RuntimeId=made)
 
     (instance,) = found["InstanceItems"]
-    assert (1, made) == (instance["RevisionNumber"], instance["RuntimeId"])
+    assert (1, "Ready", 1, made) == (
+        found["RunningInstance"],
+        instance["InstanceStatus"],
+        instance["RevisionNumber"],
+        instance["RuntimeId"],
+    )
     asked = {"RuntimeId": made, "InstanceName": instance["InstanceName"]}
     printed = ""
     while not printed.endswith("Z asked for /\n"):  # the pipe may be behind the answer
