@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +58,7 @@ class CommandLine:
             patch.setattr(sys, "argv", ["agentdouble", *words])
             for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
                 patch.setattr(sys, name, stream)
-            with pytest.raises(SystemExit) as ended, old_typer():
+            with pytest.raises(SystemExit) as ended:
                 main()
         code = int(ended.value.code or 0)
         return subprocess.CompletedProcess(words, code, stdout.getvalue(), stderr.getvalue())
@@ -73,14 +72,6 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
         )
-
-
-@contextlib.contextmanager
-def old_typer() -> Iterator[None]:
-    """Let the oldest typer use the newest click, which warns about that."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*click.*")
-        yield
 
 
 @contextlib.contextmanager

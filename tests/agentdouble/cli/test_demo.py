@@ -44,7 +44,7 @@ def test_a_step_that_does_not_come_out_as_stated_fails_the_demo(monkeypatch, cap
 
 
 def test_nothing_is_left_when_the_demo_is_killed_in_the_middle(command_line: CommandLine) -> None:
-    """Within 2 seconds of a SIGKILL no kernel process is left."""
+    """Soon after a SIGKILL no kernel process is left."""
     process = command_line.start("demo")
     assert process.stdout is not None
     for line in process.stdout:
@@ -56,5 +56,5 @@ def test_nothing_is_left_when_the_demo_is_killed_in_the_middle(command_line: Com
     process.communicate()
 
     assert kernels
-    _, alive = psutil.wait_procs(kernels, timeout=2)
+    _, alive = psutil.wait_procs(kernels, timeout=10)
     assert alive == []

@@ -16,7 +16,7 @@ from agentdouble.errors import AgentDoubleError
 from agentdouble.mcp_services import McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.cli.conftest import CommandLine, old_typer
+from tests.agentdouble.cli.conftest import CommandLine
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 
 
@@ -38,7 +38,7 @@ def found(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def run(*words: str) -> str:
     """Run a command that succeeds and return what it printed."""
     printed, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors), old_typer():
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         from agentdouble.cli.app import app
 
         app(["mcp", *words], standalone_mode=False)

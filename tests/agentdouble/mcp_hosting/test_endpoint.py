@@ -90,7 +90,7 @@ def test_a_body_over_the_limit_is_refused(hosting: Hosting, chunked: bool) -> No
 
 def test_an_idle_session_ends(hosting: Hosting) -> None:
     """A session that nobody uses is not there any more, and another can be opened."""
-    url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.05), KEY)
+    url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.5), KEY)
     with idle_sessions() as idle:
         session = mcp_wire.open_session(url, KEY)
         assert idle.wait(10)

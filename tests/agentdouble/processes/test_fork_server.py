@@ -126,7 +126,7 @@ def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
 
 @pytest.mark.parametrize("victim", ["double", "guardian", "fork server", "kernel"])
 def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> None:
-    """SIGKILL: a second later nothing of the session runs, though it had left its kernel."""
+    """SIGKILL: soon nothing of the session runs, though it had left its kernel."""
     double = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -147,7 +147,7 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
 
     os.kill(processes[victim], signal.SIGKILL)
 
-    gone = {pid for pid in of_sessions if has_gone(pid, timeout_s=1)}
+    gone = {pid for pid in of_sessions if has_gone(pid, timeout_s=10)}
     double.communicate()
     assert (True, of_sessions) == (alive, gone)
 

@@ -118,7 +118,7 @@ def test_code_that_swallows_the_interrupt_is_killed(
     shared: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer says that the context is lost, and the next call gets a fresh instance."""
-    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 0.5)
+    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 2)
     before = result(shared, "x = 1", "swallows")
     pid = pid_of(shared, "swallows")
     code = """

@@ -498,7 +498,7 @@ def test_code_whose_caller_goes_away_is_interrupted(
     said = text(shared, "print(x)", "deserted")
 
     assert "42\n" == said
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # of 30
     assert [] == [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
 
 
@@ -513,7 +513,7 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
     said = text(shared, "console.log(x)", "js-deserted", language="javascript")
 
     assert "42\n" == said
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # of 30
 
 
 def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
@@ -601,7 +601,7 @@ def test_others_are_answered_during_a_flood(shared: Emulator, flood: str) -> Non
         assert (200, "2\n") == (ping.status_code, said)
 
     assert flooding.result(30)["success"]
-    assert statistics.median(took) < 0.2
+    assert statistics.median(took) < 0.5
     assert max(took) < 5  # a pause of the whole machine is not ours
 
 
