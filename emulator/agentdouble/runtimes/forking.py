@@ -61,7 +61,7 @@ class Forks:
         for last_try in (False, True):
             server = self._get_going()
             confinement = await self._confinement(definition, workspace, shown)
-            request = _request(definition, command, workspace, confinement)
+            request = _request(command, workspace, confinement)
             try:
                 return await server.fork(request, *outputs)
             except ForkServerGoneError as error:  # it died; the next try starts another
@@ -103,10 +103,7 @@ class Forks:
 
 
 def _request(
-    definition: Definition,
-    command: Command,
-    workspace: Workspace,
-    confinement: Confinement | None,
+    command: Command, workspace: Workspace, confinement: Confinement | None
 ) -> ForkRequest:
     from agentdouble.processes.fork_server.protocol import ForkRequest
 

@@ -96,9 +96,10 @@ class Readiness:
 
 
 def _last_words(log: InstanceLog) -> str:
-    """Return the last line of its errors, which is what a traceback ends with."""
-    lines = (line for line in reversed(log.tail(100)) if line.text.strip())
-    return next((line.text.strip()[:_LONGEST] for line in lines if line.stream == "stderr"), "")
+    """Return the last line of its errors, which a traceback ends with, or what was said of it."""
+    lines = (line for line in reversed(log.tail(100)) if line.stream != "stdout")
+    words = (line.text.strip() for line in lines)
+    return next(filter(None, words), "")[:_LONGEST].rstrip(".")
 
 
 def _listening(pid: int) -> list[str]:

@@ -30,7 +30,6 @@ FILES = {
     "class Busy(http.server.BaseHTTPRequestHandler):\n"
     "    def do_GET(self):\n        self.send_error(503)\n"
     "http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Busy).serve_forever()\n",
-    "hoarding.py": "bytearray(512 * 1024 * 1024)\n",
 }
 ENDED = "its process ended with code"
 ENDS: dict[str, tuple[dict[str, Any], str]] = {
@@ -60,10 +59,6 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "ends at once": ({"command": ["sh", "-c", "exit 3"]}, "its process ended with code 3"),
     "is killed": ({"command": ["sh", "-c", "kill -9 $$"]}, "its process ended with signal 9"),
-    "too much memory": (
-        {"command": "python hoarding.py", "memory_limit": 256 * 1024 * 1024},
-        "its process ended with code 1: MemoryError",
-    ),
     "no interpreter": (
         {"command": "python x.py", "python": "{directory}/without_app.py"},
         "the interpreter {directory}/without_app.py cannot be executed: Permission denied",

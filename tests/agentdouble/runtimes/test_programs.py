@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.asking import ask, asking
+
+VARIABLE = "PLATFORM_TOOL_REGION"
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    directory = tmp_path_factory.mktemp("programs")
+    command = "python -m http.server --bind 127.0.0.1 $PORT"
+    tables = [
+        asking("own", directory),
+        asking("elsewhere", directory, environment={VARIABLE: "of-its-own", "PATH": "/bin"}),
+        {"name": "files", "directory": str(directory), "command": command},
+    ]
+    with Emulator(runtimes=tables) as double:
+        yield double
+
+
+def test_a_command_may_take_its_port_as_an_argument(double: Emulator) -> None:
+    """No shell is needed for $PORT; it runs in its directory."""
+    assert "asking.py" in http.get(f"{double.url}/runtimes/files/").text
+
+
+def test_a_hosted_program_finds_its_double(double: Emulator) -> None:
+    """By the variables that run_code reads."""
+    expected = double.environment()
+
+    seen = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")
+
+    assert expected == seen
+
+
+def test_a_runtimes_own_variables_go_first(double: Emulator) -> None:
+    """So it can call another platform; on PATH its interpreter stays before them."""
+    region, path = ask(double, "elsewhere", f"os.environ[{VARIABLE!r}], os.environ['PATH']")
+
+    assert ("of-its-own", "bin", "/bin") == (region, Path(path.split(":")[0]).name, path[-4:])
