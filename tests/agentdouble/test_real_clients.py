@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -16,6 +18,8 @@ from agentdouble import Emulator
 
 PYTHON = "DOUBLECHECK_VEADK_PYTHON"
 AGENTKIT = "DOUBLECHECK_AGENTKIT_PYTHON"
+
+APPLICATIONS = Path(__file__).parent / "runtimes" / "applications"
 
 _RUN_CODE = """
 import sys, types
@@ -106,6 +110,59 @@ def test_agentkit_s_command_line_works_in_a_session(tmp_path: Path) -> None:
 
     assert '"output": "42\\n"' in said
     assert "42\n" == (tmp_path / "out").read_text()
+
+
+_HOST = """
+import sys, urllib.request
+from agentkit.sdk.runtime import types
+from agentkit.sdk.runtime.client import AgentkitRuntimeClient
+
+client, answers = AgentkitRuntimeClient(), []
+by_key = {"KeyAuth": {"ApiKeyName": "API-KEY-1", "ApiKeyLocation": "HEADER"}}
+made = client.create_runtime(types.CreateRuntimeRequest(
+    Name="made", RoleName="role", ArtifactType="file", ArtifactUrl=sys.argv[2],
+    AuthorizerConfiguration=by_key, Envs=[{"Key": "SAYS", "Value": "one"}], MinInstance=0,
+))
+one = {"RuntimeId": made.runtime_id}
+
+def call():
+    shown = client.get_runtime(types.GetRuntimeRequest(**one))
+    key = shown.authorizer_configuration.key_auth.api_key
+    headers = {"Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(shown.network_configurations[0].endpoint, headers=headers)
+    with urllib.request.urlopen(request) as answer:
+        answers.append((shown.status, answer.read().decode()))
+
+call()
+client.update_runtime(types.UpdateRuntimeRequest(**one, Envs=[{"Key": "SAYS", "Value": "two"}]))
+call()
+client.release_runtime(types.ReleaseRuntimeRequest(**one))
+while client.get_runtime(types.GetRuntimeRequest(**one)).status != "Ready":
+    pass
+call()
+found = client.list_runtime_instances(types.ListRuntimeInstancesRequest(**one))
+versions = client.list_runtime_versions(types.ListRuntimeVersionsRequest(**one))
+log = client.get_runtime_instance_logs(types.GetRuntimeInstanceLogsRequest(
+    **one, InstanceName=found.instance_items[0].instance_name,
+)).logs
+client.delete_runtime(types.DeleteRuntimeRequest(**one))
+left = client.list_runtimes(types.ListRuntimesRequest()).agent_kit_runtimes
+counted = (found.running_instance, len(versions.agent_kit_runtime_versions), len(left))
+open(sys.argv[1], "w").write(repr([answers, counted, "asked for" in log]))
+"""
+
+
+@pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")
+def test_agentkit_manages_runtimes(tmp_path: Path) -> None:
+    """It makes one, calls it with its key, releases an update, and reads all that is said of it."""
+    answer = tmp_path / "answer"
+    query = urlencode({"command": f"{sys.executable} -S saying.py"})
+    with Emulator(runtime_sources=(APPLICATIONS,)) as double:
+        asked = (str(answer), f"file://{APPLICATIONS}?{query}")
+        _agentkit(double, tmp_path, os.environ[AGENTKIT], "-c", _HOST, *asked)
+
+    called = [("Ready", "one"), ("UnReleased", "one"), ("Ready", "two")]
+    assert repr([called, (1, 2, 0), True]) == answer.read_text()
 
 
 def _agentkit(double: Emulator, folder: Path, *command: str) -> str:
