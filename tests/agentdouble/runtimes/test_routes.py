@@ -92,6 +92,36 @@ def test_what_an_application_prints_can_be_followed(double: Emulator) -> None:
     assert followed[1:] == resumed
 
 
+def test_who_follows_is_let_go_when_the_double_stops() -> None:
+    """The stream ends as it should, and the double at once."""
+    with Emulator(runtimes=[table("talker")]) as one:
+        tell(one, "only")
+        url = f"{one.url}/_emulator/runtimes/talker/logs?follow=true"
+        with httpx_sse.connect_sse(http, "GET", url) as source:
+            events = source.iter_sse()
+            first = next(events)
+            one.stop()
+            rest = list(events)
+
+    assert ("only", []) == (json.loads(first.data)["text"], rest)
+
+
+def test_a_crash_can_be_read(double: Emulator) -> None:
+    """The log of an instance is there after its end."""
+    url = double.runtimes.create(**table("crashing"))
+    http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
+    lines: list[str] = []
+    while "oh no" not in lines:
+        lines = double.runtimes.logs("crashing")
+    shown: dict[str, Any] = {"instances": [None]}
+    while shown["instances"]:
+        shown = http.get(f"{double.url}/_emulator/runtimes/crashing").json()
+    double.runtimes.delete("crashing")
+
+    assert ["Traceback", "oh no"] == lines[:2]
+    assert ["crashing-1"] == shown["logs_of"]
+
+
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [

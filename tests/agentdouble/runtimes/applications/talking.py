@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # head and body in one write: two would wait for each other
 
     def do_GET(self) -> None:
         status = int(self.headers.get("status", "200"))
