@@ -114,6 +114,11 @@ class Instance:
         if self._process is not None:
             await self._process.end(self.definition.scaling.stop_timeout_s)
 
+    def note_end(self) -> None:
+        """Say in its log why and how it has ended."""
+        if self._process is not None:
+            self.log.note(f"{self.ended_because}: its process {self._process.manner}")
+
     async def kill(self) -> None:
         """End its processes without asking; return when they are gone."""
         if self._process is not None:

@@ -173,5 +173,6 @@ class Pool:
 async def _end(instance: Instance) -> None:
     try:
         await instance.end()
+        instance.note_end()
     except Exception:  # nobody waits for this one alone
         _log.exception("The instance %s could not be ended.", instance.name)

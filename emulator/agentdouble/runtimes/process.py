@@ -70,6 +70,14 @@ class Process:
         self.exited: asyncio.Future[int | None] = tree.exited
         self._finished = asyncio.ensure_future(self._finish())
 
+    @property
+    def manner(self) -> str:
+        """How the first process ended, now that it has."""
+        code = self.exited.result()
+        if code is None:
+            return "was killed with the double's fork server"
+        return f"ended with {f'code {code}' if code >= 0 else f'signal {-code}'}"
+
     async def end(self, patience_s: float) -> None:
         """Ask it to end, then kill it; return when nothing of it is left."""
         self._tree.send_signal(signal.SIGTERM)

@@ -48,10 +48,7 @@ class Readiness:
     async def how_it_ended(self) -> str:
         """Return how an instance ended, with its last words."""
         await self._process.finished()
-        code = self._process.exited.result()
-        how = "its process was killed with the double's fork server"
-        if code is not None:
-            how = f"its process ended with {f'code {code}' if code >= 0 else f'signal {-code}'}"
+        how = f"its process {self._process.manner}"
         words = _last_words(self._log)
         return f"{how}: {words}" if words else how
 

@@ -107,18 +107,18 @@ def test_who_follows_is_let_go_when_the_double_stops() -> None:
 
 
 def test_a_crash_can_be_read(double: Emulator) -> None:
-    """The log of an instance is there after its end."""
+    """The log of an instance is there after its end, and says how that was."""
     url = double.runtimes.create(**table("crashing"))
     http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
     lines: list[str] = []
-    while "oh no" not in lines:
+    while not any(line.startswith("crashed") for line in lines):
         lines = double.runtimes.logs("crashing")
     shown: dict[str, Any] = {"instances": [None]}
     while shown["instances"]:
         shown = http.get(f"{double.url}/_emulator/runtimes/crashing").json()
     double.runtimes.delete("crashing")
 
-    assert ["Traceback", "oh no"] == lines[:2]
+    assert ["Traceback", "oh no", "crashed: its process ended with code 3"] == lines
     assert ["crashing-1"] == shown["logs_of"]
 
 
@@ -236,12 +236,13 @@ def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
     first = http.get(f"{double.url}/_emulator/runtimes/limited").json()["instances"]
     http.post(url, content=code)
     lines = [""]
-    while "killed" not in lines[-1]:
+    while "memory" not in lines[-1]:
         lines = ["", *double.runtimes.logs("limited")]
     http.get(url)
 
     assert [] == first
-    assert lines[-1].endswith(" MiB, and its limit is 64 MiB")
+    assert lines[-1].startswith("memory: its process ended with signal ")
+    assert lines[-2].endswith(" MiB, and its limit is 64 MiB")
     assert 1 == samples(double, "limited")["instances_ended_total memory"]
     assert 1 == samples(double, "limited")["instances ready"]
     double.runtimes.delete("limited")
