@@ -45,12 +45,14 @@
     │   ├── ServiceKeyError       a key that cannot be sent, or that is not there
     │   ├── BackendError          something that no service can stand in front of
     │   └── BackendLostError      what stands behind a service is not there, or breaks off
+    ├── AnswerLostError           a server behind this one is not there, or breaks off
     ├── HostingError              a runtime cannot be had, or cannot do what was asked
     │   ├── AccessError           a caller of a runtime that its gateway does not let in
     │   ├── AuthorizerError       an authentication of callers that cannot be
     │   ├── IssuerError           an issuer of tokens that does not do its part
     │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
     │   ├── RuntimeStartError     an instance that did not start or never got ready
+    │   ├── InstanceLostError     an instance is not there any more, or breaks off
     │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
     │   ├── RuntimeEndedError     it was deleted, or the double stopped, meanwhile
     │   ├── UnknownInstanceError
@@ -414,13 +416,17 @@ class BackendError(McpServiceError):
 
 
 class BackendLostError(McpServiceError):
-    """What stands behind a service is not there, or breaks off; the message says what was seen.
+    """What stands behind a service breaks off amid its answer."""
+
+
+class AnswerLostError(AgentDoubleError):
+    """A server behind this one is not there, or breaks off; the message says what was seen.
 
     ``unreached`` where there was no connection, ``silent`` where nobody answered at all.
     """
 
     def __init__(self, reason: str, *, unreached: bool = False, silent: bool = False) -> None:
-        super().__init__(reason, service="")
+        super().__init__(reason)
         self.unreached = unreached
         self.silent = silent
 
@@ -538,6 +544,34 @@ class LogQueryError(HostingError):
     def __init__(self, parameter: str, reason: str) -> None:
         super().__init__("", f"The parameter {parameter[:100]!r} {reason}.")
         self.parameter = parameter
+
+
+class InstanceLostError(HostingError):
+    """An instance is not there, or breaks off; ``instance`` is its name.
+
+    ``unreached`` where the request cannot have reached it, ``amid`` where its answer had begun.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instance: str,
+        reason: str,
+        *,
+        unreached: bool = False,
+        amid: bool = False,
+    ) -> None:
+        failed = "broke off amid its answer" if amid else "did not answer"
+        reached = "did not reach" if unreached else "may have reached"
+        super().__init__(
+            name,
+            f"The instance {instance!r} of the runtime {name!r} {failed}: {reason}. The "
+            f"request {reached} it. What it printed: agentdouble runtime logs {name}",
+        )
+        self.instance = instance
+        self.reason = reason
+        self.unreached = unreached
+        self.amid = amid
 
 
 class UnknownRuntimeError(HostingError):

@@ -28,7 +28,7 @@ _A2A: Mapping[str, tuple[str, str]] = {  # version 0.3's name: that of 1.0, the 
 }
 _A2A_REST = {name: re.compile(route) for name, (_, route) in _A2A.items()}
 _A2A_METHODS = {name: old for old, (new, _) in _A2A.items() for name in (old, new) if name}
-_RUNTIME = re.compile(r"^/runtimes/[^/]+(?=/)")
+_RUNTIME = re.compile(r"^/runtimes/[^/]+(?=/|$)")
 _PATTERN = re.compile(r"^(?:(?P<method>[A-Z]+) )?(?P<path>/\S*)$")
 _RUNS_CODE = ("/v1/jupyter/", "/v1/code/")
 _NEVER = "/_emulator"
@@ -96,7 +96,7 @@ def call_of(method: str, path: str, query: str, body: bytes | None = None) -> Ca
 def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[str]:
     if method == "POST" and path == "/":
         yield from parse_qs(query).get("Action", ())
-    inner = _RUNTIME.sub("", path)
+    inner = _RUNTIME.sub("", path) or "/"
     name = inner.removeprefix("/")
     if _NAMED.get(name) == (name, method):
         yield name
@@ -108,7 +108,7 @@ def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[s
 
 def has_rpc(method: str, path: str, query: str) -> bool:
     """Whether a request may be JSON-RPC, of MCP or A2A, and is no action of the control plane."""
-    inner = _RUNTIME.sub("", path)
+    inner = _RUNTIME.sub("", path) or "/"
     is_a2a = inner == "/" and not (path == "/" and "Action" in parse_qs(query))
     return method == "POST" and (is_a2a or f"{inner}/".startswith("/mcp/"))
 

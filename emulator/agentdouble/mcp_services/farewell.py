@@ -6,7 +6,7 @@ import json
 import re
 
 from agentdouble.mcp_hosting import INTERNAL_ERROR
-from agentdouble.mcp_services.connection import Answer
+from agentdouble.upstream import Answer
 
 _EVENT_ID = re.compile(rb"^id:", re.MULTILINE)
 _EVENT_END = re.compile(rb"(\r\n\r\n|\n\n|\r\r)\Z")

@@ -17,12 +17,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.attending import while_connected
-from agentdouble.errors import BackendLostError
+from agentdouble.errors import AnswerLostError, BackendLostError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.mcp_services import headers
-from agentdouble.mcp_services.connection import Answer
-from agentdouble.mcp_services.connections import Connections
 from agentdouble.mcp_services.farewell import Farewell
+from agentdouble.upstream import Answer, Connections
 
 METHODS = ("GET", "POST", "DELETE")
 REDIRECTS = 3
@@ -73,7 +72,7 @@ class PassThrough:
     async def _exchange(self, request: Request, body: bytes, send: Send) -> None:
         try:
             answer = await self._ask(request, body)
-        except BackendLostError as error:
+        except AnswerLostError as error:
             _log.warning("The backend of the MCP service %s: %s", self._name, error)
             await self._lost(error)(request.scope, request.receive, send)
             return
@@ -132,20 +131,20 @@ class PassThrough:
         while not answer.done:
             try:
                 chunk = await answer.read()
-            except BackendLostError as error:
+            except AnswerLostError as error:
                 await self._break_off(farewell, error, send)
                 return
             farewell.see(chunk)
             await send({"type": "http.response.body", "body": chunk, "more_body": not answer.done})
 
-    async def _break_off(self, farewell: Farewell, error: BackendLostError, send: Send) -> None:
+    async def _break_off(self, farewell: Farewell, error: AnswerLostError, send: Send) -> None:
         message = f"The backend of the MCP service {self._name!r} broke off amid its answer."
         _log.warning("%s %s", message, error)
         if not farewell.is_stream:  # the caller's connection breaks as the backend's did
-            raise BackendLostError(message)
+            raise BackendLostError(message, service=self._name)
         await send({"type": "http.response.body", "body": farewell.words(message)})
 
-    def _lost(self, error: BackendLostError) -> Response:
+    def _lost(self, error: AnswerLostError) -> Response:
         if error.silent:
             return self._failed("does not answer", 504)
         if error.unreached:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+import asyncio
+import logging
+from typing import NamedTuple
 
-from starlette.requests import HTTPConnection
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.errors import AccessError, RuntimeStartError
-from agentdouble.runtimes.authentication import Gatekeeper, render
-from agentdouble.runtimes.monitoring import Monitor
+from agentdouble import serving
+from agentdouble.errors import HostingError, InstanceLostError, UnknownRuntimeError
+from agentdouble.runtimes import addressing, headers, refusing, websocket_proxying
+from agentdouble.runtimes.addressing import PREFIX, Address
+from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Proxy
+from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
 
-PREFIX = "/runtimes/"
+__all__ = ["PREFIX", "Gateway"]
+
+_log = logging.getLogger(__name__)
+
+LARGEST_HEAD = 64 * 1024  # bytes
+_TRIES = 5
+_END_SEEN_S = 0.2  # the end of a process is seen some time after its port is closed
+_NAMES_SHOWN = 20
+_SESSIONS = (b"session_id", b"mcp-session-id")
 
 
 class Gateway:
@@ -29,55 +43,94 @@ class Gateway:
         self._monitor = monitor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name, path = _named(scope), _path(scope)
-        runtime = self._runtimes.find(name)
+        address = addressing.read(scope)
+        runtime = self._runtimes.find(address.name)
         if runtime is None:
-            await _refusal(404, "NotFound", f"There is no runtime {name[:100]!r}.")(
-                scope, receive, send
-            )
+            known = [one.name for one in self._runtimes.all()[:_NAMES_SHOWN]]
+            unknown = UnknownRuntimeError(address.name, known)
+            await refusing.refusal(unknown, address.path)(scope, receive, send)
             return
-        session = HTTPConnection(scope).headers.get("session_id")
-        with self._monitor.request(name) as observed:
-
-            async def note_status(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    observed.status = message["status"]
-                await send(message)
-
-            try:
-                admitted = await self._gatekeeper.admit(runtime, path, scope, receive, note_status)
-                async with runtime.lease(session) as instance:
-                    observed.leased(instance)
-                    await self._proxy.pass_on(
-                        instance, path, admitted.scope, admitted.receive, admitted.send
-                    )
-            except AccessError as error:
-                observed.error = "access"
-                await render(error, path)(scope, receive, note_status)
-            except RuntimeStartError as error:
-                observed.error = "start"
-                refusal = _refusal(502, "RuntimeStartError", str(error))
-                await refusal(scope, receive, note_status)
+        with self._monitor.request(runtime.name) as observed:
+            request = _Request(scope, receive, _noting(observed, send))
+            await self._pass_on(request, runtime, address, observed)
 
     def authenticates(self, scope: Scope) -> bool:
         """Whether a request is for a runtime that asks who calls by itself."""
         path: str = scope["path"]
-        runtime = self._runtimes.find(_named(scope)) if path.startswith(PREFIX) else None
+        name = addressing.read(scope).name if path.startswith(PREFIX) else ""
+        runtime = self._runtimes.find(name)
         return runtime is not None and runtime.definition.authorizer is not None
 
+    async def _pass_on(
+        self, request: _Request, runtime: Runtime, address: Address, observed: Observed
+    ) -> None:
+        """Have a request answered, or say why it is not."""
+        if request.head_size > LARGEST_HEAD:
+            await request.answer(refusing.headers_too_large(LARGEST_HEAD))
+            return
+        try:
+            admitted = await self._gatekeeper.admit(runtime, address.path, *request)
+            asked = _Request(admitted.scope, admitted.receive, admitted.send)
+            await self._have_answered(asked, runtime, address, observed)
+        except HostingError as error:
+            observed.error = refusing.word(error)
+            if isinstance(error, InstanceLostError):
+                _log.warning("%s", error)
+            if isinstance(error, InstanceLostError) and error.amid:
+                await serving.hang_up(request.scope, request.receive)  # half is not the whole
+            else:
+                await request.answer(refusing.refusal(error, address.path))
 
-def _named(scope: Scope) -> str:
-    """Return the name in a path; not of a URL, which a Host header can bend."""
-    path: str = scope["path"]
-    return path.removeprefix(PREFIX).partition("/")[0]
+    async def _have_answered(
+        self, request: _Request, runtime: Runtime, address: Address, observed: Observed
+    ) -> None:
+        """Pass a request to an instance, and to another one while it has not reached any."""
+        is_websocket = request.scope["type"] == "websocket"
+        pass_on = websocket_proxying.pass_on if is_websocket else self._proxy.pass_on
+        left = _TRIES
+        while left:
+            left -= 1
+            async with runtime.lease(_session(request.scope)) as instance:
+                observed.leased(instance)
+                if serving.is_closed(request.scope):
+                    raise ClientDisconnect
+                try:
+                    await pass_on(instance, address, *request)
+                    return
+                except InstanceLostError as error:
+                    if not error.unreached or not left:
+                        raise
+                    instance.failed()
+                    await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
 
 
-def _path(scope: Scope) -> str:
-    """Return the path below a runtime as it came, percent-encoded."""
-    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    below = raw.partition(b"?")[0].decode("latin-1").split("/", 3)[3:]
-    return "/" + "".join(below)
+class _Request(NamedTuple):
+    scope: Scope
+    receive: Receive
+    send: Send
+
+    @property
+    def head_size(self) -> int:
+        """The bytes of its headers."""
+        return sum(len(name) + len(value) for name, value in self.scope["headers"])
+
+    async def answer(self, response: Response) -> None:
+        """Answer without an instance."""
+        await response(self.scope, self.receive, self.send)
 
 
-def _refusal(status: int, kind: str, message: str) -> ASGIApp:
-    return JSONResponse({"error": {"message": message, "type": kind}}, status)
+def _session(scope: Scope) -> str | None:
+    """Return the session of a request, whose requests one instance gets."""
+    values = (headers.value(scope["headers"], name) for name in _SESSIONS)
+    return next((value.decode("latin-1") for value in values if value), None)
+
+
+def _noting(observed: Observed, send: Send) -> Send:
+    async def note(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            observed.status = message["status"]
+        elif message["type"] == "websocket.accept":
+            observed.status = 101
+        await send(message)
+
+    return note

@@ -30,10 +30,10 @@ def test_a_runtime_answers_from_a_process_of_its_own(double: Emulator) -> None:
 
 
 def test_an_unknown_runtime_is_not_found(double: Emulator) -> None:
-    """By name."""
+    """By its name, beside which stand those there are."""
     answer = http.get(f"{double.url}/runtimes/nobody/ping")
 
-    assert (404, "There is no runtime 'nobody'.") == (
+    assert (404, "There is no runtime 'nobody'. There are telling.") == (
         answer.status_code,
         answer.json()["error"]["message"],
     )

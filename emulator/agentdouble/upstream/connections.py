@@ -1,4 +1,4 @@
-"""The connections to one backend, kept for the next request for a while."""
+"""The connections to one server, kept for the next request for a while."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import ssl
 from urllib.parse import SplitResult, urlsplit
 
-from agentdouble.errors import BackendLostError
-from agentdouble.mcp_services.connection import Answer, Connection, RawHeaders
+from agentdouble.errors import AnswerLostError
 from agentdouble.threads import beside, imported
+from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
 CONNECT_TIMEOUT_S = 10.0
 KEPT_S = 2.0  # servers close after 5 s: a request must not meet that
@@ -18,7 +18,8 @@ _PORTS = {"http": 80, "https": 443}
 class Connections:
     """Asks the server at ``url``, scheme and host and port, over as many connections as it takes."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, kept_s: float = KEPT_S) -> None:
+        self._kept_s = kept_s
         parts = self._parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
@@ -27,12 +28,16 @@ class Connections:
         self._all: set[Connection] = set()
 
     async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
-        """Send a request and return its answer, the body to be read; raise BackendLostError.
+        """Send a request and return its answer, the body to be read; raise AnswerLostError.
 
         ``target`` is path and query. Cancelling it, or closing the answer, closes the connection.
         """
-        connection = self._take() or await self._connect()
+        connection = await self.open()
         return await connection.ask(_request(self._parts, method, target, headers, body))
+
+    async def open(self) -> Connection:
+        """Return a connection that is free; raise AnswerLostError, ``unreached``."""
+        return self._take() or await self._connect()
 
     def close(self) -> None:
         """Close every connection."""
@@ -43,8 +48,9 @@ class Connections:
         while self._idle:
             connection, expiry = self._idle.popitem()
             expiry.cancel()
-            if not connection.closing:
+            if not connection.closing and connection.quiet:
                 return connection
+            connection.abort()
         return None
 
     async def _connect(self) -> Connection:
@@ -60,9 +66,9 @@ class Connections:
         try:
             _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
         except (TimeoutError, asyncio.TimeoutError):
-            raise BackendLostError("it does not answer", unreached=True, silent=True) from None
+            raise AnswerLostError("it does not answer", unreached=True, silent=True) from None
         except (OSError, UnicodeError) as error:  # ssl's errors are OSErrors
-            raise BackendLostError(str(error), unreached=True) from None
+            raise AnswerLostError(str(error), unreached=True) from None
         self._all.add(connection)
         return connection
 
@@ -78,7 +84,7 @@ class Connections:
 
     def _free(self, connection: Connection) -> None:
         loop = asyncio.get_running_loop()
-        self._idle[connection] = loop.call_later(KEPT_S, connection.abort)
+        self._idle[connection] = loop.call_later(self._kept_s, connection.abort)
 
     def _lost(self, connection: Connection) -> None:
         self._all.discard(connection)

@@ -1,0 +1,91 @@
+"""Which headers pass between a caller and an instance, and what the gateway says itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.types import Scope
+
+from agentdouble.runtimes.addressing import PREFIX, Address
+from agentdouble.upstream import RawHeaders
+
+_OF_ONE_HOP = frozenset(
+    (
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+    )
+)
+_SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host"))
+_OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server has said them
+_WEBSOCKET = b"sec-websocket-"
+_BODILESS = (204, 304)
+_OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
+VIA = (b"via", b"1.1 agentdouble")
+
+
+def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """Return the first header of a name, in lower case, or None."""
+    return next((value for given, value in headers if given == name), None)
+
+
+def onward(scope: Scope, address: Address) -> RawHeaders:
+    """Return a request's headers for an instance, but for Host and the body's length.
+
+    Where the caller is and what it calls the runtime is told by ``X-Forwarded-For``, ``-Proto``, ``-Host`` and ``-Prefix``, which nobody can forge.
+    """
+    sent = scope["headers"]
+    stays = _OF_ONE_HOP | _SAID_ANEW | _named(sent)
+    passed = [
+        (name, value)
+        for name, value in sent
+        if name not in stays and not name.startswith((b"x-forwarded-", _WEBSOCKET))
+    ]
+    return [*passed, *_forwarded(scope, address), VIA]
+
+
+def _forwarded(scope: Scope, address: Address) -> RawHeaders:
+    scheme: str = scope["scheme"].replace("ws", "http", 1)
+    client = scope.get("client")
+    told: dict[bytes, bytes | None] = {
+        b"x-forwarded-for": client[0].encode("latin-1") if client else None,
+        b"x-forwarded-proto": scheme.encode("latin-1"),
+        b"x-forwarded-host": value(scope["headers"], b"host"),
+        b"x-forwarded-prefix": address.prefix.encode(),
+    }
+    return [(name, value) for name, value in told.items() if value]
+
+
+def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
+    """Return an answer's headers for the caller, and no length that is not the body's."""
+    stays = _OF_ONE_HOP | _OF_THE_SERVER | (_named(answered) - {b"content-length"})
+    if status in _BODILESS or value(answered, b"transfer-encoding") is not None:
+        stays |= {b"content-length"}
+    return [
+        (name, _location(value, scope, address) if name == b"location" else value)
+        for name, value in answered
+        if name not in stays and not name.startswith(_WEBSOCKET)
+    ]
+
+
+def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """Return the headers that ``Connection`` says are of this hop alone."""
+    named = [value.lower().split(b",") for name, value in headers if name == b"connection"]
+    return frozenset(name.strip() for names in named for name in names)
+
+
+def _location(location: bytes, scope: Scope, address: Address) -> bytes:
+    """Return where a redirect leads: to the runtime itself, if the application forgets its prefix."""
+    text = location.decode("latin-1")
+    host = (value(scope["headers"], b"host") or b"").decode("latin-1")
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return location
+    below = parts.path.removeprefix(scope.get("root_path", ""))
+    elsewhere = parts.netloc.lower() not in ("", host.lower()) or not below.startswith("/")
+    if elsewhere or _OTHER_RUNTIME.match(below):
+        return location
+    before = text.partition(parts.netloc)[0] + parts.netloc if parts.netloc else ""
+    return f"{before}{address.prefix}{text[len(before) :]}".encode("latin-1")

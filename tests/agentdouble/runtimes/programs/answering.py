@@ -1,0 +1,181 @@
+"""A program that a runtime runs: says each request back as it came, or does as the path says."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+told: queue.Queue[str] = queue.Queue()  # what happened without an answer that says so
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def respond(self) -> None:
+        path = urlsplit(self.path).path
+        getattr(self, "on_" + path.strip("/").replace("-", "_"), self.on_anything)()
+
+    do_GET = do_POST = do_HEAD = respond  # noqa: N815
+
+    def say(self, raw: bytes) -> None:
+        self.wfile.write(raw)
+        self.wfile.flush()
+
+    def answer(self, body: bytes, *headers: tuple[str, str], status: int = 200) -> None:
+        self.send_response(status)
+        for name, value in (*headers, ("Content-Length", str(len(body)))):
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the request's body, as its framing has it."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            yield self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            return
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def on_told(self) -> None:
+        """Say what happened next."""
+        self.answer(told.get(timeout=30).encode())
+
+    def on_anything(self) -> None:
+        body = b"".join(self.pieces())
+        seen = {
+            "line": self.requestline,
+            "headers": [[name.lower(), value] for name, value in self.headers.items()],
+            "body": body.decode("latin-1"),
+            "pid": os.getpid(),
+            "port": self.client_address[1],
+        }
+        self.answer(json.dumps(seen).encode(), ("Content-Type", "application/json"))
+
+    def on_count(self) -> None:
+        """Take a body of any length and say how long it was."""
+        self.answer(b"%d" % sum(map(len, self.pieces())))
+
+    def on_echo(self) -> None:
+        """Say each piece back before the next has come."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in self.pieces():
+            self.say(b"%x\r\n%b\r\n" % (len(piece), piece))
+        self.say(b"0\r\n\r\n")
+
+    def on_event(self) -> None:
+        """Say one event; then nothing, until the caller has gone."""
+        self.say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n")
+        self.wait_for_the_end()
+
+    def on_silent(self) -> None:
+        told.put("begun")
+        self.wait_for_the_end()
+
+    def wait_for_the_end(self) -> None:
+        self.close_connection = True
+        self.rfile.read(1)
+        told.put("gone")
+
+    def on_flood(self) -> None:
+        """Say more than fits anywhere, and tell how far it came when it stops being taken."""
+        self.connection.settimeout(0.5)
+        self.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n")
+        sent, piece = 0, bytes(64 * 1024)
+        try:
+            while sent < 10**9:
+                sent += self.connection.send(piece)
+        except OSError:
+            told.put(str(sent))
+        self.close_connection = True
+
+    def on_headers(self) -> None:
+        self.answer(
+            b"hi",
+            *(("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-Own", "kept")),
+            *(("Connection", "keep-alive, X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5")),
+        )
+
+    def on_empty(self) -> None:
+        self.say(b"HTTP/1.1 204 No Content\r\nx-own: kept\r\n\r\n")
+
+    def on_unchanged(self) -> None:
+        self.say(b"HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\netag: x\r\n\r\n")
+
+    def on_hints(self) -> None:
+        self.say(b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
+        self.answer(b"late")
+
+    def on_trailers(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n")
+        self.say(b"2\r\nhi\r\n0\r\nx-sum: 1\r\n\r\n")
+
+    def on_redirect(self) -> None:
+        to = self.headers["X-To"]
+        self.answer(b"", ("Location", to), status=307)
+
+    def on_until_the_end(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\n\r\nall of it")
+        self.close_connection = True
+
+    def on_large_head(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\n" + b"x-large: %b\r\n" % (b"x" * 1000) * 1000)
+        self.say(b"content-length: 0\r\n\r\n")
+
+    def on_nonsense(self) -> None:
+        self.say(b"what?\r\n\r\n")
+        self.close_connection = True
+
+    def on_strange_status(self) -> None:
+        self.answer(b"", status=999)
+
+    def on_refuse_early(self) -> None:
+        """Answer though the body has not come yet."""
+        self.close_connection = True
+        self.answer(b"no", status=413)
+
+    def on_drop(self) -> None:
+        self.close_connection = True
+
+    def on_half(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+        self.close_connection = True
+
+    def on_half_chunked(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+        self.close_connection = True
+
+    def on_close_idle(self) -> None:
+        """Answer, and then close the connection though nobody has said so."""
+        self.answer(b"bye")
+        self.close_connection = True
+
+    def on_die(self) -> None:
+        os._exit(1)
+
+    def on_die_amid(self) -> None:
+        self.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+        os._exit(1)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 100
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()

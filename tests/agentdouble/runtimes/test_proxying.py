@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.runtimes import gateway
+from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.calling import http as client
+from tests.agentdouble.runtimes.programs import table
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    directory = tmp_path_factory.mktemp("answering")
+    with Emulator(
+        runtimes=[table("raw", "answering.py", directory)], body_limit=1_000_000
+    ) as double:
+        yield double
+
+
+@pytest.fixture
+def url(double: Emulator) -> str:
+    """The address of the runtime."""
+    return f"{double.url}/runtimes/raw"
+
+
+@contextlib.contextmanager
+def connected(double: Emulator) -> Iterator[socket.socket]:
+    parts = urlsplit(double.url)
+    with socket.create_connection((parts.hostname, parts.port), TIMEOUT_S) as connection:
+        yield connection
+
+
+def said(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
+    """Send the bytes of a request without a body, and return what the runtime got."""
+    host = urlsplit(double.url).netloc
+    head = "\r\n".join([request, f"Host: {host}", *lines, "Connection: close", "", ""])
+    with connected(double) as connection:
+        connection.sendall(head.encode("latin-1"))
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        told: dict[str, Any] = json.loads(answer.read())
+        return told
+
+
+@contextlib.contextmanager
+def armed(double: Emulator, operation: str, *, status: int) -> Iterator[None]:
+    fault = double.faults.arm("fail", operation, status=status, times=10)
+    yield
+    double.faults.disarm(fault.id)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/a%2Fb//c/../d;e=f?x=%20&y=a+b&&z", "/%C3%A4?", "/", "//two", "/?only=query"],
+)
+def test_path_and_query_are_passed_on_as_they_were_written(double: Emulator, target: str) -> None:
+    """Nothing is decoded, joined or sorted; but a ? before nothing goes."""
+    told = said(double, f"GET /runtimes/raw{target} HTTP/1.1")
+
+    assert f"GET {target.removesuffix('?')} HTTP/1.1" == told["line"]
+
+
+def test_the_name_alone_is_the_root_of_the_application(double: Emulator) -> None:
+    """So is what follows a name that is written another way."""
+    assert "GET / HTTP/1.1" == said(double, "GET /runtimes/raw HTTP/1.1")["line"]
+    assert "GET /?a HTTP/1.1" == said(double, "GET /runtimes/r%61w?a HTTP/1.1")["line"]
+
+
+def test_an_application_can_know_its_public_address(double: Emulator) -> None:
+    """Host stays, the headers of proxies say the rest, and a caller cannot forge them."""
+    forged = [f"X-Forwarded-{what}: evil" for what in ("Host", "Prefix", "Port")]
+    told = said(double, "GET /runtimes/raw/x HTTP/1.1", *forged, "Forwarded: host=evil", "X-A: 1")
+
+    host = urlsplit(double.url).netloc
+    assert {
+        "host": host,
+        "x-forwarded-for": "127.0.0.1",
+        "x-forwarded-proto": "http",
+        "x-forwarded-host": host,
+        "x-forwarded-prefix": "/runtimes/raw",
+        "via": "1.1 agentdouble",
+        "x-a": "1",
+    } == dict(told["headers"])
+
+
+def test_headers_of_one_hop_are_not_passed_on(double: Emulator) -> None:
+    """Nor those that Connection names; what a caller says twice arrives twice."""
+    lines = ("Connection: X-Hop, keep-alive", "X-Hop: 1", "TE: trailers", "Upgrade: h2c")
+    told = said(double, "GET /runtimes/raw/x HTTP/1.1", *lines, "X-Two: 1", "X-Two: 2")
+
+    own = [(name, value) for name, value in told["headers"] if not name.startswith("x-forwarded")]
+    assert [("x-two", "1"), ("x-two", "2"), ("via", "1.1 agentdouble")] == own[1:]
+
+
+def test_a_length_that_is_said_to_be_of_one_hop_is_kept(url: str) -> None:
+    """Else a body would be the next request."""
+    headers = {"Connection": "close, Content-Length, Host"}
+    answer = client.post(f"{url}/x", headers=headers, content="GET /smuggled")
+
+    assert "GET /smuggled" == answer.json()["body"]
+
+
+def test_headers_of_an_answer_are_kept_but_for_those_of_one_hop(url: str) -> None:
+    """Duplicates and the length too; who serves and when is said once, by the double."""
+    answer = client.get(f"{url}/headers")
+
+    headers = [(name, value) for name, value in answer.headers.multi_items()]
+    assert [("set-cookie", "a=1"), ("set-cookie", "b=2"), ("x-own", "kept")] == headers[2:5]
+    assert [("content-length", "2")] == headers[5:]
+    assert ["date", "server"] == [name for name, _ in headers[:2]]
+
+
+def test_answers_without_a_body_end_with_their_head(url: str) -> None:
+    """HEAD, 204 and 304, each followed by another request over the same connection."""
+    with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as kept:
+        head = kept.head(f"{url}/anything")
+        answers = [kept.get(f"{url}/{path}") for path in ("empty", "unchanged", "headers")]
+
+    assert 0 < int(head.headers["content-length"])
+    assert [(204, b""), (304, b""), (200, b"hi")] == [(a.status_code, a.content) for a in answers]
+
+
+def test_what_comes_before_and_after_an_answer_does_not_confuse_it(url: str) -> None:
+    """Early hints and trailers are dropped; a body that ends with its connection is whole."""
+    paths = ("hints", "trailers", "until-the-end")
+
+    assert ["late", "hi", "all of it"] == [client.get(f"{url}/{path}").text for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/x?y", "/runtimes/raw/x?y"),
+        ("http://HOST/x", "http://HOST/runtimes/raw/x"),
+        ("/runtimes/raw/x", "/runtimes/raw/x"),
+        ("/runtimes/other/x", "/runtimes/other/x"),
+        ("x", "x"),
+        ("https://elsewhere/x", "https://elsewhere/x"),
+        ("http://[", "http://["),
+    ],
+)
+def test_a_redirect_leads_to_the_runtime(url: str, location: str, expected: str) -> None:
+    """Though the application knows nothing of its prefix."""
+    host = urlsplit(url).netloc
+    asked = location.replace("HOST", host)
+    answer = client.get(f"{url}/redirect", headers={"X-To": asked})
+
+    assert (307, expected.replace("HOST", host)) == (
+        answer.status_code,
+        answer.headers["location"],
+    )
+
+
+def test_bodies_go_both_ways_at_once(double: Emulator) -> None:
+    """A piece of unknown length is answered before the next is sent."""
+    host = urlsplit(double.url).netloc
+    with connected(double) as connection:
+        head = "POST /runtimes/raw/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+        connection.sendall(f"{head}Host: {host}\r\n\r\n".encode())
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        heard = []
+        for piece in (b"one", b"two", b"three"):
+            connection.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
+            heard.append(answer.read(len(piece)))
+        connection.sendall(b"0\r\n\r\n")
+        rest = answer.read()
+
+    assert ([b"one", b"two", b"three"], b"") == (heard, rest)
+
+
+def test_a_caller_that_expects_it_is_told_to_go_on(double: Emulator) -> None:
+    """By the double; the application hears nothing of it."""
+    head = "POST /runtimes/raw/x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n"
+    with connected(double) as connection:
+        connection.sendall(f"{head}Host: {urlsplit(double.url).netloc}\r\n\r\n".encode())
+        go_on = connection.recv(100)
+        connection.sendall(b"hi")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        told = json.loads(answer.read())
+
+    assert b"HTTP/1.1 100 Continue\r\n\r\n" == go_on
+    assert ("hi", False) == (told["body"], "expect" in dict(told["headers"]))
+
+
+def test_an_event_is_there_while_the_stream_goes_on(url: str) -> None:
+    """And a caller who leaves ends the request to the application."""
+    with client.stream("GET", f"{url}/event") as answer:
+        pieces = answer.iter_raw()
+        assert b"data: 1\n\n" == next(pieces)
+
+    assert "gone" == client.get(f"{url}/told").text
+
+
+def test_a_caller_who_leaves_before_the_answer_ends_the_request(double: Emulator, url: str) -> None:
+    """So that the application need not go on."""
+    with connected(double) as connection:
+        host = urlsplit(double.url).netloc
+        connection.sendall(f"GET /runtimes/raw/silent HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert "begun" == client.get(f"{url}/told").text
+
+    assert "gone" == client.get(f"{url}/told").text
+
+
+def test_an_answer_that_nobody_reads_waits_in_the_application(url: str) -> None:
+    """The gateway keeps little of it."""
+    with client.stream("GET", f"{url}/flood") as answer:
+        pieces = answer.iter_raw()  # kept: without it the stream would be closed
+        next(pieces)
+        sent = int(client.get(f"{url}/told").text)
+
+    assert 0 < sent < 50_000_000
+
+
+def test_a_body_beyond_the_limit_is_refused_while_it_comes(url: str) -> None:
+    """Its length need not be known."""
+    answer = client.post(f"{url}/count", content=(bytes(100_000) for _ in range(11)))
+    within = client.post(f"{url}/count", content=(bytes(100_000) for _ in range(9)))
+
+    assert (413, "BodyTooLarge") == (answer.status_code, answer.json()["error"]["type"])
+    assert "900000" == within.text
+
+
+def test_an_answer_may_come_before_the_body_is_there(url: str) -> None:
+    """It is passed on, though the application closes its connection."""
+    answer = client.post(f"{url}/refuse-early", content=(bytes(1000) for _ in range(3)))
+
+    assert (413, "no") == (answer.status_code, answer.text)
+
+
+def test_connections_to_an_application_are_kept(url: str) -> None:
+    """One that it has closed meanwhile is not used again."""
+    ports = [client.get(f"{url}/x").json()["port"] for _ in range(3)]
+    closed = [client.get(f"{url}/close-idle").text for _ in range(5)]
+
+    assert 1 == len(set(ports))
+    assert ["bye"] * 5 == closed
+
+
+@pytest.mark.parametrize("path", ["drop", "nonsense", "large-head", "strange-status"])
+def test_what_is_no_answer_is_a_bad_gateway(url: str, path: str) -> None:
+    """It names the runtime, the instance, and where its log is."""
+    answer = client.get(f"{url}/{path}")
+
+    error = answer.json()["error"]
+    assert (502, "InstanceLostError") == (answer.status_code, error["type"])
+    assert "The instance 'raw-1' of the runtime 'raw' did not answer: " in error["message"]
+    assert "may have reached it" in error["message"]
+    assert "agentdouble runtime logs raw" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["half", "half-chunked"])
+def test_half_an_answer_is_not_taken_for_a_whole_one(url: str, path: str) -> None:
+    """The caller's connection breaks as the application's did."""
+    with pytest.raises(httpx.RemoteProtocolError):
+        client.get(f"{url}/{path}")
+
+
+def test_very_large_headers_are_refused(url: str) -> None:
+    """By name."""
+    answer = client.get(f"{url}/x", headers={"X-Large": "x" * gateway.LARGEST_HEAD})
+
+    assert (431, "HeadersTooLarge") == (answer.status_code, answer.json()["error"]["type"])
+
+
+def test_the_journal_has_what_went_through_the_gateway(double: Emulator, url: str) -> None:
+    """As it has everything."""
+    double.journal.clear()
+    client.post(f"{url}/count", content=b"123")
+    [entry] = double.journal.entries()
+
+    assert ("POST", f"{url}/count", 200) == (entry.method, entry.url, entry.status)
+    assert ("123", "3") == (entry.request_body, entry.response_body)
+
+
+def test_faults_meet_operations_of_a_runtime(double: Emulator, url: str) -> None:
+    """By their names; and a runtime is an A2A application's root with or without a slash."""
+    with (
+        armed(double, "invoke", status=503),
+        armed(double, "a2a:message/send", status=504),
+    ):
+        rpc = {"jsonrpc": "2.0", "id": 1, "method": "message/send"}
+        statuses = [
+            client.post(f"{url}/invoke").status_code,
+            *(client.post(f"{url}{end}", json=rpc).status_code for end in ("", "/")),
+            client.post(f"{url}/count").status_code,
+        ]
+
+    assert [503, 504, 504, 200] == statuses
+
+
+def test_an_instance_that_dies_takes_only_its_own_requests_along(tmp_path: Path) -> None:
+    """They get a clear answer, or a broken one; the next request starts another instance."""
+    with Emulator(runtimes=[table("mortal", "answering.py", tmp_path)]) as double:
+        url = f"{double.url}/runtimes/mortal"
+        before = client.get(f"{url}/x").json()["pid"]
+        died = client.get(f"{url}/die")
+        after = client.get(f"{url}/x").json()["pid"]
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get(f"{url}/die-amid")
+        with ThreadPoolExecutor(4) as pool:
+            last = set(pool.map(lambda _: client.get(f"{url}/x").status_code, range(8)))
+
+    assert (502, True, {200}) == (died.status_code, before != after, last)
