@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import typer
+from rich.ansi import AnsiDecoder
 from rich.console import Console
 from rich.text import Text
 
@@ -73,7 +74,8 @@ class _Printer:
 
 def _shown(line: Mapping[str, Any]) -> Text:
     at = dt.datetime.fromisoformat(line["at"]).astimezone()
-    text = Text.from_ansi(line["text"], style=_STYLES[line["stream"]])
+    text = AnsiDecoder().decode_line(line["text"])  # from_ansi may break it at more than newlines
+    text.style = _STYLES[line["stream"]]
     return Text.assemble(
         (f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} ", "dim"),
         (f"{line['instance']} ", "cyan"),
