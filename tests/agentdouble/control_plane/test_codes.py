@@ -92,7 +92,7 @@ def test_every_error_of_the_runtimes_has_a_code_of_its_own() -> None:
     ]
     unraised = {
         *(errors.AccessError, errors.IssuerError, errors.RuntimeBusyError, errors.LogQueryError),
-            errors.InstanceLostError,
+        errors.InstanceLostError,
     }
     assert set(errors.HostingError.__subclasses__()) - unraised == set(map(type, raised))
 
