@@ -80,8 +80,9 @@ class Observed:
 
     def leased(self, instance: Instance) -> None:
         """Note that it has been given an instance, perhaps one whose start it waited for."""
+        if not self.instance:  # else another one, for the first could not be reached
+            self._figures.waits.observe(self.passed_s())
         self.instance, self.cold = instance.name, instance.ready_s > self._begun
-        self._figures.waits.observe(self.passed_s())
 
     def passed_s(self) -> float:
         """Return the seconds since it came."""

@@ -90,7 +90,7 @@ class RuntimeRoutes:
 
     def _find(self, request: Request) -> Runtime:
         name = request.path_params["name"]
-        runtime = self._runtimes.find(name)
+        runtime = self._runtimes.find(name) or self._runtimes.find_by_id(name)
         if runtime is None:
             raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
         return runtime

@@ -97,9 +97,10 @@ async def _trace(tracer: Tracer, app: ASGIApp, scope: Scope, receive: Receive, s
     span, headers = _begin(tracer, scope)
 
     async def note_status(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            span.set_attribute("http.response.status_code", message["status"])
-            if message["status"] >= 500:
+        status = _status(message)
+        if status is not None:
+            span.set_attribute("http.response.status_code", status)
+            if status >= 500:
                 span.set_status(Status(StatusCode.ERROR))
         await send(message)
 
@@ -112,6 +113,15 @@ async def _trace(tracer: Tracer, app: ASGIApp, scope: Scope, receive: Receive, s
     finally:
         _current.reset(token)
         span.end()
+
+
+def _status(message: Message) -> int | None:
+    """Return the status of an answer that begins with a message."""
+    if message["type"] == "websocket.accept":
+        return 101
+    if message["type"] in ("http.response.start", "websocket.http.response.start"):
+        return int(message["status"])
+    return None
 
 
 def _begin(tracer: Tracer, scope: Scope) -> tuple[Span, list[tuple[bytes, bytes]]]:

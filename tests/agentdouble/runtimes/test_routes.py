@@ -163,7 +163,8 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     talker, _, idle = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
     (instance,) = talker["instances"]
 
-    assert talker == {**http.get(f"{double.url}/_emulator/runtimes/talker").json(), **talker}
+    by_id = http.get(f"{double.url}/_emulator/runtimes/{talker['id']}").json()
+    assert (talker["name"], talker.keys()) == (by_id["name"], by_id.keys())
     assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
     assert [] == idle["instances"]
     os.kill(instance["pid"], 0)
