@@ -32,6 +32,7 @@ DropService = Callable[[str], None]
 URL = "DOUBLECHECK_URL"
 API_KEY = "DOUBLECHECK_API_KEY"
 RESTRICTED_ACCESS_KEY = "DOUBLECHECK_RESTRICTED_ACCESS_KEY"
+OTHER_KEY = "DOUBLECHECK_OTHER_API_KEY"
 RESTRICTED_SECRET_KEY = "DOUBLECHECK_RESTRICTED_SECRET_KEY"  # noqa: S105 (the name of a variable)
 
 
@@ -47,7 +48,8 @@ class Target:
     is what reports call it. ``reference_app`` declares that the application is the
     reference application of the contract checks; ``ca_file`` names the certificates to trust,
     where not the public ones; ``restricted`` is a key pair without the full-access permission,
-    which CTL-07 is checked with; ``make_service`` puts an MCP service of a name in front of a
+    which CTL-07 is checked with, and ``other_key`` the key of another identity at the reference
+    runtimes, for AUT-03; ``make_service`` puts an MCP service of a name in front of a
     backend and returns its access record, where that can be done, and ``drop_service`` deletes
     it. Raises TargetError for an
     unusable URL.
@@ -63,6 +65,7 @@ class Target:
     reference_app: bool = False
     ca_file: str | None = None
     restricted: Credentials | None = None
+    other_key: Secret | None = None
     make_service: MakeService | None = field(default=None, repr=False, compare=False)
     drop_service: DropService | None = field(default=None, repr=False, compare=False)
     name: str = ""

@@ -44,6 +44,7 @@ KEYS: Mapping[str, Key] = {
     "api_key_env": Key(values.variables),
     "access_key_env": Key(values.variable),
     "secret_key_env": Key(values.variable),
+    "other_api_key_env": Key(values.variable),
     "restricted_access_key_env": Key(values.variable),
     "restricted_secret_key_env": Key(values.variable),
 }

@@ -12,7 +12,13 @@ from doublecheck.configuration.values import KEYED
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
 from doublecheck.surfaces import Surface
-from doublecheck.target import API_KEY, RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY, Target
+from doublecheck.target import (
+    API_KEY,
+    OTHER_KEY,
+    RESTRICTED_ACCESS_KEY,
+    RESTRICTED_SECRET_KEY,
+    Target,
+)
 
 
 def target(plan: Plan, environ: Mapping[str, str]) -> Target:
@@ -39,6 +45,7 @@ def target(plan: Plan, environ: Mapping[str, str]) -> Target:
         restricted=_pair(
             plan, environ, "restricted_", RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
         ),
+        other_key=_other_key(plan, environ),
         name=plan.name,
         offered=plan.value("offers") or frozenset(),
         allow_writes=bool(plan.value("allow_writes")),
@@ -72,6 +79,11 @@ def _api_key(plan: Plan, environ: Mapping[str, str]) -> Secret | None:
     if isinstance(named, str):
         return Secret(_held(plan, environ, "api_key_env", named))
     found = environ.get(API_KEY)
+    return Secret(found) if found else None
+
+
+def _other_key(plan: Plan, environ: Mapping[str, str]) -> Secret | None:
+    found = _secret(plan, environ, "other_api_key_env", OTHER_KEY)
     return Secret(found) if found else None
 
 

@@ -6,6 +6,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,20 +39,23 @@ REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "age
 def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     """The target of the checks: what the options name, or a double with the reference apps."""
     with ExitStack() as stack:
-        config = PlatformConfig()
+        config, hosted = PlatformConfig(), None
         if options.plan_of(request.config).in_process:
             from doublecheck.contracts.reference_app import reference_apps
 
+            hosted = stack.enter_context(declared())
             config = PlatformConfig(
                 apps=reference_apps(),
                 reference_app=True,
                 settings={
                     "keys": [_restricted()],
                     "agents": REFERENCE_AGENTS,
-                    "runtimes": stack.enter_context(declared()),
+                    "runtimes": hosted.tables,
                 },
             )
         target = stack.enter_context(serving(request.config, config))
+        if hosted is not None:
+            target = replace(target, other_key=hosted.other_key)
         request.config.stash[SECRETS] = secrets_of(target)
         yield target
 

@@ -6,14 +6,19 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from doublecheck.contracts import reference, writing
+import pytest
+
+from doublecheck.contracts import reference, wire, writing
 from doublecheck.platform import Platform
+from doublecheck.secret import Secret
+from doublecheck.target import OTHER_KEY
+from doublecheck.verdicts import Verdict
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,12 +31,24 @@ if TYPE_CHECKING:
 SIMPLE, NEIGHBOUR = "hosted", "hosted-neighbour"
 TOOLS, EXECUTOR, AGENTS = "hosted-tools", "hosted-executor", "hosted-agents"
 START_WITHIN_S = 60.0
+SEEN_WITHIN_S = 10.0
 _NEIGHBOUR = Path(reference.__file__).parent / "neighbour"
 
 
+@dataclass(frozen=True)
+class Declared:
+    """The reference runtimes as a double's settings declare them.
+
+    ``other_key`` is that of another identity than the control plane shows.
+    """
+
+    tables: tuple[Mapping[str, Any], ...]
+    other_key: Secret
+
+
 @contextmanager
-def declared() -> Iterator[tuple[Mapping[str, Any], ...]]:
-    """Yield the reference runtimes as a double's settings declare them, from folders of their own.
+def declared() -> Iterator[Declared]:
+    """Yield the reference runtimes, in folders of their own, with secrets of their own.
 
     They are those of the agentdouble.toml that ``doublecheck contracts app`` writes, but for the
     neighbour, which is put beside the others' folder here, and so is not inside it.
@@ -43,43 +60,109 @@ def declared() -> Iterator[tuple[Mapping[str, Any], ...]]:
         writing.write("agentdouble", applications)
         shutil.copytree(_NEIGHBOUR, neighbour, ignore=shutil.ignore_patterns("__pycache__"))
         tables = tomllib.loads((applications / "agentdouble.toml").read_text("utf-8"))["runtimes"]
-        yield tuple(_placed(table, applications, neighbour) for table in tables)
+        keys = [secrets.token_hex(16) for _ in range(2)]
+        own: Mapping[str, Mapping[str, Any]] = {
+            NEIGHBOUR: {
+                "directory": str(neighbour),
+                "environment": {"DOUBLECHECK_SECRET": secrets.token_hex(16)},
+            },
+            AGENTS: {"authorizer": _keys(keys)},
+        }
+        there = {"directory": str(applications)}
+        placed = tuple({**table, **there, **own.get(table["name"], {})} for table in tables)
+        yield Declared(placed, Secret(keys[1]))
 
 
-def _placed(table: Mapping[str, Any], applications: Path, neighbour: Path) -> Mapping[str, Any]:
-    if table["name"] == NEIGHBOUR:
-        hides = {"DOUBLECHECK_SECRET": secrets.token_hex(16)}
-        return {**table, "directory": str(neighbour), "environment": hides}
-    return {**table, "directory": str(applications)}
+def _keys(keys: Sequence[str]) -> Mapping[str, Any]:
+    named = zip(("one", "other"), keys, strict=True)
+    return {"keys": [{"name": name, "secret": key} for name, key in named]}
 
 
 class Hosted:
-    """The runtimes of a platform, each as a platform of its own by its name."""
+    """The reference runtimes of a platform, each as a platform of its own by its name.
+
+    The control plane says where one answers, and with which key.
+    """
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._stack = ExitStack()
         self._found: dict[str, Platform] = {}
 
+    @property
+    def asked(self) -> tuple[Platform, ...]:
+        """Those that have been asked for, the last one first, and their control plane."""
+        return (*reversed(self._found.values()), self._platform)
+
     def at(self, name: str) -> Platform:
         """Return a reference runtime; skip where the platform has none of that name."""
         if name not in self._found:
-            target = self._target(name)
-            self._found[name] = self._stack.enter_context(
-                Platform(target, timeout_s=START_WITHIN_S)
-            )
+            self._found[name] = self._open(self._target(name))
         return self._found[name]
 
-    @property
-    def asked(self) -> tuple[Platform, ...]:
-        """Those that have been asked for, the last one first."""
-        return tuple(reversed(self._found.values()))
+    def as_other(self, name: str) -> Platform:
+        """Return a reference runtime as another identity sees it; skip where there is no key."""
+        key = self._platform.target.other_key
+        if key is None:
+            _unseen(f"needs the key of another identity: {OTHER_KEY}")
+        return self.with_key(name, key)
+
+    def with_key(self, name: str, key: Secret | None) -> Platform:
+        """Return a reference runtime, asked with another key, or with none."""
+        return self._open(replace(self.at(name).target, api_key=key, api_keys={}))
+
+    def instances(self, name: str) -> tuple[str, ...]:
+        """Return the names of the instances of a runtime that live."""
+        body = {"RuntimeId": self._shown(name)["RuntimeId"]}
+        found = self._asked("ListRuntimeInstances", body)["InstanceItems"]
+        return tuple(item["InstanceName"] for item in found)
+
+    def logs(self, name: str) -> str:
+        """Return what the instances of a runtime that live have printed."""
+        id_ = self._shown(name)["RuntimeId"]
+        bodies = [{"RuntimeId": id_, "InstanceName": one} for one in self.instances(name)]
+        logs = [self._asked("GetRuntimeInstanceLogs", body)["Logs"] for body in bodies]
+        return "\n".join(logs)
 
     def close(self) -> None:
         """Close the connections."""
         self._stack.close()
 
+    def _open(self, target: Target) -> Platform:
+        return self._stack.enter_context(Platform(target, timeout_s=START_WITHIN_S))
+
     def _target(self, name: str) -> Target:
-        target = self._platform.target
-        address = f"{target.url}/runtimes/{name}"
-        return replace(target, url=address, api_server=address, mcp=address, a2a=address)
+        target, shown = self._platform.target, self._shown(name)
+        networks = shown.get("NetworkConfigurations") or []
+        address = next((one["Endpoint"] for one in networks if one["NetworkType"] == "public"), "")
+        assert address, f"{name} has no public Endpoint: {shown}"
+        return replace(
+            target,
+            url=address,
+            api_server=address,
+            mcp=address,
+            a2a=address,
+            api_key=_key_of(shown),
+            api_keys={},
+        )
+
+    def _shown(self, name: str) -> Mapping[str, Any]:
+        body = {"Filters": [{"Name": "Name", "Values": [name]}]}
+        found: list[Mapping[str, Any]] = self._asked("ListRuntimes", body)["AgentKitRuntimes"]
+        if not found:
+            _unseen(f"needs the reference application as a runtime, {name}")
+        return found[0]
+
+    def _asked(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        _, result = wire.envelope(wire.control_plane(self._platform, body, action=action))
+        return result
+
+
+def _key_of(shown: Mapping[str, Any]) -> Secret | None:
+    authorizer = shown.get("AuthorizerConfiguration") or {}
+    key = (authorizer.get("KeyAuth") or {}).get("ApiKey")
+    return Secret(key) if key else None
+
+
+def _unseen(why: str) -> NoReturn:
+    pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {why}")

@@ -1,7 +1,9 @@
-"""Checks of hosted runtimes (HST) and of who may call them (AUT)."""
+"""Checks of hosted runtimes (HST)."""
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from doublecheck.clients import calls
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
@@ -16,7 +19,7 @@ from doublecheck.contracts.hosting import Hosted
 from doublecheck.platform import Platform
 from doublecheck.verdicts import Verdict
 
-UNCHECKED = ("HST-02", "HST-03", "HST-04", "AUT-02", "AUT-03")
+IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 
 
 @clause("HST-01")
@@ -30,31 +33,92 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
     ) as events:
         first = next(events)
         places = [_where(app, session) for session in (one, other)]
-        wire.invoke(app, {"do": "release", "gate": gate}, one)
-        second = next(events)
+        for _ in range(2):
+            wire.invoke(app, {"do": "release", "gate": gate}, one)
+        said = [wire.chunk(event.data) for event in (first, *events)]
 
-    assert ["begun", "done"] == [wire.chunk(event.data) for event in (first, second)]
+    assert ["begun", "done"] == said
     assert [one["session_id"], other["session_id"]] == [place["session"] for place in places]
     assert 1 == len({place["environment"] for place in places}), places
+
+
+@clause("HST-02")
+def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: Platform) -> None:
+    """No instance is left after the idle time; the next request is answered by a new one."""
+    if not platform.target.admin:
+        pytest.skip(f"{Verdict.NOT_RUN.value}: waits until the platform scales to zero")
+    app = hosted.at(hosting.SIMPLE)
+    before = _where(app, _session())
+    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+
+    platform.clock.advance(minutes=IDLE_MINUTES)
+    while (left := hosted.instances(hosting.SIMPLE)) and time.monotonic() < deadline:
+        pass
+    after = _where(app, _session())
+
+    assert () == left
+    assert before["environment"] != after["environment"]
+
+
+@clause("HST-03")
+def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
+    """Its files and its environment, which hold a secret, are not read, its process not signalled.
+
+    The neighbour tells where they are; the other runtime then tries.
+    """
+    neighbour = hosted.at(hosting.NEIGHBOUR)
+    told = wire.json_of(wire.invoke(neighbour, {"do": "hide"}))
+    try:
+        answer = wire.invoke(hosted.at(hosting.SIMPLE), {"do": "spy", "neighbour": told})
+    finally:
+        wire.invoke(neighbour, {"do": "forget"})
+
+    assert told["files"], "the neighbour could not write a file"
+    assert [] == json.loads(wire.returned(answer))
+
+
+@clause("HST-04")
+def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
+    """Standard output and standard error, in those of its own runtime."""
+    text = f"printed {uuid.uuid4().hex}"
+    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+
+    wire.invoke(hosted.at(hosting.SIMPLE), {"do": "print", "prompt": text})
+    while (logs := hosted.logs(hosting.SIMPLE)).count(text) < 2 and time.monotonic() < deadline:
+        pass
+
+    assert 2 == logs.count(text), logs
+
+
+@clause("HST-04")
+def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Platform) -> None:
+    """Of each runtime: two more requests, of which one failed, and the time that they took."""
+    if not platform.target.admin:
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: where a platform shows its figures is open")
+    app = hosted.at(hosting.SIMPLE)
+    wire.invoke(app, {"do": "say", "prompt": ""})
+    before = _figures(platform)
+
+    for do in ("say", "fail"):
+        wire.invoke(app, {"do": do, "prompt": "it broke"})
+    after = _figures(platform)
+
+    grown = {name: after[name] - before.get(name, 0) for name in after}
+    assert grown.pop("seconds", 0) > 0, grown
+    counted = {name: value for name, value in grown.items() if value}
+    assert {"200": 1, "500": 1, "durations": 2, "errors": 1} == counted
 
 
 @clause("HST-05")
 def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
     """HTTP, MCP and A2A: one of each is asked."""
+    apps = [hosted.at(one) for one in (hosting.SIMPLE, hosting.TOOLS, hosting.EXECUTOR)]
+
     with ThreadPoolExecutor(3) as pool:  # they start side by side
-        said = pool.submit(_invoke, hosted.at(hosting.SIMPLE))
-        added = pool.submit(_call, hosted.at(hosting.TOOLS))
-        sent = pool.submit(_send, hosted.at(hosting.EXECUTOR))
+        asked = zip((_invoke, _call, _send), apps, strict=True)
+        answers = [pool.submit(ask, app) for ask, app in asked]
 
-    assert ("over HTTP", "5", ("over A2A",)) == (said.result(), added.result(), sent.result())
-
-
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, reference_app=False)) for id_ in UNCHECKED]
-)
-def test_what_is_hosted_cannot_be_checked_by_this_version(id_: str) -> None:
-    """Told by name."""
-    pytest.skip(f"{Verdict.NOT_RUN.value}: this version of doublecheck has no check of {id_}")
+    assert ["over HTTP", "5", "over A2A"] == [answer.result() for answer in answers]
 
 
 def _session() -> dict[str, str]:
@@ -63,6 +127,48 @@ def _session() -> dict[str, str]:
 
 def _where(app: Platform, session: dict[str, str]) -> dict[str, Any]:
     return wire.parsed(wire.returned(wire.invoke(app, {"do": "where"}, session)))
+
+
+def _figures(platform: Platform) -> dict[str, float]:
+    """Return what a double counts of the runtime: requests by status, durations, errors.
+
+    A request is counted when its answer has ended on the double's side, too.
+    """
+    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+    while (found := _counted(platform)).pop("in flight", 0) and time.monotonic() < deadline:
+        pass
+    return found
+
+
+def _counted(platform: Platform) -> dict[str, float]:
+    request = calls.request(platform.target, "GET", "/_emulator/metrics")
+    lines = platform.send(request).text.splitlines()
+    found: dict[str, float] = {}
+    for name, labels, value in filter(None, map(_sample, lines)):
+        if labels.get("runtime") != hosting.SIMPLE:
+            continue
+        figure = labels.get("status", "") if name == "requests_total" else _FIGURES.get(name)
+        if figure:
+            found[figure] = found.get(figure, 0) + value
+    return found
+
+
+_FIGURES = {
+    "request_duration_seconds_count": "durations",
+    "request_duration_seconds_sum": "seconds",
+    "errors_total": "errors",
+    "requests_in_flight": "in flight",
+}
+
+
+def _sample(line: str) -> tuple[str, dict[str, str], float] | None:
+    """Read a line of Prometheus' text format, with labels of plain text."""
+    if line.startswith("#") or "{" not in line:
+        return None
+    name, _, rest = line.removeprefix("agentdouble_runtime_").partition("{")
+    labels, _, value = rest.rpartition("} ")
+    pairs = (one.partition("=") for one in labels.split(","))
+    return name, {key: text.strip('"') for key, _, text in pairs}, float(value)
 
 
 def _invoke(app: Platform) -> str:
@@ -74,5 +180,5 @@ def _call(app: Platform) -> str:
         return mcp.call("add", a=2, b=3).text
 
 
-def _send(app: Platform) -> tuple[str, ...]:
-    return Agent.of(app).send("say over A2A").texts
+def _send(app: Platform) -> str:
+    return "".join(Agent.of(app).send("say over A2A").texts)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from agentdouble.runtimes import gateway
+from agentdouble.runtimes import forking, gateway, logs, monitoring, scaling
+from agentdouble.runtimes.authentication import isolation, keys
 from doublecheck.contracts import hosting
 from tests.doublecheck.contracts.mutations import Mutation
 
@@ -27,6 +28,27 @@ def give_each_session_a_process_of_its_own(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gateway.Gateway, "__call__", call)
 
 
+def leave_the_idle_running(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scaling.Scaler, "end_idle", lambda *_: None)
+    patch.setattr(hosting, "SEEN_WITHIN_S", 0.1)
+
+
+def confine_nobody(patch: pytest.MonkeyPatch) -> None:
+    async def confinement(*_: Any) -> None:
+        return None
+
+    patch.setattr(forking.Forks, "_confinement", confinement)
+
+
+def lose_what_is_printed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(logs.InstanceLog, "feed", lambda *_: None)
+    patch.setattr(hosting, "SEEN_WITHIN_S", 0.1)
+
+
+def take_failures_for_answers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(monitoring.Observed, "failure", "")
+
+
 def host_simple_applications_alone(patch: pytest.MonkeyPatch) -> None:
     original = gateway.Gateway.__call__
 
@@ -35,6 +57,14 @@ def host_simple_applications_alone(patch: pytest.MonkeyPatch) -> None:
         await original(self, _asking(scope, hosting.SIMPLE, path), receive, send)
 
     patch.setattr(gateway.Gateway, "__call__", call)
+
+
+def take_any_key(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(keys, "_find", lambda _presented, known: known[0])
+
+
+def let_everybody_into_sessions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(isolation.Isolation, "_hold", lambda *_: None)
 
 
 def _asked(scope: Any) -> tuple[str, str]:
@@ -49,5 +79,11 @@ def _asking(scope: Any, name: str, path: str) -> Any:
 
 MUTATIONS = (
     Mutation("HST-01", give_each_session_a_process_of_its_own),
+    Mutation("HST-02", leave_the_idle_running),
+    Mutation("HST-03", confine_nobody),
+    Mutation("HST-04", lose_what_is_printed),
+    Mutation("HST-04", take_failures_for_answers),
     Mutation("HST-05", host_simple_applications_alone),
+    Mutation("AUT-02", take_any_key),
+    Mutation("AUT-03", let_everybody_into_sessions),
 )
