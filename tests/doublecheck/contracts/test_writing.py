@@ -24,14 +24,18 @@ URL = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """The address of a double that serves what was written, as its README says."""
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a double that serves what was written, as its README says.
+
+    Its keys are found where doubles leave them.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "written"
     writing.write("agentdouble", folder)
     process = subprocess.Popen(
         [sys.executable, "-c", "from agentdouble.cli import main; main()", *SERVE],
         cwd=folder,
-        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -45,12 +49,23 @@ def served(tmp_path: Path) -> Iterator[str]:
         process.communicate(timeout=60)
 
 
-def test_what_is_written_passes_the_checks(served: str, pytester: pytest.Pytester) -> None:
-    """Every check that looks inside an application passes on it, over the socket."""
+def test_what_is_written_passes_the_checks(
+    served: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every check that looks inside an application passes on it, over the socket.
+
+    Some of them ask it as a runtime.
+    """
+    monkeypatch.setenv("DOUBLECHECK_OTHER_API_KEY", "the-key-of-another")
     collector = Collector()
 
     ended = pytester.inline_run(
-        *("--pyargs", contracts.__name__, "-k", "INV or PRB or API or MCP or A2A"),
+        *(
+            "--pyargs",
+            contracts.__name__,
+            "-k",
+            "INV or PRB or API or MCP or A2A or HST-03 or AUT-03",
+        ),
         *(f"--platform-url={served}", "--platform-reference-app"),
         plugins=[collector],
     )
