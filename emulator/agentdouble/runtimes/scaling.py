@@ -53,8 +53,9 @@ class Scaler:
         instance = await self._given(session)
         try:
             yield instance
-            instance.served += 1
-            self._backoff.served()
+            if instance.alive and not instance.ended_because:
+                instance.served += 1
+                self._backoff.served()
         finally:
             self.pool.release(instance)
             self._dispatch()

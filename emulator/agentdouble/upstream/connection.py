@@ -97,6 +97,8 @@ class Connection(asyncio.Protocol):
         ``bodiless`` answers end with their head: those of HEAD.
         """
         self._begin()
+        if self.closing:  # it was lost since it was made, and that is told once
+            self._failure = AnswerLostError("the connection was closed", unreached=True)
         self._bodiless, self._sending = bodiless, more
         self._parser = httptools.HttpResponseParser(self)
         answer = self._answer = Answer(self)

@@ -46,9 +46,9 @@ def definition(
     return Definition(directory.name, program(directory), environment or {}, Scaling(**given))
 
 
-def table(directory: Path, **keys: Any) -> dict[str, Any]:
+def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, Any]:
     """Return what declares a runtime that is called as the directory."""
-    command = program(directory).command
+    command = program(directory, source).command
     return {
         "name": directory.name,
         "command": list(command),
