@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator, Settings
 from agentdouble.apps.loading import load
+from agentdouble.cli.app import app as agentdouble_app
 from agentdouble.sandbox.browser import chromium
 from doublecheck.cli.app import app
 from doublecheck.configuration.plan import Said, plan
@@ -195,6 +197,60 @@ def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
 
     assert Settings.load().unknowns == {"U-TTL-EXTENDS": "sliding"}
+
+
+def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's settings file hosts the README's application, and its commands make another."""
+    (tmp_path / "runtimes.toml").write_text(_block("toml", "# runtimes.toml"))
+    (tmp_path / "my_agent.py").write_text(_block("python", "# my_agent.py"))
+    monkeypatch.chdir(tmp_path)
+
+    with Emulator(settings=Settings.load(Path("runtimes.toml"), port=0)) as double:
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        said = [
+            answer
+            for start in ("$ agentdouble serve --config runtimes", "$ agentdouble runtime create")
+            for answer in _answers(_block("console", start), double.url)
+        ]
+
+    source = (tmp_path / "my_agent.py").read_text()
+    address = f"{double.url}/runtimes/pages\n"
+    versions = [f"Version {number} is in force.\n" for number in (2, 1)]
+    assert ['"42\\n"', source, address, source, *versions] == said[:6]
+    assert ["address     " + address in said[6], "/my_agent.py" in said[7]] == [True, True]
+    assert said[8].endswith(" is deleted.\n")
+
+
+def _answers(block: str, url: str) -> list[str]:
+    """Return what the commands of a block print, put to the double at ``url``."""
+    commands = re.findall(
+        r"^\$ ((?:.*\\\n)*.*)$", block.replace("http://127.0.0.1:8000", url), re.M
+    )
+    return [_printed(one, url) for one in commands if not one.startswith("agentdouble serve")]
+
+
+def _printed(command: str, url: str) -> str:
+    """Run one of these commands here: a Python for each would take seconds."""
+    inner = re.search(r"\$\((agentdouble .*?)\)", command)
+    if inner is not None:
+        command = command.replace(inner[0], _printed(inner[1], url).strip())
+    program, *words = shlex.split(command.replace("\\\n", ""))
+    if program == "curl":
+        return _curled(words)
+    done = CliRunner().invoke(agentdouble_app, [*words, "--url", url])
+    assert 0 == done.exit_code, (command, done.output, done.exception)
+    return done.stdout
+
+
+def _curled(words: list[str]) -> str:
+    options = list(zip(words[1::2], words[2::2], strict=True))
+    headers = dict(value.split(": ") for option, value in options if option == "-H")
+    body = dict(options).get("-d")
+    method = "GET" if body is None else "POST"
+    answer = httpx.request(method, words[0], headers=headers, content=body, timeout=60)
+    assert 200 == answer.status_code, answer.text
+    return answer.text
 
 
 def test_a_targets_place_is_read(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from agentdouble.runtimes.definition import Definition, Program, Scaling
 from agentdouble.runtimes.names import NAME
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SET_BY_US = ("PORT",)
+_SET_BY_US = ("HOME", "PORT", "TMPDIR")
 _KEPT = "kept"
 
 Table = Mapping[str, Any]
