@@ -7,7 +7,10 @@ import pytest
 
 import agentdouble
 
-HEAVY = ["mcp", "a2a", "sqlalchemy", "jupyter_client", "ipykernel", "zmq", "matplotlib", "IPython"]
+HEAVY = [
+    *("mcp", "a2a", "sqlalchemy", "jupyter_client", "ipykernel", "zmq", "matplotlib", "IPython"),
+    *("jwt", "opentelemetry", "prometheus_client"),
+]
 
 
 def test_the_public_names_are_these() -> None:

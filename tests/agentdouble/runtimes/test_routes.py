@@ -221,6 +221,47 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
     assert {} == samples(double, "nobody")
 
 
+def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
+    """No start, an end amid a request, a caller who does not wait."""
+    double.runtimes.create("broken", command=[sys.executable, "-c", "raise SystemExit(3)"])
+    url = double.runtimes.create(**table("failing"))
+    unstarted = http.get(f"{double.url}/runtimes/broken/")
+    lost = http.post(url, content="os._exit(1)")
+    with pytest.raises(httpx.ReadTimeout):
+        http.post(url, content="__import__('time').sleep(60)", timeout=0.5)
+    found: dict[str, float] = {}
+    while "errors_total gone" not in found:
+        found = samples(double, "failing")
+    broken = samples(double, "broken")
+    double.runtimes.delete("broken")
+    double.runtimes.delete("failing")
+
+    assert (502, 502) == (unstarted.status_code, lost.status_code)
+    assert (1, 1, 0) == tuple(
+        found[name] for name in ("errors_total lost", "requests_total 499", "requests_in_flight")
+    )
+    assert 1 == found["instances_ended_total crashed"]
+    assert (1, 1) == (broken["errors_total start"], broken["requests_total 502"])
+
+
+def test_code_of_a_runtime_reads_nothing_of_others(double: Emulator) -> None:
+    """The double's own routes refuse it (HST-03)."""
+    tell(double, "private")
+    opener = "import urllib.request as u; o = u.build_opener(u.ProxyHandler({}))"
+    code = f"""{opener}
+try:
+    sys.stderr.write(o.open('{double.url}/_emulator/runtimes/talker/logs').read().decode())
+except Exception as error:
+    sys.stderr.write(str(error) + chr(10))
+sys.stderr.flush()"""
+    http.post(f"{double.url}/runtimes/counted/", content=code)
+    lines = [""]
+    while len(lines) < 2:
+        lines = ["", *double.runtimes.logs("counted")]
+
+    assert "HTTP Error 403: Forbidden" == lines[-1]
+
+
 def test_openmetrics_is_answered_to_who_asks_for_it(double: Emulator) -> None:
     """As Prometheus does by default."""
     accept = {"Accept": "application/openmetrics-text;version=1.0.0"}
