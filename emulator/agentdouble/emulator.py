@@ -455,6 +455,8 @@ class Emulator:
             stack.push_async_callback(self._proxy.close)
             stack.push_async_callback(self._gatekeeper.close)
             stack.push_async_callback(self._launcher.close)
+            if self._runtimes.all():
+                self._launcher.prepare()
             stack.push_async_callback(self._runtimes.close)
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())

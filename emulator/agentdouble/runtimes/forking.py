@@ -35,7 +35,12 @@ class Forks:
         self._settings = settings
         self._server: ForkServer | None = None
         self._isolation: asyncio.Future[Isolation] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._as_own_user = False
+
+    def prepare(self) -> None:
+        """Begin what the first fork would wait for."""
+        self._preparing = self._preparing or asyncio.ensure_future(self._prepare())
 
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which instances run as this process's user."""
@@ -71,11 +76,17 @@ class Forks:
 
     async def close(self) -> None:
         """End the fork server, and all below it."""
+        if self._preparing is not None:
+            await asyncio.wait({self._preparing})
         if self._isolation is not None:
             await asyncio.wait({self._isolation})
         if self._server is not None:
             await self._server.stop()
             self._server = None
+
+    async def _prepare(self) -> None:
+        await threads.imported(*_FOR_FORKS)
+        self._get_going()
 
     def _get_going(self) -> ForkServer:
         """Return the fork server; it begins while what this machine offers is found out."""

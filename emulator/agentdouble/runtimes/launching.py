@@ -20,7 +20,6 @@ from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.forking import Forks
 from agentdouble.runtimes.interpreter import OWN, Interpreter, examine
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.ports import HOST as HOST
 from agentdouble.runtimes.process import Output, Process, Tree
 from agentdouble.settings import Settings
 
@@ -36,6 +35,11 @@ class Launcher:
         self._forks = Forks(settings) if sys.platform == "linux" else None
         self._workspaces: Workspaces | None = None
         self._interpreters: dict[tuple[Path, str], Interpreter] = {}
+
+    def prepare(self) -> None:
+        """Begin what the first start would wait for."""
+        if self._forks is not None:
+            self._forks.prepare()
 
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which instances run as this process's user."""
