@@ -17,6 +17,7 @@ Stream = Literal["stdout", "stderr", "double"]  # the last: what the double has 
 LINES = 10_000
 SIZE = 1024 * 1024  # bytes, of what is kept of an instance
 LONGEST_LINE = 16 * 1024  # bytes; a line that has not ended by then goes on in the next
+_PIECE = 64 * 1024  # bytes; no block and no line is much larger
 _OVERHEAD = 256  # bytes; what a block costs besides what is in it
 
 
@@ -92,19 +93,11 @@ class InstanceLog:
 
     def feed(self, stream: Stream, data: bytes) -> None:
         """Take what has been printed; ``b""`` at the end of the stream."""
+        for start in range(0, len(data), _PIECE):
+            self._take(stream, data[start : start + _PIECE])
         if not data:
             self._open.discard(stream)
-        whole, ends, begun = (self._begun.pop(stream, b"") + data).rpartition(b"\n")
-        if ends:
-            self._keep(stream, whole)
-        if begun and not data:
-            self._keep(stream, begun)
-        elif len(begun) > LONGEST_LINE:
-            end = _whole_characters(begun)
-            self._keep(stream, begun[:end])
-            begun = begun[end:]
-        if begun and data:
-            self._begun[stream] = begun
+            self._take(stream, data)
 
     def note(self, text: str) -> None:
         """Add what the double has to say of the instance."""
@@ -129,6 +122,19 @@ class InstanceLog:
     def backwards(self) -> Iterator[Block]:
         """Return the blocks, the newest first; the log must not grow meanwhile."""
         return reversed(self._blocks)
+
+    def _take(self, stream: Stream, data: bytes) -> None:
+        whole, ends, begun = (self._begun.pop(stream, b"") + data).rpartition(b"\n")
+        if ends:
+            self._keep(stream, whole)
+        if begun and not data:
+            self._keep(stream, begun)
+        elif len(begun) > LONGEST_LINE:
+            end = _whole_characters(begun)
+            self._keep(stream, begun[:end])
+            begun = begun[end:]
+        if begun and data:
+            self._begun[stream] = begun
 
     def _keep(self, stream: Stream, data: bytes) -> None:
         count = data.count(b"\n") + 1

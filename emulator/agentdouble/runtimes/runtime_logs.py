@@ -14,6 +14,7 @@ from agentdouble.runtimes.logs import Block, InstanceLog, Line, Numbering, Strea
 
 ENDED = 10  # logs of instances that have ended are kept
 _LOGS = 256  # are kept at most
+_AT_ONCE = 50  # lines that who follows is given at once
 
 
 @dataclass(frozen=True)
@@ -94,16 +95,20 @@ class RuntimeLogs:
         """Yield the last of the wanted lines, then each new one, until the runtime is no more.
 
         ``after`` is the number of a line that was seen: what came later is yielded, whatever
-        ``tail`` says. Who reads too slowly misses lines, and a line of the double says how many.
+        ``tail`` says, unless there has been no such line. Who reads too slowly misses lines, and a line of the double says how many.
         """
+        if after is not None and after > self.printed:  # of an earlier double
+            after = None
         ahead = [] if after is not None else self.read(wanted, tail)
         places = {log.instance: _place(log, after) for log in self._logs.values()}
         news = asyncio.Event()
         self._followers.add(news)
         try:
             while True:
-                for line in ahead:
+                for count, line in enumerate(ahead, 1):
                     yield line
+                    if not count % _AT_ONCE:
+                        await asyncio.sleep(0)  # whoever takes them quickly holds up nobody
                 news.clear()
                 ahead = self._later(wanted, places)
                 if not ahead:

@@ -148,7 +148,7 @@ def test_new_lines_wake_who_follows(logs: RuntimeLogs, log: InstanceLog) -> None
 
 
 def test_a_reader_goes_on_where_it_was(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """After a number, with all that came later; at the end there is nothing to wait for."""
+    """After a number, with all that came later; after one of another double, from the start."""
 
     async def scene() -> tuple[list[str], list[str]]:
         log.feed("stdout", b"1\n2\n3\n4\n")
@@ -156,7 +156,7 @@ def test_a_reader_goes_on_where_it_was(logs: RuntimeLogs, log: InstanceLog) -> N
         logs.close()
         return await following(logs, 99, after=2), await following(logs, 99, after=999)
 
-    assert (["3", "4", "5"], []) == asyncio.run(scene())
+    assert (["3", "4", "5"], ["1", "2", "3", "4", "5"]) == asyncio.run(scene())
 
 
 def test_a_slow_reader_is_told_what_it_missed(logs: RuntimeLogs, log: InstanceLog) -> None:
