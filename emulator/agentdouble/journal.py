@@ -41,6 +41,11 @@ _STRING = r'"(?:[^"\\]|\\.)*"?'
 _API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
 _API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
 _SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
+_TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # looked for once, whatever follows
+_VARIABLES = (  # of an environment: {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
+    re.compile(rf'("Key"\s*:\s*{_TELLING}\s*,\s*"Value"\s*:\s*){_STRING}()', re.IGNORECASE),
+    re.compile(rf'("Value"\s*:\s*){_STRING}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
+)
 _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
@@ -320,6 +325,8 @@ def without_tokens(text: str) -> str:
     """Return a text without the tokens of session Endpoints, and the keys and secrets of actions."""
     text = _TOKEN.sub(rf"\1{REDACTED}", text)
     text = _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)
+    for variable in _VARIABLES:
+        text = variable.sub(rf'\1"{REDACTED}"\2', text)
     return _API_KEYS.sub(lambda keys: _API_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
 
 

@@ -90,10 +90,12 @@ def test_applications_and_tools_of_ones_own_are_served(
 ) -> None:
     """The first application answers at the root, a further one at its name.
 
-    An MCPApp answers at ``/mcp``, and the greeting says so.
+    An MCPApp answers at ``/mcp``, and the greeting says so; it has the declared runtimes, too.
     """
     (command_line.folder / "mine.py").write_text(APP)
     (command_line.folder / "tools.py").write_text(TOOLS)
+    runtime = '[[runtimes]]\nname = "apart"\napplication = "mine:app"\n'
+    (command_line.folder / "agentdouble.toml").write_text(runtime)
     serving = serve("mine:app", "other=mine.py:app", "tools.py:app")
 
     first = httpx.post(f"{serving.url}/invoke", json={"prompt": "hello"})
@@ -103,6 +105,7 @@ def test_applications_and_tools_of_ones_own_are_served(
     with Platform(Target(serving.url)) as platform:
         assert platform.mcp().call("double", value=21).structured == {"result": 42}
     assert f"tools at {serving.url}/mcp" in serving.greeting
+    assert f"runtime apart     {serving.url}/runtimes/apart\n" in serving.greeting
 
 
 def test_env_points_clients_at_the_running_double(
