@@ -12,7 +12,6 @@ from agentdouble.runtimes.authentication.authorizers import (
     JwtAuth,
     KeyAuth,
     location_of,
-    make_key,
 )
 from agentdouble.runtimes.authentication.gatekeeper import Admission, Gatekeeper
 from agentdouble.runtimes.authentication.rendering import render
@@ -25,6 +24,5 @@ __all__ = [
     "JwtAuth",
     "KeyAuth",
     "location_of",
-    "make_key",
     "render",
 ]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -85,16 +84,6 @@ class JwtAuth:
 
 
 Authorizer: TypeAlias = KeyAuth | JwtAuth
-
-
-def make_key(location: str = "Header", name: str | None = None) -> KeyAuth:
-    """Return an authorizer with a key made on the spot, as CreateRuntime's callers get one.
-
-    Raises AuthorizerError, and NotBuiltError for a location that the double does not look at.
-    """
-    return KeyAuth(
-        (ApiKey(secrets.token_urlsafe(32)),), location_of(location), name or AUTHORIZATION
-    )
 
 
 def location_of(text: str) -> Location:

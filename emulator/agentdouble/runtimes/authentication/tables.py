@@ -98,21 +98,6 @@ class AuthorizerTable(BaseModel):
         return tuple(keys)
 
 
-def write(authorizer: Authorizer) -> dict[str, Any]:
-    """Return the table that says this authorizer, its keys in the clear."""
-    if isinstance(authorizer, JwtAuth):
-        return {
-            "discovery_url": authorizer.discovery_url,
-            "allowed_clients": list(authorizer.allowed_clients),
-            "audience": list(authorizer.audience),
-        }
-    return {
-        "keys": [{"name": key.name, "secret": key.secret} for key in authorizer.keys],
-        "location": authorizer.location,
-        "name": authorizer.name,
-    }
-
-
 def _default_name(number: int) -> str:
     return "default" if number == 1 else f"key-{number}"
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentdouble.errors import SettingsError
 from agentdouble.runtimes import declared
-from agentdouble.runtimes.authentication import ApiKey, Authorizer, JwtAuth, KeyAuth, tables
+from agentdouble.runtimes.authentication import ApiKey, Authorizer, JwtAuth, KeyAuth
 
 DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
 
@@ -35,17 +35,12 @@ def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.Monk
     ) == read(table)
 
 
-@pytest.mark.parametrize(
-    "authorizer",
-    [
-        KeyAuth((ApiKey("one", "a"), ApiKey("two", "b")), "Query", "key"),
-        JwtAuth(DISCOVERY, ("client",), ("audience",)),
-    ],
-    ids=["key", "jwt"],
-)
-def test_what_is_written_is_read(authorizer: KeyAuth | JwtAuth) -> None:
-    """The table of an authorizer makes the same one."""
-    assert authorizer == read(tables.write(authorizer))
+def test_an_audience_is_one_or_several() -> None:
+    """As in a token."""
+    expected = JwtAuth(DISCOVERY, ("client",), ("api",))
+    table = {"discovery_url": DISCOVERY, "allowed_clients": ["client"]}
+
+    assert [expected, expected] == [read({**table, "audience": one}) for one in ("api", ["api"])]
 
 
 @pytest.mark.parametrize(
