@@ -7,6 +7,7 @@ import json
 import os
 import select
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -111,6 +112,14 @@ def background(function: Callable[[], T]) -> Future[T]:
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+def eventually(read: Callable[[], T], done: Callable[[T], object]) -> T:
+    """Read again and again until what is read will do, and return it."""
+    until = time.monotonic() + 2 * TIMEOUT_S
+    while not done(found := read()):
+        assert time.monotonic() < until, found
+    return found
 
 
 def output(output_type: str, **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import eventually, http
 from tests.agentdouble.cli.conftest import CommandLine
 
 TALKING = Path(__file__).parents[1] / "runtimes" / "applications" / "talking.py"
@@ -21,8 +21,7 @@ def double() -> Iterator[Emulator]:
     with Emulator(runtimes=[table], api_key="k") as double:
         tell(double, "\\x1b[31mred apple\\x1b[0m\\npear\\u2028pie")
         tell(double, "oh no", to="stderr")
-        while "oh no" not in double.runtimes.logs("talker", 1):
-            pass
+        eventually(lambda: double.runtimes.logs("talker"), lambda lines: "oh no" in lines)
         yield double
 
 

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import eventually, http
 
 TALKING = str(Path(__file__).with_name("applications") / "talking.py")
 
@@ -41,10 +41,18 @@ def ask(double: Emulator, **query: Any) -> httpx.Response:
 
 def printed(double: Emulator, last: str, **query: Any) -> list[dict[str, Any]]:
     """Return the lines once the last one that is expected is there."""
-    while True:
-        lines = [json.loads(line) for line in ask(double, **query).text.splitlines()]
-        if lines and lines[-1]["text"] == last:
-            return lines
+
+    def read() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in ask(double, **query).text.splitlines()]
+
+    return eventually(read, lambda lines: lines and lines[-1]["text"] == last)
+
+
+def logged(double: Emulator, name: str, last: str) -> list[str]:
+    """Return the lines of a runtime once the last one begins as is expected."""
+    return eventually(
+        lambda: double.runtimes.logs(name), lambda lines: lines and lines[-1].startswith(last)
+    )
 
 
 def test_what_an_application_prints_can_be_read(double: Emulator) -> None:
@@ -110,12 +118,11 @@ def test_a_crash_can_be_read(double: Emulator) -> None:
     """The log of an instance is there after its end, and says how that was."""
     url = double.runtimes.create(**table("crashing"))
     http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
-    lines: list[str] = []
-    while not any(line.startswith("crashed") for line in lines):
-        lines = double.runtimes.logs("crashing")
-    shown: dict[str, Any] = {"instances": [None]}
-    while shown["instances"]:
-        shown = http.get(f"{double.url}/_emulator/runtimes/crashing").json()
+    lines = logged(double, "crashing", "crashed")
+    shown = eventually(
+        lambda: http.get(f"{double.url}/_emulator/runtimes/crashing").json(),
+        lambda shown: not shown["instances"],
+    )
     double.runtimes.delete("crashing")
 
     assert ["Traceback", "oh no", "crashed: its process ended with code 3"] == lines
@@ -229,9 +236,9 @@ def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
     lost = http.post(url, content="os._exit(1)")
     with pytest.raises(httpx.ReadTimeout):
         http.post(url, content="__import__('time').sleep(60)", timeout=0.5)
-    found: dict[str, float] = {}
-    while "errors_total gone" not in found:
-        found = samples(double, "failing")
+    found = eventually(
+        lambda: samples(double, "failing"), lambda found: "errors_total gone" in found
+    )
     broken = samples(double, "broken")
     double.runtimes.delete("broken")
     double.runtimes.delete("failing")
@@ -255,11 +262,8 @@ except Exception as error:
     sys.stderr.write(str(error) + chr(10))
 sys.stderr.flush()"""
     http.post(f"{double.url}/runtimes/counted/", content=code)
-    lines = [""]
-    while len(lines) < 2:
-        lines = ["", *double.runtimes.logs("counted")]
 
-    assert "HTTP Error 403: Forbidden" == lines[-1]
+    assert ["HTTP Error 403: Forbidden"] == logged(double, "counted", "")
 
 
 def test_openmetrics_is_answered_to_who_asks_for_it(double: Emulator) -> None:
@@ -277,9 +281,7 @@ def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
     code = "if not os.fork(): kept = b'x' * (100 * 2**20); __import__('signal').pause()"
     first = http.get(f"{double.url}/_emulator/runtimes/limited").json()["instances"]
     http.post(url, content=code)
-    lines = [""]
-    while "memory" not in lines[-1]:
-        lines = ["", *double.runtimes.logs("limited")]
+    lines = logged(double, "limited", "memory")
     http.get(url)
 
     assert [] == first
