@@ -26,7 +26,8 @@ EXAMPLES = """
 
   doublecheck run --html report.html --junit report.xml
 
-[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
+[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
+and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
 
 [bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out, 130: interrupted
 """

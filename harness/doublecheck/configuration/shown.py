@@ -9,7 +9,7 @@ from doublecheck.configuration.plan import Plan
 from doublecheck.configuration.targets import variable_of
 from doublecheck.configuration.values import KEYED
 from doublecheck.surfaces import SURFACES
-from doublecheck.target import API_KEY, DEFAULT_OFFERS
+from doublecheck.target import API_KEY, DEFAULT_OFFERS, OTHER_KEY
 
 _NOT_SHOWN = ("kind", "url", "emulator_command", "offers", "ca_file")
 
@@ -61,6 +61,7 @@ def _value(value: object) -> str:
 
 def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     """Return which secrets the environment holds, by the names of their variables."""
-    usual = (environment.ACCESS_KEY, environment.SECRET_KEY, API_KEY, *map(variable_of, KEYED))
+    keys = (environment.ACCESS_KEY, environment.SECRET_KEY, API_KEY, OTHER_KEY)
+    usual = (*keys, *map(variable_of, KEYED))
     held = [variable for variable in usual if environ.get(variable)]
     return [f"  secrets: {', '.join(held)}"] if held else []
