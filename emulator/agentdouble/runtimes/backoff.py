@@ -12,13 +12,13 @@ class Backoff:
 
     def __init__(self) -> None:
         self.failures = 0
-        self._proven = False
+        self.proven = False  # an instance got ready: starting one is worth another try
         self._until = 0.0
 
     @property
     def hopeless(self) -> bool:
         """Whether callers need not wait for the next try: it never worked, or not for a while."""
-        return not self._proven or self.failures >= _TRIES
+        return not self.proven or self.failures >= _TRIES
 
     def failed(self, now: float) -> None:
         """Note at ``now`` that a start failed, or that what started ended without any use."""
@@ -26,8 +26,8 @@ class Backoff:
         self._until = now + min(_LONGEST_S, _FIRST_S * 2.0 ** min(self.failures - 1, 20))
 
     def started(self) -> None:
-        """Note that an instance got ready: starting it is worth another try."""
-        self._proven = True
+        """Note that an instance got ready."""
+        self.proven = True
 
     def served(self) -> None:
         """Note that an instance is of use."""

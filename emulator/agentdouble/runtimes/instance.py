@@ -42,7 +42,7 @@ class Instance:
         self.definition = definition
         self.version = version
         self.created_at = self.idle_since = created_at
-        self.port = free_port()
+        self.port = 0  # until it is started
         self.state: State = "starting"
         self.ended_because = ""
         self.in_flight = 0
@@ -82,6 +82,10 @@ class Instance:
     async def start(self) -> None:
         """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
         definition = self.definition
+        try:
+            self.port = free_port()
+        except OSError as error:  # no port or descriptor is left
+            raise RuntimeStartError(definition.name, str(error)) from error
         self._process = await self._launched()
         readiness = Readiness(self._process, self.port, self.log)
         patience_s = definition.scaling.start_timeout_s

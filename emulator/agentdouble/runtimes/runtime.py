@@ -78,7 +78,7 @@ class Runtime:
         ready = scaler.pool.ready(self.version)
         if scaler.trouble is not None and not ready:
             return Status("Error", str(scaler.trouble))
-        if self.definition.scaling.min_instances and not ready:
+        if self.definition.scaling.min_instances and not scaler.proven:
             return Status("Creating" if self.version.number == 1 else self._under_way)
         if self._versions.latest.number > self._versions.released:
             message = f"Version {self._versions.latest.number} has not been released."
@@ -149,6 +149,11 @@ class Runtime:
         self._settled.catch_up()
         self.end_idle(idle_s)
         await self._scaler.pool.settle()
+
+    def let_go(self) -> None:
+        """Let go of who waits for an instance or follows logs: the double is about to end."""
+        self._scaler.turn_away("the double stops")
+        self.logs.close()
 
     async def close(self, reason: str = "it was deleted") -> None:
         """Turn every request away and end every instance; return when nothing is left."""

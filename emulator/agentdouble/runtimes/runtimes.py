@@ -95,9 +95,9 @@ class Runtimes:
             await asyncio.wait(set(self._closing))
 
     def let_go(self) -> None:
-        """Let go of who follows logs: the double is about to end."""
+        """Let go of who waits for an instance or follows logs: the double is about to end."""
         for runtime in self.all():
-            runtime.logs.close()
+            runtime.let_go()
 
     def end_idle(self) -> None:
         """End the instances that have been idle for long enough (HST-02, U-SCALE-IDLE)."""

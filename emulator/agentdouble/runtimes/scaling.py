@@ -16,6 +16,7 @@ from agentdouble.runtimes.versions import Version, Versions
 from agentdouble.runtimes.waiting import Caller, Queue
 
 _RETRY_AFTER_S = 1
+_ON_PURPOSE = ("idle", "replaced", "asked")  # ends that say nothing against the next start
 
 
 class Scaler:
@@ -89,13 +90,22 @@ class Scaler:
         """How many requests have an instance."""
         return sum(instance.in_flight for instance in self.pool.living)
 
-    async def close(self, reason: str) -> None:
-        """Turn every request away and end every instance; return when nothing is left."""
+    @property
+    def proven(self) -> bool:
+        """Whether an instance of the version in force has ever been ready."""
+        return self._backoff.proven
+
+    def turn_away(self, reason: str) -> None:
+        """Give no request an instance from now on; those that have one keep it."""
         self.ended_because = self.ended_because or reason
         self._queue.fail(RuntimeEndedError(self._name, self.ended_because))
         self.settled.set()
         if self._again is not None:
             self._again.cancel()
+
+    async def close(self, reason: str) -> None:
+        """Turn every request away and end every instance; return when nothing is left."""
+        self.turn_away(reason)
         await self.pool.close("asked")
 
     def on_ready(self, instance: Instance) -> None:
@@ -123,7 +133,7 @@ class Scaler:
     def on_ended(self, instance: Instance) -> None:
         """Forget it, and replace it where it is still needed."""
         self._sessions.forget(instance)
-        if instance.ended_because == "crashed" and not instance.served:
+        if instance.ended_because not in _ON_PURPOSE and not instance.served:
             self._backoff.failed(_now())
         self._dispatch()
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from agentdouble.runtimes.instance import Instance
 
 KEPT = 10_000
+_LENGTH = 512  # of what tells sessions apart; longer ones that begin alike share an instance
 
 
 class Sessions:
@@ -19,7 +20,7 @@ class Sessions:
         """Return the instance of a session, if it has one that takes requests."""
         if session is None:
             return None
-        instance = self._instances.get(session)
+        instance = self._instances.get(session[:_LENGTH])
         if instance is None or instance.state != "ready" or not instance.alive:
             return None
         return instance
@@ -28,8 +29,8 @@ class Sessions:
         """Remember that a session's requests go to an instance."""
         if session is None:
             return
-        self._instances[session] = instance
-        self._instances.move_to_end(session)
+        self._instances[session[:_LENGTH]] = instance
+        self._instances.move_to_end(session[:_LENGTH])
         if len(self._instances) > KEPT:
             self._instances.popitem(last=False)
 

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from operator import eq
+from pathlib import Path
 
+import httpx
+import psutil
 import pytest
 
 from agentdouble import Emulator
@@ -64,3 +70,54 @@ def test_the_clock_can_be_moved_by_whoever_controls_the_double(double: Emulator)
 
     assert 200 == answer.status_code
     assert before != process(double, "brief")
+
+
+def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
+    tmp_path: Path,
+) -> None:
+    """So is one that waits."""
+    table = small.table(tmp_path / "deleted", small.STANDING, max_concurrency=1, max_instances=1)
+    with Emulator(runtimes=[table]) as double, ThreadPoolExecutor() as pool:
+        asked = [pool.submit(http.get, f"{double.url}/runtimes/deleted/") for _ in range(2)]
+        _until(lambda: "asked" in double.runtimes.logs("deleted"))
+        _until(lambda: _under_way(double, "deleted") == 2)
+        double.runtimes.delete("deleted")
+        told = [future.result() for future in asked]
+
+    assert {(502, "InstanceLostError"), (503, "RuntimeEndedError")} == set(map(_told, told))
+
+
+def test_a_double_stops_while_instances_start(tmp_path: Path) -> None:
+    """Nothing of them is left, however far they are, and who waits for them is told so."""
+    table = small.table(tmp_path / "slow", "import time; time.sleep(100)", min_instances=2)
+    with ThreadPoolExecutor() as pool:
+        for begun in (0, 1):
+            with Emulator(runtimes=[table]) as double:
+                asked = pool.submit(http.get, f"{double.url}/runtimes/slow/")
+                _until(lambda: _under_way(double, "slow") == 1)
+                _until(lambda: len(_pids(double)) >= begun)  # noqa: B023 (called at once)
+                pids = _pids(double)
+            assert (503, "RuntimeEndedError") == _told(asked.result())
+            assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def _told(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error"]["type"]
+
+
+def _under_way(double: Emulator, name: str) -> int:
+    """Return how many requests a runtime has, those that wait too."""
+    figures = http.get(f"{double.url}/_emulator/metrics").text
+    found = re.search(f'requests_in_flight{{runtime="{name}"}} ([0-9.]+)', figures)
+    return int(float(found[1])) if found else 0
+
+
+def _pids(double: Emulator) -> list[int]:
+    shown = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    return [one["pid"] for runtime in shown for one in runtime["instances"] if one["pid"]]
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
