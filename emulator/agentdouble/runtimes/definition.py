@@ -14,8 +14,10 @@ class Program:
     """What a runtime's instances run, in ``directory``: an application or a command.
 
     ``application`` is ``module:attribute`` or ``file.py:attribute``; ``command`` is anything that
-    listens on ``$PORT`` of 127.0.0.1. ``python`` is the interpreter of either (for a command it
-    comes first on PATH), None for the double's own; a virtual environment's keeps its libraries.
+    listens on ``$PORT`` of 127.0.0.1, which may stand in its arguments: for API-server mode
+    ``agentdouble serve --agents DIRECTORY --port $PORT``. ``python`` is the interpreter of either
+    (for a command it comes first on PATH), None for the double's own; a virtual environment's
+    keeps its libraries.
     """
 
     directory: Path

@@ -26,6 +26,7 @@ _FOR_FORKS = (
     "agentdouble.processes.fork_server.confinement",
     "agentdouble.processes.isolation",
 )
+_LARGEST = 128 * 1024  # bytes; Linux has it for a single argument
 
 
 class Forks:
@@ -67,6 +68,7 @@ class Forks:
             server = self._get_going()
             confinement = await self._confinement(definition, workspace, shown)
             request = _request(command, workspace, confinement)
+            _check_size(request)
             try:
                 return await server.fork(request, *outputs)
             except ForkServerGoneError as error:  # it died; the next try starts another
@@ -128,6 +130,14 @@ def _request(
         confinement=None if confinement is None else asdict(confinement),
         outputs=True,
     )
+
+
+def _check_size(request: ForkRequest) -> None:
+    """Raise OSError for what no system executes, before the fork server is asked in vain."""
+    from agentdouble.processes.fork_server.protocol import encode
+
+    if len(encode(request)) > _LARGEST:
+        raise OSError(f"its command line and environment are more than {_LARGEST // 1024} KiB")
 
 
 def _places_of(command: Command) -> list[str]:

@@ -59,6 +59,10 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "ends at once": ({"command": ["sh", "-c", "exit 3"]}, "its process ended with code 3"),
     "is killed": ({"command": ["sh", "-c", "kill -9 $$"]}, "its process ended with signal 9"),
+    "too much to execute": (
+        {"command": ["true", "x" * 200_000]},
+        "its command line and environment are more than 128 KiB",
+    ),
     "no interpreter": (
         {"command": "python x.py", "python": "{directory}/without_app.py"},
         "the interpreter {directory}/without_app.py cannot be executed: Permission denied",

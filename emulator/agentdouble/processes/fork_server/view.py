@@ -28,6 +28,7 @@ SYSTEM = (
     *("/gnu", "/nix"),  # where Guix and Nix keep everything
 )
 DEVICES = tuple(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
+_NOBODYS_GROUP = 65534
 _PRIVATE = linux.MS_NOSUID | linux.MS_NODEV
 
 
@@ -145,7 +146,9 @@ def _show_processes(host: int) -> None:
     """Show the session's own processes; all of the host's where that needs more rights."""
     os.mkdir("/proc")
     try:
-        linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, "hidepid=invisible")
+        # without a group, hidepid would let all of root's, 0, see everything
+        options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
+        linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
     except OSError:  # an ordinary user would need a process namespace
         linux.attach_tree(host, "/proc")
     else:
