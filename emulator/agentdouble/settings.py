@@ -181,7 +181,9 @@ class Settings(BaseSettings):
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
 
     runtimes: tuple[dict[str, Any], ...] = Field(
-        (), description="runtimes that are there from the start, each with name and application"
+        (),
+        repr=False,
+        description="runtimes that are there from the start, each with name and application",
     )
     runtime_sources: tuple[Path, ...] = Field(
         (),

@@ -58,7 +58,7 @@ class Definition:
 
     name: str
     program: Program
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     scaling: Scaling = Scaling()
     authorizer: Authorizer | None = None
     memory_limit: int | None = None

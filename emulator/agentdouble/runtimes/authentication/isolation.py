@@ -29,6 +29,7 @@ class Isolation:
         """Return how the application receives the request; raise AccessError."""
         segments, method = naming.segments_of(path), scope.get("method", "")
         self.listens = a2a.is_message(segments, method)
+        self._require(segments[:2] != ["debug", "trace"])  # ADK shows anybody's sessions there
         try:
             self._hold(naming.in_head(path, scope))
             self._converse(a2a.in_head(segments, method, scope["query_string"]))

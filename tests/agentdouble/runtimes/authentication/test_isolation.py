@@ -107,6 +107,7 @@ AMBIGUOUS = [
     ("/apps/a%2Fusers/alice/sessions", b"", 400),
     ("/apps%2Fa/users/alice/sessions", b"", 400),
     ("/APPS/a/USERS/alice/sessions", b"", 404),
+    ("/debug/trace/session/s1", b"", 404),
 ]
 
 

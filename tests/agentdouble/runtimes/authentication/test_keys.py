@@ -102,3 +102,12 @@ def test_the_journal_shows_no_key(double: Emulator) -> None:
     ]
     assert "***" == shown.json()["entries"][1]["request_headers"]["x-secret-word"]
     assert "key-of-ann" not in shown.text
+
+
+def test_the_settings_show_no_key(double: Emulator) -> None:
+    """Nor do the definitions that are made of them, nor what the double says of its runtimes."""
+    runtime = double._runtimes.find("keyed")
+    assert runtime is not None
+    told = http.get(f"{double.url}/_emulator/runtimes").text
+
+    assert "key-of-ann" not in f"{double.settings!r} {runtime.definition!r} {told}"
