@@ -120,7 +120,7 @@ class Instance:
 
     def note_end(self) -> None:
         """Say in its log why and how it has ended."""
-        if self._process is not None:
+        if self._process is not None and self._process.exited.done():
             self.log.note(f"{self.ended_because}: its process {self._process.manner}")
 
     async def kill(self) -> None:

@@ -162,6 +162,7 @@ class Pool:
         if given_up:
             return
         instance.state, instance.ended_because = "ended", "unstarted"
+        instance.note_end()
         self._monitor.ended(self._name, "unstarted")
         self.watcher.on_unstarted(instance, error)
 

@@ -240,9 +240,11 @@ def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
         lambda: samples(double, "failing"), lambda found: "errors_total gone" in found
     )
     broken = samples(double, "broken")
+    words = double.runtimes.logs("broken")
     double.runtimes.delete("broken")
     double.runtimes.delete("failing")
 
+    assert ["unstarted: its process ended with code 3"] == words
     assert (502, 502) == (unstarted.status_code, lost.status_code)
     assert (1, 1, 0) == tuple(
         found[name] for name in ("errors_total lost", "requests_total 499", "requests_in_flight")
