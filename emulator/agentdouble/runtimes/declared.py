@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,7 +70,7 @@ class Declaration(BaseModel):
     @field_validator("directory")
     @classmethod
     def _there(cls, directory: Path, info: ValidationInfo) -> Path:
-        if not directory.is_dir() and not _was_there(info):
+        if not _answers(directory.is_dir) and not _was_there(info):
             raise _wrong(f"there is no directory {directory}")
         return directory.resolve()
 
@@ -80,7 +80,7 @@ class Declaration(BaseModel):
         """Check, and leave links as they are: they tell a virtual environment's from another."""
         if python is None:
             return None
-        if not python.is_file() and not _was_there(info):
+        if not _answers(python.is_file) and not _was_there(info):
             raise _wrong(f"there is no interpreter {python}; it is a file such as .venv/bin/python")
         return python.absolute()
 
@@ -92,16 +92,18 @@ class Declaration(BaseModel):
                 raise _wrong(f"{name[:100]!r} is no name of an environment variable")
             if name in _SET_BY_US:
                 raise _wrong(f"the double itself sets {name}")
-            if "\0" in value:
-                raise _wrong(f"the value of {name} has a NUL character")
+            _text(value, f"the value of {name}")
         return environment
 
-    @field_validator("application", "command")
+    @field_validator("application")
     @classmethod
-    def _no_nul(cls, said: Any) -> Any:
-        if any("\0" in word for word in said or ()):
-            raise _wrong("it has a NUL character")
-        return said
+    def _sendable(cls, application: str | None) -> str | None:
+        return application if application is None else _text(application, "it")
+
+    @field_validator("command")
+    @classmethod
+    def _all_sendable(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_text(word, "it") for word in command)
 
     @model_validator(mode="after")
     def _one_program(self) -> Declaration:
@@ -172,6 +174,24 @@ def declare(table: Table, *, key: str = "runtimes", kept: bool = False) -> Decla
         first = error.errors(include_url=False, include_input=False)[0]
         inner = ".".join((key, *map(str, first["loc"])))
         raise DeclarationError(table.get("name"), inner, _reason(first)) from None
+
+
+def _text(value: str, what: str) -> str:
+    """Return what a process can be given; raise PydanticCustomError."""
+    if "\0" in value:
+        raise _wrong(f"{what} has a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _wrong(f"{what} is no valid Unicode text") from None
+    return value
+
+
+def _answers(is_there: Callable[[], bool]) -> bool:
+    try:
+        return is_there()
+    except (OSError, ValueError):  # a name that is too long, no permission, a NUL
+        return False
 
 
 def _was_there(info: ValidationInfo) -> bool:

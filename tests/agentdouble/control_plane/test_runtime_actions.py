@@ -269,6 +269,8 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ({"ArtifactUrl": artifact(f"{APPLICATIONS}/..")}, 400, "runtime_sources names"),
         ({"ArtifactUrl": artifact(f"{APPLICATIONS}%00")}, 400, "its path cannot be followed"),
         ({"ArtifactUrl": artifact(f"{APPLICATIONS}/none")}, 400, "there is no directory "),
+        ({"ArtifactUrl": artifact(f"{APPLICATIONS}/{'n' * 300}")}, 400, "there is no directory "),
+        ({"ArtifactUrl": artifact(command="a", python="n" * 300)}, 400, "there is no interpreter"),
         ({"ArtifactUrl": f"file://{APPLICATIONS}"}, 400, "it needs either an application"),
         ({"ArtifactUrl": artifact(application="../x.py:app")}, 400, "is not below "),
         ({"ArtifactUrl": artifact(command="a 'b")}, 400, "its command cannot be read"),
