@@ -101,9 +101,9 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Make a runtime and print its address."""
-    from agentdouble.cli import runtimes
+    from agentdouble.cli import runtime_programs, runtimes
 
-    program = runtimes.Program(application, command, directory, python, idle)
+    program = runtime_programs.Program(application, command, directory, python, idle)
     limits = runtimes.Limits(min_, max_, concurrency, memory)
     wanted = runtimes.Wanted(program, limits, tuple(env or ()), description)
     callers = runtimes.Callers(key, jwt, tuple(client or ()))
@@ -158,9 +158,9 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Make a new version; what is not said stays, and no request is lost."""
-    from agentdouble.cli import runtimes
+    from agentdouble.cli import runtime_programs, runtimes
 
-    program = runtimes.Program(application, command, directory, python, idle)
+    program = runtime_programs.Program(application, command, directory, python, idle)
     limits = runtimes.Limits(min_, max_, concurrency, memory)
     wanted = runtimes.Wanted(program, limits, tuple(env or ()), description)
     runtimes.update(name, wanted, url, release=release, as_json=as_json)

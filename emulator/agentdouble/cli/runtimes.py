@@ -6,37 +6,20 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import typer
 from rich.console import Console
 
 from agentdouble.cli import control, credentials
 from agentdouble.cli.control import ControlPlane
+from agentdouble.cli.runtime_programs import Program, artifact_url, program_of
 from agentdouble.cli.tools import table, variables
 from agentdouble.errors import AgentDoubleError
 
 _SETTLING = ("Creating", "Updating", "Releasing")
 _PATIENCE_S = 300
 _POLL_S = 0.1
-
-
-@dataclass(frozen=True)
-class Program:
-    """What is to run, as it was typed; None for what was not."""
-
-    application: str | None = None
-    command: str | None = None
-    directory: str | None = None
-    python: str | None = None
-    idle_s: float | None = None
-
-    @property
-    def said(self) -> bool:
-        """Whether anything of it was typed."""
-        return any(value is not None for value in vars(self).values())
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,7 @@ def create(name: str, wanted: Wanted, callers: Callers, url: str | None, *, as_j
     request = {
         **_request(wanted),
         "ArtifactType": "file",
-        "ArtifactUrl": _artifact_url(wanted.program, {}),
+        "ArtifactUrl": artifact_url(wanted.program, {}),
         "AuthorizerConfiguration": _authorizer(callers),
     }
     plane = control.connect(url)
@@ -137,8 +120,8 @@ def update(name: str, wanted: Wanted, url: str | None, *, release: bool, as_json
     id_ = _find(plane, name)
     request = _request(wanted)
     if wanted.program.said:
-        before = _program_of(plane.call("GetRuntime", RuntimeId=id_)["ArtifactUrl"])
-        request["ArtifactUrl"] = _artifact_url(wanted.program, before)
+        before = program_of(plane.call("GetRuntime", RuntimeId=id_)["ArtifactUrl"])
+        request["ArtifactUrl"] = artifact_url(wanted.program, before)
     plane.call("UpdateRuntime", RuntimeId=id_, ReleaseEnable=release, **request)
     versions = plane.all("ListRuntimeVersions", "AgentKitRuntimeVersions", RuntimeId=id_)
     newest = [one["VersionNumber"] for one in versions][-1]
@@ -179,44 +162,6 @@ def _request(wanted: Wanted) -> dict[str, Any]:
         "MaxConcurrency": limits.concurrency,
         "MemoryMb": limits.memory,
     }
-
-
-def _artifact_url(program: Program, before: Mapping[str, str]) -> str:
-    """Return the ArtifactUrl of a program, its paths absolute; what is not said is as ``before``."""
-    if program.application is not None and program.command is not None:
-        raise AgentDoubleError("Say MODULE:APP or --command, not both.")
-    directory, application = _placed(program)
-    said = {
-        "application": application,
-        "command": program.command,
-        "python": None if program.python is None else str(Path(program.python).absolute()),
-        "idle_s": None if program.idle_s is None else str(program.idle_s),
-    }
-    given = {key: value for key, value in said.items() if value is not None}
-    other = {"application": "command", "command": "application"}
-    dropped = {"directory", *(other[key] for key in given if key in other)}
-    query = {**{k: v for k, v in before.items() if k not in dropped}, **given}
-    if not query.keys() & other.keys():
-        raise AgentDoubleError(
-            "Say what it runs: MODULE:APP, FILE.py:APP or --command. See --help."
-        )
-    place = directory or before.get("directory") or str(Path.cwd())
-    return f"file://{quote(place)}?{urlencode(query)}"
-
-
-def _placed(program: Program) -> tuple[str | None, str | None]:
-    """Return the directory, if one is said, and the application as seen from there."""
-    directory = None if program.directory is None else Path(program.directory).absolute()
-    module, colon, attribute = (program.application or "").partition(":")
-    file = Path(module)
-    if module.endswith(".py") and directory is None and program.application is not None:
-        return str(file.absolute().parent), f"{file.name}{colon}{attribute}"
-    return (None if directory is None else str(directory)), program.application
-
-
-def _program_of(artifact_url: str) -> dict[str, str]:
-    parts = urlsplit(artifact_url)
-    return {"directory": unquote(parts.path), **dict(parse_qsl(parts.query))}
 
 
 def _authorizer(callers: Callers) -> dict[str, Any] | None:
