@@ -77,9 +77,10 @@ _ABOUT = {
 # what is seen only by asking for it, or not in an answer at all
 NOTHING = frozenset(
     [
-        *("U-ASYNC-TASK", "U-DEPRECATION", "U-EXEC-LIMITS", "U-INVOKETOOL-WIRE", "U-LIMITS"),
-        *("U-MCP-SERVICE-WIRE", "U-RUN-CODE-RETURN", "U-SANDBOX-PATHS", "U-SCALE-IDLE"),
-        *("U-TOOL-CONTEXT", "U-USER-SESSION-ID", "U-WEBHOOKS"),
+        *("U-ASYNC-TASK", "U-DEPRECATION", "U-EXEC-LIMITS", "U-GATEWAY-CREDENTIAL"),
+        *("U-IDENTITY-HEADERS", "U-INVOKETOOL-WIRE", "U-LIMITS", "U-MCP-SERVICE-WIRE"),
+        *("U-RUN-CODE-RETURN", "U-SANDBOX-PATHS", "U-SCALE-IDLE", "U-TOOL-CONTEXT"),
+        *("U-USER-SESSION-ID", "U-WEBHOOKS"),
     ]
 )
 # what the specification itself lets differ: that section says "may be empty"
