@@ -15,6 +15,7 @@ from agentdouble.errors import HostingError, InstanceLostError, UnknownRuntimeEr
 from agentdouble.runtimes import addressing, headers, refusing, websocket_proxying
 from agentdouble.runtimes.addressing import PREFIX, Address
 from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.runtime import Runtime
@@ -26,9 +27,10 @@ _log = logging.getLogger(__name__)
 
 LARGEST_HEAD = 64 * 1024  # bytes
 _TRIES = 5
-_END_SEEN_S = 0.2  # the end of a process is seen some time after its port is closed
+_END_SEEN_S = 0.2  # the end of a process is seen some time after that of its connections
 _NAMES_SHOWN = 20
-_SESSIONS = (b"session_id", b"mcp-session-id")
+_MCP_SESSION = b"mcp-session-id"
+_SESSIONS = (_MCP_SESSION, b"session_id")  # whose instance alone knows it comes first
 
 
 class Gateway:
@@ -85,23 +87,31 @@ class Gateway:
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
         """Pass a request to an instance, and to another one while it has not reached any."""
-        is_websocket = request.scope["type"] == "websocket"
+        for left in reversed(range(_TRIES)):
+            try:
+                await self._try(request, runtime, address, observed)
+                return
+            except InstanceLostError as error:
+                if not error.unreached or not left:
+                    raise
+
+    async def _try(
+        self, request: _Request, runtime: Runtime, address: Address, observed: Observed
+    ) -> None:
+        scope, receive, send = request
+        is_websocket = scope["type"] == "websocket"
         pass_on = websocket_proxying.pass_on if is_websocket else self._proxy.pass_on
-        left = _TRIES
-        while left:
-            left -= 1
-            async with runtime.lease(_session(request.scope)) as instance:
-                observed.leased(instance)
-                if serving.is_closed(request.scope):
-                    raise ClientDisconnect
-                try:
-                    await pass_on(instance, address, *request)
-                    return
-                except InstanceLostError as error:
-                    if not error.unreached or not left:
-                        raise
+        async with runtime.lease(_session(scope)) as instance:
+            observed.leased(instance)
+            if serving.is_closed(scope):
+                raise ClientDisconnect
+            try:
+                await pass_on(instance, address, scope, receive, _keeping(runtime, instance, send))
+            except InstanceLostError as error:
+                if error.unreached:
                     instance.failed()
-                    await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
+                await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
+                raise
 
 
 class _Request(NamedTuple):
@@ -123,6 +133,19 @@ def _session(scope: Scope) -> str | None:
     """Return the session of a request, whose requests one instance gets."""
     values = (headers.value(scope["headers"], name) for name in _SESSIONS)
     return next((value.decode("latin-1") for value in values if value), None)
+
+
+def _keeping(runtime: Runtime, instance: Instance, send: Send) -> Send:
+    """Have the MCP session that an answer begins stay with its instance."""
+
+    async def keep(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            begun = headers.value(message["headers"], _MCP_SESSION)
+            if begun is not None:
+                runtime.keep(begun.decode("latin-1"), instance)
+        await send(message)
+
+    return keep
 
 
 def _noting(observed: Observed, send: Send) -> Send:

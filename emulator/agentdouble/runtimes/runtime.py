@@ -93,6 +93,10 @@ class Runtime:
         """
         return self._scaler.lease(session)
 
+    def keep(self, session: str, instance: Instance) -> None:
+        """Have the requests of a session that an instance has begun go there too."""
+        self._scaler.keep(session, instance)
+
     def keep_up(self) -> None:
         """Have at least ``min_instances`` from now on, started beside whatever goes on."""
         self._scaler.keep_up()

@@ -61,6 +61,10 @@ class Scaler:
             self.pool.release(instance)
             self._dispatch()
 
+    def keep(self, session: str, instance: Instance) -> None:
+        """Have the requests of a session go to an instance."""
+        self._sessions.keep(session, instance)
+
     def deploy(self, version: Version) -> None:
         """Bring a version in force once an instance of it is ready, at once where none serves."""
         self.pool.stop_starting("replaced", except_for=self._versions.in_force)

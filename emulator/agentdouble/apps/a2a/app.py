@@ -21,6 +21,7 @@ from agentdouble.apps.a2a.cards import MODES, agent_card, checked
 from agentdouble.apps.a2a.paths import KIND
 from agentdouble.clock import Clock
 from agentdouble.errors import DecorationError
+from agentdouble.forwarded import Forwarded
 from agentdouble.state import Store
 from agentdouble.threads import imported
 
@@ -142,20 +143,21 @@ class A2AApp:
 
     def run(
         self,
-        agent_card: AgentCard | Mapping[str, Any],
+        agent_card: AgentCard | Mapping[str, Any] | None = None,
         host: str = "0.0.0.0",  # noqa: S104 (specified)
         port: int = 8000,
         *,
         grpc_port: int | None = None,
         grpc_host: str = over_grpc.LOOPBACK,
     ) -> None:
-        """Serve the application with a card until SIGINT or SIGTERM (A2A-05).
+        """Serve the application with a card, or its own, until SIGINT or SIGTERM (A2A-05).
 
         With ``grpc_port`` it answers over gRPC too, which needs the extra ``grpc``. Raises
         CardError for a card that lacks what it must have or promises what is not served, and
         AddressInUseError if a port is taken.
         """
-        self._card = checked(agent_card)
+        if agent_card is not None:
+            self._card = checked(agent_card)
         listener = serving.open_socket(host, port)
         place = None if grpc_port is None else over_grpc.Place(grpc_port, grpc_host)
 
@@ -164,7 +166,7 @@ class A2AApp:
             address = serving.address_of(listener)
             print(f"{self.name} answers at {address}{also}", flush=True)  # noqa: T201
 
-        guarded = guard.Guard(self, guard.Policy(hosts=None))
+        guarded = guard.Guard(Forwarded(self), guard.Policy(hosts=None))
         serving.serve(guarded, listener, started, lambda: over_grpc.prepare(self, place))
 
     @asynccontextmanager

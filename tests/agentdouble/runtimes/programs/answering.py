@@ -153,11 +153,6 @@ class Handler(BaseHTTPRequestHandler):
         self.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
         self.close_connection = True
 
-    def on_close_idle(self) -> None:
-        """Answer, and then close the connection though nobody has said so."""
-        self.answer(b"bye")
-        self.close_connection = True
-
     def on_die(self) -> None:
         os._exit(1)
 
