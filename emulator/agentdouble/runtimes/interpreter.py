@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_ASKED = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path]))"
+_ASKED = """
+import json, sys
+print(json.dumps([sys.prefix, getattr(sys, 'base_prefix', sys.prefix)] + sys.path))
+"""  # in words that any Python knows
 _PATIENCE_S = 30
 
 
