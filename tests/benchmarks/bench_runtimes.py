@@ -1,16 +1,17 @@
-"""What a cold start costs: the first request of a runtime against its application by itself.
+"""What runtimes cost: a cold start, and the gateway, against the application by itself.
 
     python -m pytest -s tests/benchmarks/bench_runtimes.py -o python_files='bench_*.py' \
         -o python_functions='bench_*'
 
 The application is a SimpleApp, started as its runtime starts it but by nobody else, and asked
-until it answers. The rounds of the two take turns, so that a load on the machine meets both.
+until it answers; or it is a runtime's instance, asked at its own port. The rounds of the two take turns, so that a load on the machine meets both.
 """
 
 from __future__ import annotations
 
 import http.client
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from agentdouble.runtimes.ports import HOST, free_port
 
 ROUNDS = 12
 MOST_MS = 50.0
+GATEWAY_ROUNDS, CALLS = 15, 40
 APPLICATIONS = Path(__file__).parents[1] / "agentdouble" / "runtimes" / "applications"
 TARGET = "simple:app"
 
@@ -79,3 +81,61 @@ def bench_a_cold_start_costs_little_more_than_the_applications_own() -> None:
     print(f"through the gateway: {min(through):.0f} ms, median {medians[1]:.0f} ms")
     print(f"the first of a double: {first:.0f} ms")
     assert min(through) - min(own) <= MOST_MS
+
+
+class Asked:
+    """Asks over one connection, and tells how long the first bytes of a body took."""
+
+    def __init__(self, netloc: str, head: str, body: bytes = b"", until: bytes = b"") -> None:
+        host, _, port = netloc.partition(":")
+        self._socket = socket.create_connection((host, int(port)))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        length = f"Content-Length: {len(body)}\r\n" if body else ""
+        self._request = f"{head} HTTP/1.1\r\nHost: {netloc}\r\n{length}\r\n".encode() + body
+        self._until = until
+
+    def took_ms(self) -> float:
+        began, heard = time.perf_counter(), b""
+        self._socket.sendall(self._request)
+        while self._until not in heard:
+            heard += self._socket.recv(65536)
+        took = time.perf_counter() - began
+        assert heard.startswith(b"HTTP/1.1 200"), heard
+        while b"chunked" in heard and not heard.endswith(b"0\r\n\r\n"):
+            heard += self._socket.recv(65536)
+        return took * 1000
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms: float) -> None:
+    """Print and check the medians of the quietest rounds, direct and through the gateway."""
+    table = {"name": "bench", "application": TARGET, "directory": str(APPLICATIONS)}
+    with Emulator(runtimes=[table]) as double:
+        netloc = urlsplit(double.url).netloc
+        through = Asked(netloc, f"{head} /runtimes/bench{path}", body, until)
+        through.took_ms()  # starts it
+        runtime = double._runtimes.find("bench")
+        assert runtime is not None
+        direct = Asked(f"{HOST}:{runtime.instances[0].port}", f"{head} {path}", body, until)
+        medians: tuple[list[float], list[float]] = ([], [])
+        for _ in range(GATEWAY_ROUNDS):
+            for asked, found in zip((direct, through), medians, strict=True):
+                found.append(statistics.median(asked.took_ms() for _ in range(CALLS)))
+        direct.close()
+        through.close()
+    alone, behind = (min(found[1:]) for found in medians)  # the first warms up
+    print(f"\n{what}: {alone:.2f} ms direct, {behind:.2f} ms through the gateway")
+    assert behind - alone <= most_ms
+
+
+def bench_a_probe_through_the_gateway() -> None:
+    """At most 1.5 ms more than of the instance itself."""
+    compared("a probe", "GET", "/ping", b"", b"pong", 1.5)
+
+
+def bench_the_first_event_through_the_gateway() -> None:
+    """At most 2 ms later than from the instance itself."""
+    body = b'{"prompt": "one two three"}'
+    compared("the first event", "POST", "/invoke", body, b"data: ", 2.0)
