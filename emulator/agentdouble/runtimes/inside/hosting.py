@@ -7,6 +7,7 @@ method is run by it, as the decorator contract has it; anything else is an ASGI 
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 from types import ModuleType
@@ -27,13 +28,24 @@ def main(target: str) -> None:
 
 def _serve(application: Any, port: int) -> None:
     if hasattr(application, "run"):
-        application.run(host=HOST, port=port)
+        application.run(*_card(application, port), host=HOST, port=port)
         return
     try:
         import uvicorn
     except ImportError:
         sys.exit(f"an ASGI application needs a server: {sys.executable} -m pip install uvicorn")
     uvicorn.run(application, host=HOST, port=port)
+
+
+def _card(application: Any, port: int) -> tuple[Any, ...]:
+    """Return the card that an A2A application is run with, as its own library makes it."""
+    if "agent_card" not in inspect.signature(application.run).parameters:
+        return ()
+    library = sys.modules[type(application).__module__.partition(".")[0]]
+    make = getattr(library, "agent_card", None)
+    if make is None:
+        sys.exit("its run() asks for an agent_card: run it by a command that gives it one")
+    return (make(application, os.environ.get("URL", f"http://{HOST}:{port}")),)
 
 
 def _import(name: str) -> ModuleType:
