@@ -132,7 +132,7 @@ class Settings(BaseSettings):
     )
     kernel_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new kernel")
     isolation: Literal["auto", "none"] = Field(
-        "auto", description="hold forked kernels apart with what this machine offers, or not"
+        "auto", description="hold kernels and runtimes apart with what this machine offers, or not"
     )
     network: Literal["shared", "none"] = Field(
         "shared",
@@ -156,7 +156,8 @@ class Settings(BaseSettings):
         256, ge=32, description="processes and threads of a session, where they can be counted"
     )
     visible_paths: tuple[Annotated[str, Field(pattern="^/")], ...] = Field(
-        (), description="absolute paths that sessions may read besides the system and Python"
+        (),
+        description="absolute paths that sessions and runtimes may read besides the system and Python",
     )
     open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
     max_instances: int = Field(64, ge=1, description="largest number of living session instances")

@@ -1,8 +1,9 @@
 """Serve an application on ``$PORT``: ``hosting.py module:attribute`` or ``file.py:attribute``.
 
-Runs in the interpreter of the runtime, which may be much older than the double's and have none of its
-libraries: the standard library alone, and whatever the application brings. What has a ``run``
-method is run by it, as the decorator contract has it; anything else is an ASGI application.
+Runs in the interpreter of the runtime, which may be much older than the double's and have none of
+its libraries: the standard library alone, and whatever the application brings. What has a
+``run`` method is run by it, as the decorator contract has it; anything else is an ASGI
+application.
 """
 
 import importlib
