@@ -38,8 +38,8 @@ def _serve(application: Any, port: int) -> None:
     uvicorn.run(application, host=HOST, port=port)
 
 
-def _card(application: Any, port: int) -> tuple[Any, ...]:
-    """Return the card that an A2A application is run with, as its own library makes it."""
+def _card(application: Any, port: int) -> Any:
+    """Return a tuple of the card that an A2A application is run with, made by its own library."""
     if "agent_card" not in inspect.signature(application.run).parameters:
         return ()
     library = sys.modules[type(application).__module__.partition(".")[0]]
