@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from doublecheck.contracts import reference, wire, writing
+from doublecheck.contracts import wire, writing
 from doublecheck.platform import Platform
 from doublecheck.secret import Secret
 from doublecheck.target import OTHER_KEY
@@ -33,7 +33,7 @@ TOOLS, EXECUTOR, AGENTS = "hosted-tools", "hosted-executor", "hosted-agents"
 START_WITHIN_S = 60.0  # three start side by side, and this machine may be busy
 ANSWER_WITHIN_S = START_WITHIN_S + 30.0
 SEEN_WITHIN_S = 10.0
-_NEIGHBOUR = Path(reference.__file__).parent / "neighbour"
+_NEIGHBOUR = Path(__file__).parent / "reference" / "neighbour"
 
 
 @dataclass(frozen=True)
