@@ -162,6 +162,21 @@ async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
     assert [0] == [instance.in_flight for instance in runtime.instances]
 
 
+async def test_an_instance_given_to_a_client_that_goes_in_that_moment_is_free(
+    runtimes: Runtimes, tmp_path: Path
+) -> None:
+    """It was given, and nobody is there to take it."""
+    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(runtime.lease())
+        gone = Held(runtime).ask("gone")
+        await asyncio.sleep(0)
+    gone.cancel()  # given, and not yet told
+    await asyncio.wait({gone})
+
+    assert [0] == [instance.in_flight for instance in runtime.instances]
+
+
 async def test_a_session_stays_with_its_instance(runtimes: Runtimes, tmp_path: Path) -> None:
     """Even when it has to wait there, until that instance ends."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=2)

@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from agentdouble import Emulator
 from agentdouble.errors import RuntimeNameError, RuntimeStartError, UnknownVersionError
 from agentdouble.runtimes import Definition, Runtimes
 from agentdouble.runtimes import versions as keeping
 from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
-from tests.agentdouble.runtimes.test_scaling import Held, until
+from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
 
 pytestmark = pytest.mark.anyio
 
@@ -185,3 +187,32 @@ async def test_a_name_is_had_once(first: Definition) -> None:
                 await attempt
 
         assert (runtime, None) == (runtimes.find_by_id("r-kept"), runtimes.find_by_id("telling"))
+
+
+async def test_no_request_is_lost_while_versions_change(tmp_path: Path) -> None:
+    """Each is answered, by the old version or the new one; the last by the newest."""
+    table = small.table(tmp_path / "telling", environment={"SAYS": "0"}, max_concurrency=2)
+    told: list[int] = []
+    statuses: set[int] = set()
+    with Emulator(runtimes=[table]) as double:
+        async with httpx.AsyncClient(timeout=PATIENCE_S, verify=False) as client:
+            go_on = asyncio.Event()
+
+            async def ask() -> None:
+                while not go_on.is_set():
+                    answer = await client.get(f"{double.url}/runtimes/telling/")
+                    told.append(answer.status_code)
+                    statuses.add(answer.status_code)
+
+            asking = [asyncio.ensure_future(ask()) for _ in range(4)]
+            for says in ("1", "2"):
+                told.clear()
+                await until(lambda: len(told) > 4)
+                change = {"environment": {"SAYS": says}}
+                await asyncio.to_thread(double.runtimes.update, "telling", **change)
+            go_on.set()
+            await asyncio.gather(*asking)
+            last = await client.get(f"{double.url}/runtimes/telling/")
+
+    assert {200} == statuses
+    assert "2" == last.text.split()[-1]
