@@ -39,8 +39,12 @@ def _serve(application: Any, port: int) -> None:
 
 
 def _card(application: Any, port: int) -> Any:
-    """Return a tuple of the card that an A2A application is run with, made by its own library."""
-    if "agent_card" not in inspect.signature(application.run).parameters:
+    """Return a tuple of the card that an A2A application must be run with, made by its library.
+
+    One that has a card of its own, whose address follows that of the gateway, is given none.
+    """
+    asked = inspect.signature(application.run).parameters.get("agent_card")
+    if asked is None or asked.default is not inspect.Parameter.empty:
         return ()
     library = sys.modules[type(application).__module__.partition(".")[0]]
     make = getattr(library, "agent_card", None)
