@@ -396,6 +396,18 @@ class _WebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*args, **kwargs)
         self.logger = self.conn.logger = _websocket_log
 
+    # uvicorn 0.35 does not hear that a client is slow: all would wait in memory
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.writable.set()
+
     async def send(self, message: Any) -> None:
         """Pass on what the application says; the length of a refusal is uvicorn's to tell.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.types import Message, Receive, Scope, Send
@@ -28,6 +29,7 @@ _NO_CODE, _BROKEN = 1005, 1006  # what is noted where a side did not say why it 
 _LOST = 1014  # said by a gateway that has lost whom it stands before
 _MESSAGES_WAITING = 4  # then who sends them has to wait
 _CLOSE_TIMEOUT_S = 2
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +115,7 @@ async def _connected(port: int, address: Address, scope: Scope) -> ClientConnect
         host=HOST,
         port=port,
         create_connection=Verbatim,
-        subprotocols=scope.get("subprotocols") or None,
+        subprotocols=_protocols(scope) or None,
         additional_headers=[(n.decode("latin-1"), v.decode("latin-1")) for n, v in passed],
         user_agent_header=None,
         compression=None,
@@ -124,6 +126,12 @@ async def _connected(port: int, address: Address, scope: Scope) -> ClientConnect
         max_size=LARGEST_WEBSOCKET_MESSAGE,
         max_queue=_MESSAGES_WAITING,
     )
+
+
+def _protocols(scope: Scope) -> list[Any]:
+    """Return the protocols that the caller offers; uvicorn 0.35 gives each header as one."""
+    offered = [one.strip() for line in scope.get("subprotocols", ()) for one in line.split(",")]
+    return [one for one in offered if _TOKEN.fullmatch(one)]
 
 
 async def _refuse(response: Response, address: Address, scope: Scope, send: Send) -> None:

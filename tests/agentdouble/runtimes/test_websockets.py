@@ -34,8 +34,8 @@ def told(double: Emulator) -> Any:
 
 
 def test_text_and_bytes_go_both_ways(double: Emulator) -> None:
-    """Of any size that the double itself takes, also empty ones."""
-    messages = ["héllo", b"\x00\xff", "", b"", "x" * 3_000_000]
+    """Of any size that the double itself takes."""
+    messages = ["héllo", b"\x00\xff", "x" * 3_000_000]
     with opened(double, "/echo", max_size=None) as caller:
         heard = []
         for message in messages:
