@@ -43,14 +43,15 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         if options.plan_of(request.config).in_process:
             from doublecheck.contracts.reference_app import reference_apps
 
-            hosted = stack.enter_context(declared())
+            if _any_of_runtimes(request.session):
+                hosted = stack.enter_context(declared())
             config = PlatformConfig(
                 apps=reference_apps(),
                 reference_app=True,
                 settings={
                     "keys": [_restricted()],
                     "agents": REFERENCE_AGENTS,
-                    "runtimes": hosted.tables,
+                    "runtimes": () if hosted is None else hosted.tables,
                 },
             )
         target = stack.enter_context(serving(request.config, config))
@@ -58,6 +59,12 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
             target = replace(target, other_key=hosted.other_key)
         request.config.stash[SECRETS] = secrets_of(target)
         yield target
+
+
+def _any_of_runtimes(session: pytest.Session) -> bool:
+    """Whether a check that was chosen asks a runtime; otherwise none is declared."""
+    marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
+    return any(mark.args[0].surface == "runtimes" for mark in marks)
 
 
 def _restricted() -> dict[str, Any]:
