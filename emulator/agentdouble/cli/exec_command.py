@@ -63,7 +63,7 @@ def exec_(
         ),
     ] = None,
     faults: Annotated[
-        Path | None, typer.Option(help="File of faults to arm: [[faults]] tables, TOML (none).")
+        Path | None, typer.Option(help=r"File of faults to arm: [\[faults]] tables, TOML (none).")
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")

@@ -194,7 +194,8 @@ def _settled(plane: ControlPlane, id_: str) -> Mapping[str, Any]:
         found = plane.call("GetRuntime", RuntimeId=id_)
     if found["Status"] == "Error":
         why = found.get("StatusMessage") or "The platform does not say why."
-        raise AgentDoubleError(f"{why} See: agentdouble runtime logs {found['Name']}")
+        where = f"agentdouble runtime logs {found['Name']}"
+        raise AgentDoubleError(why if where in why else f"{why} See: {where}")
     return found
 
 

@@ -143,7 +143,8 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         **grpc,
         "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
-        "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset",
+        "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
+        "/runtimes, /metrics",
         "tool id": emulator.tool_id,
         "access key": emulator.credentials.access_key,
         "secret key": emulator.credentials.secret_key,

@@ -31,6 +31,7 @@ from agentdouble.runtimes.names import NAME
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_US = ("HOME", "PORT", "TMPDIR")
 _KEPT = "kept"
+_LEAST_MEMORY = 64 * 1024 * 1024
 
 Table = Mapping[str, Any]
 Seconds = Annotated[float, Field(le=366 * 86_400, allow_inf_nan=False)]
@@ -48,7 +49,7 @@ class Declaration(BaseModel):
     python: Path | None = None
     environment: dict[str, str] = Field(default_factory=dict)
     min_instances: int = Field(0, ge=0)
-    max_instances: int = Field(4, ge=1)
+    max_instances: int = Field(4, ge=1, validate_default=True)
     max_concurrency: int = Field(10, ge=1)
     idle_s: Seconds | None = Field(None, gt=0)
     start_timeout_s: Seconds = Field(30.0, gt=0)
@@ -57,7 +58,7 @@ class Declaration(BaseModel):
     queue_timeout_s: Seconds = Field(60.0, gt=0)
     queue_limit: int = Field(1000, ge=1)
     authorizer: AuthorizerTable | None = None
-    memory_limit: int | None = Field(None, ge=64 * 1024 * 1024)
+    memory_limit: int | None = None
 
     @field_validator("command", mode="before")
     @classmethod
@@ -105,6 +106,22 @@ class Declaration(BaseModel):
     def _all_sendable(cls, command: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(_text(word, "it") for word in command)
 
+    @field_validator("max_instances")
+    @classmethod
+    def _room_for_the_least(cls, most: int, info: ValidationInfo) -> int:
+        if most < info.data.get("min_instances", 0):
+            raise _wrong("its max_instances is smaller than its min_instances")
+        return most
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _enough(cls, limit: int | None) -> int | None:
+        if limit is not None and limit < _LEAST_MEMORY:
+            raise _wrong(
+                f"an instance needs at least {_LEAST_MEMORY >> 20} MiB ({_LEAST_MEMORY} bytes)"
+            )
+        return limit
+
     @model_validator(mode="after")
     def _one_program(self) -> Declaration:
         if (self.application is None) == (not self.command):
@@ -112,8 +129,6 @@ class Declaration(BaseModel):
                 "it needs either an application (module:attribute or file.py:attribute) "
                 "or a command that listens on $PORT"
             )
-        if self.max_instances < self.min_instances:
-            raise _wrong("its max_instances is smaller than its min_instances")
         return self
 
     def definition(self) -> Definition:

@@ -94,6 +94,7 @@ class Instance:
             self.ready_s = time.perf_counter()
         except asyncio.TimeoutError:
             why = f"it was not ready after {patience_s:g} s: {await readiness.why_not()}"
+            self.log.note(why)
             await self.end()
             raise RuntimeStartError(definition.name, why) from None
         except BaseException:

@@ -283,8 +283,8 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ({"ArtifactUrl": artifact(command="a\0b")}, 400, "ArtifactUrl is invalid: "),
         ({"Name": "a/b"}, 400, "The parameter Name is invalid: "),
         ({"Envs": [{"Key": "PORT", "Value": "1"}]}, 400, "Envs is invalid: the double itself"),
-        ({"MinInstance": 3, "MaxInstance": 2}, 400, "max_instances is smaller"),
-        ({"MemoryMb": 1}, 400, "The parameter MemoryMb is invalid: "),
+        ({"MinInstance": 3, "MaxInstance": 2}, 400, "MaxInstance is invalid: its max_instances is"),
+        ({"MemoryMb": 1}, 400, "MemoryMb is invalid: an instance needs at least 64 MiB"),
         ({"MaxConcurrency": 0}, 400, "The parameter MaxConcurrency is invalid: "),
         ({"Name": "declared"}, 409, "there is one of that name"),
         (

@@ -150,13 +150,14 @@ def given_up(double: Emulator, directory: Path) -> dict[str, httpx.Response]:
 
 @pytest.mark.parametrize("program", NEVER_READY)
 def test_a_program_that_never_is_ready_is_given_up(
-    given_up: dict[str, httpx.Response], program: str
+    double: Emulator, given_up: dict[str, httpx.Response], program: str
 ) -> None:
-    """After start_timeout_s, with what was seen instead."""
+    """After start_timeout_s, with what was seen instead, which its log says, too."""
     said = reason(given_up[program], program)
 
     expected = NEVER_READY[program].replace("{port}", r"\d+")
     assert re.fullmatch(rf"it was not ready after {PATIENCE_S} s: {expected}", said), said
+    assert any(said in line for line in double.runtimes.logs(program))
 
 
 def test_a_directory_that_is_removed_meanwhile_is_named(double: Emulator, tmp_path: Path) -> None:
