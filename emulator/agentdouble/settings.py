@@ -355,8 +355,15 @@ def _raise(
         source = f"the environment ({PREFIX}{top.upper()})"
     else:
         source = str(file)
-    message = f"The setting {key} from {source} is wrong: {first['msg']}."
+    message = f"The setting {key} from {source} is wrong: {_reason(key, first)}."
     raise SettingsError(message, key=key, source=source) from None
+
+
+def _reason(key: str, error: Mapping[str, Any]) -> str:
+    if error["type"] != "tuple_type":
+        return str(error["msg"])
+    tables = key in ("runtimes", "faults")
+    return f"it is a list of tables, each headed [[{key}]]" if tables else "it must be a list"
 
 
 def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:

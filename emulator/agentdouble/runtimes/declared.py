@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from agentdouble.errors import DeclarationError
 from agentdouble.runtimes.authentication.tables import AuthorizerTable
 from agentdouble.runtimes.definition import Definition, Program, Scaling
-from agentdouble.runtimes.names import NAME
+from agentdouble.runtimes.names import NAME, RULE
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_US = ("HOME", "PORT", "TMPDIR")
@@ -42,7 +42,7 @@ class Declaration(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, Field(pattern=NAME)]
+    name: str
     application: Annotated[str, Field(min_length=1)] | None = None
     command: tuple[str, ...] = ()
     directory: Path = Field(Path(), validate_default=True)
@@ -59,6 +59,13 @@ class Declaration(BaseModel):
     queue_limit: int = Field(1000, ge=1)
     authorizer: AuthorizerTable | None = None
     memory_limit: int | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _segment(cls, name: str) -> str:
+        if re.fullmatch(NAME, name) is None:
+            raise _wrong(RULE)
+        return name
 
     @field_validator("command", mode="before")
     @classmethod

@@ -164,6 +164,7 @@ class Pool:
         instance.state, instance.ended_because = "ended", "unstarted"
         instance.note_end()
         self._monitor.ended(self._name, "unstarted")
+        _log.warning("%s", error)  # of one that is kept without a request nobody else hears
         self.watcher.on_unstarted(instance, error)
 
     def _keep(self, task: asyncio.Task[None]) -> None:

@@ -79,7 +79,7 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
             ),
         ),
         (COMMAND, "runtimes.0.name is wrong: it is not there, and must be."),
-        ({"name": "a/b", **COMMAND}, "runtimes.0.name (of the runtime 'a/b') is wrong: "),
+        ({"name": "a/b", **COMMAND}, "runtimes.0.name (of the runtime 'a/b') is wrong: a name is "),
         (
             {"name": "a"},
             (
@@ -105,6 +105,13 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
 def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], said: str) -> None:
     """Which key of which table, what is wrong with it, and what it should be."""
     assert said in refusal(table)
+
+
+def test_a_single_table_is_told_how_to_be_one_of_a_list(tmp_path: Path) -> None:
+    """[runtimes] in place of [[runtimes]]."""
+    (tmp_path / "a.toml").write_text('[runtimes]\nname = "a"\n', "utf-8")
+    with pytest.raises(SettingsError, match=r"a list of tables, each headed \[\[runtimes\]\]"):
+        Settings.load(tmp_path / "a.toml")
 
 
 def test_two_runtimes_have_two_names() -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import eventually, http
 
 PATIENCE_S = 2  # enough for a Python that is busy with nothing else
 FILES = {
@@ -158,6 +158,18 @@ def test_a_program_that_never_is_ready_is_given_up(
     expected = NEVER_READY[program].replace("{port}", r"\d+")
     assert re.fullmatch(rf"it was not ready after {PATIENCE_S} s: {expected}", said), said
     assert any(said in line for line in double.runtimes.logs(program))
+
+
+def test_one_that_nobody_waits_for_is_told_of(
+    double: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the double logs: no answer says that an instance kept from the start did not start."""
+    double.runtimes.create("unheard", command="no-such-program", min_instances=1)
+
+    eventually(lambda: caplog.text, lambda said: "there is no program 'no-such-program'" in said)
+
+    double.runtimes.delete("unheard")
+    assert "The runtime 'unheard' did not start: " in caplog.text
 
 
 def test_a_directory_that_is_removed_meanwhile_is_named(double: Emulator, tmp_path: Path) -> None:
