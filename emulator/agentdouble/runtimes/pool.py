@@ -43,6 +43,7 @@ class Pool:
         self._launch = launch
         self.watcher: Watcher
         self._made = 0
+        self._warned = ""  # of the last start that failed; tries go on and fail alike
         self._living: list[Instance] = []
         self._starting: dict[Instance, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -153,6 +154,7 @@ class Pool:
             return
         instance.state, instance.idle_since = "ready", self._clock.now()
         self._living.append(instance)
+        self._warned = ""
         self._monitor.started(self._name, duration_s, cold=cold)
         self.watcher.on_ready(instance)
         instance.exited.add_done_callback(lambda _exited: self.end(instance, "crashed"))
@@ -164,7 +166,9 @@ class Pool:
         instance.state, instance.ended_because = "ended", "unstarted"
         instance.note_end()
         self._monitor.ended(self._name, "unstarted")
-        _log.warning("%s", error)  # of one that is kept without a request nobody else hears
+        if error.reason != self._warned:  # of one kept without a request nobody else hears
+            _log.warning("%s", error)
+            self._warned = error.reason
         self.watcher.on_unstarted(instance, error)
 
     def _keep(self, task: asyncio.Task[None]) -> None:
