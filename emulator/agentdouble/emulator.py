@@ -58,21 +58,8 @@ from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
 from agentdouble.mcp_services import McpServices, Services
 from agentdouble.mcp_services.toolsets import McpToolsets, Toolsets
-from agentdouble.runtimes import (
-    Gateway,
-    HostedRuntimes,
-    Registry,
-    Runtimes,
-    declared,
-    gateway,
-)
-from agentdouble.runtimes.authentication import Gatekeeper
-from agentdouble.runtimes.launching import Launcher
-from agentdouble.runtimes.monitoring import Monitor
-from agentdouble.runtimes.proxying import Proxy
-from agentdouble.runtimes.routes import RuntimeRoutes
-from agentdouble.runtimes.tracing import Traced, Tracing
-from agentdouble.runtimes.watch import Watch
+from agentdouble.runtimes.gateway import PREFIX as RUNTIMES
+from agentdouble.runtimes.hosting import Hosting
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.hands import Hands
 from agentdouble.sandbox.callers import Callers
@@ -122,29 +109,21 @@ class Emulator:
         self._hands = Hands()
         self._a2a = A2AApplications(apps)
         self._apps = Applications(*apps)
-        tables = declared.read_all(self.settings.runtimes, self._taken())
-        self._monitor = Monitor()
-        self._launcher = Launcher(self.settings, self.environment)
-        self._runtimes = Runtimes(
+        self._hosting = Hosting(
+            self.settings,
             self.clock,
-            self._monitor,
-            self._launcher.launch,
-            idle_s=self.settings.runtime_idle_s,
+            self._store,
             taken=self._taken(),
+            variables=self.environment,
+            version=__version__,
         )
-        self._registry = Registry(self.clock, self._runtimes, tables, self._store)
-        self._runtime_watch = Watch(self._runtimes, self._monitor)
-        self._tracing = Tracing(self.settings.otel_endpoint, __version__)
-        self._gatekeeper = Gatekeeper(self.clock)
         self._sources = Sources.of(self.settings.runtime_sources)
-        self._proxy = Proxy()
-        self._hosting = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
         self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
         self.mcp = McpServices(self._services, self._call, self.url)
         self.mcp_toolsets = McpToolsets(self._toolsets, self._services, self._call, self.url)
-        self.runtimes = HostedRuntimes(self._registry, self._call, self.url)
+        self.runtimes = self._hosting.handle(self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
         self.app: ASGIApp = self._build()
@@ -172,7 +151,7 @@ class Emulator:
     @property
     def runtime_addresses(self) -> Mapping[str, str]:
         """The addresses of the runtimes there are, by their names."""
-        return {one.name: f"{self.url}{gateway.PREFIX}{one.name}" for one in self._registry.all()}
+        return self._hosting.addresses(self.url)
 
     @property
     def a2a_grpc(self) -> str | None:
@@ -285,7 +264,7 @@ class Emulator:
         self.faults.clear()
         self._mcp_host.let_go()
         self._apps.let_go()
-        self._runtimes.let_go()
+        self._hosting.let_go()
 
     def _forget_certificate(self) -> None:
         if self._tls is not None:
@@ -294,8 +273,8 @@ class Emulator:
     def _taken(self) -> set[str]:
         """Return the names of the applications of this process that answer below /runtimes/."""
         paths = [*self._apps.addresses, *self._a2a.addresses]
-        below = [path for path in paths if path.startswith(gateway.PREFIX)]
-        return {path.removeprefix(gateway.PREFIX).partition("/")[0] for path in below}
+        below = [path for path in paths if path.startswith(RUNTIMES)]
+        return {path.removeprefix(RUNTIMES).partition("/")[0] for path in below}
 
     def _agents(self) -> AgentsDirectory:
         settings = self.settings
@@ -317,7 +296,7 @@ class Emulator:
 
     async def _settle(self) -> None:
         await self._instances.settle()
-        await self._runtimes.settle()
+        await self._hosting.settle()
 
     async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with ledger.using(self._ledger):
@@ -333,7 +312,7 @@ class Emulator:
         await self._tools.reset()
         await self._toolsets.reset()
         await self._services.reset()
-        await self._registry.reset()
+        await self._hosting.registry.reset()
 
     async def _prepare(self) -> None:
         """Take up what was kept; raise StateError, and DeclarationError, with nothing left open."""
@@ -350,7 +329,7 @@ class Emulator:
         await self._api.load()
         await self._services.load()
         await self._toolsets.load()
-        await self._registry.load()
+        await self._hosting.registry.load()
         with ledger.using(self._ledger):
             await self._a2a.prepare(self._grpc_place())
 
@@ -384,7 +363,7 @@ class Emulator:
             ledger=self._ledger,
             instances=self._instances,
             faults=self.faults,
-            runtimes=RuntimeRoutes(self._runtimes, self._monitor, self._runtime_watch, self.clock),
+            runtimes=self._hosting.own_routes(),
             reset=self._reset,
             advance=self._advance,
             is_session=Callers(self._roots).is_session,
@@ -395,8 +374,8 @@ class Emulator:
             **SessionActions(self._instances, self._tools).by_name(),
             **MCPServiceActions(self._services).by_name(),
             **MCPToolsetActions(self._toolsets).by_name(),
-            **RuntimeActions(self._registry, self._sources).by_name(),
-            **RuntimeVersionActions(self._registry).by_name(),
+            **RuntimeActions(self._hosting.registry, self._sources).by_name(),
+            **RuntimeVersionActions(self._hosting.registry).by_name(),
         }
         root = entrance.Root(ControlPlane(actions, self._authenticator()), self._a2a.root)
         return [
@@ -410,7 +389,7 @@ class Emulator:
                 admin.admin_app(controls, loopback_only=self.settings.api_key is None),
             ),
             *self._a2a.routes(),
-            *self._gateway(),
+            *self._hosting.routes(),
             Route(mcp_hosting.PREFIX + "{name:path}", self._mcp_host),
             *self._data_plane(),
             Mount("/", self._apps.root),
@@ -428,15 +407,10 @@ class Emulator:
 
     def _roots(self) -> tuple[int, ...]:
         """Return the processes below which code of others runs as this process's user."""
-        return (*self._instances.roots(), *self._launcher.roots())
+        return (*self._instances.roots(), *self._hosting.roots())
 
     def _authenticator(self) -> Authenticator:
         return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
-
-    def _gateway(self) -> list[BaseRoute]:
-        path = f"{gateway.PREFIX}{{rest:path}}"
-        app = Traced(self._hosting, self._tracing)
-        return [Route(path, app), WebSocketRoute(path, app)]
 
     def _data_plane(self) -> list[BaseRoute]:
         browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
@@ -449,26 +423,17 @@ class Emulator:
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger.using(self._ledger))
             stack.push_async_callback(self._store.close)
-            await stack.enter_async_context(self._tracing.running())
             stack.push_async_callback(self._hands.close)
             stack.push_async_callback(self._instances.close)
-            stack.push_async_callback(self._proxy.close)
-            stack.push_async_callback(self._gatekeeper.close)
-            stack.push_async_callback(self._launcher.close)
-            if self._runtimes.all():
-                self._launcher.prepare()
-            stack.push_async_callback(self._runtimes.close)
+            await stack.enter_async_context(self._hosting.running())
             stack.push_async_callback(self._api.close)
             await stack.enter_async_context(self._mcp_host.running())
-            for keeper in (
-                *(self._instances.reap(), self._instances.watch()),
-                *(self._runtimes.reap(), self._runtime_watch.run()),
-            ):
+            for keeper in (self._instances.reap(), self._instances.watch()):
                 stack.callback(asyncio.ensure_future(keeper).cancel)
             await stack.enter_async_context(self._apps.running(self.clock))
             house = House(self.clock, self._store, self._api.runs.directory)
             await stack.enter_async_context(self._a2a.running(house))
-            self._runtimes.keep_up()
+            self._hosting.keep_up()
             yield
 
 

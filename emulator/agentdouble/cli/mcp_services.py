@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import typer
-from rich.console import Console
 
-from agentdouble.cli import control, credentials, mcp_backends
+from agentdouble.cli import control, credentials, mcp_backends, tables
 from agentdouble.cli.control import ControlPlane
 from agentdouble.cli.mcp_backends import Kind
-from agentdouble.cli.tools import table
 from agentdouble.errors import AgentDoubleError
 
 _SERVICE = ("MCPServiceId", "InboundAuthorizerConfiguration")
@@ -75,7 +73,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
     ]
     columns = ("Id", "Name", "Kind", "Address")
     shown = [{**one, "Address": _address(one)} for one in rows]
-    Console(highlight=False).print(table(columns, shown))
+    tables.show(columns, shown)
 
 
 def show(name: str, url: str | None, *, as_json: bool) -> None:

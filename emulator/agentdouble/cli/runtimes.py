@@ -11,10 +11,10 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from agentdouble.cli import control, credentials
+from agentdouble.cli import control, credentials, tables
 from agentdouble.cli.control import ControlPlane
 from agentdouble.cli.runtime_programs import Program, artifact_url, program_of
-from agentdouble.cli.tools import table, variables
+from agentdouble.cli.tools import variables
 from agentdouble.errors import AgentDoubleError
 
 _SETTLING = ("Creating", "Updating", "Releasing")
@@ -80,7 +80,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
         {**one, "Version": one["CurrentVersionNumber"], "Address": _address(one)} for one in found
     ]
     columns = ("Name", "RuntimeId", "Status", "Version", "Address")
-    Console(highlight=False).print(table(columns, rows))
+    tables.show(columns, rows)
 
 
 def show(name: str, url: str | None, *, as_json: bool) -> None:
@@ -96,10 +96,10 @@ def show(name: str, url: str | None, *, as_json: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for label, value in _facts(found).items():
         console.print(f"{label:<10}  {value}", markup=False)
-    console.print(table(("VersionNumber", "Status", "CreatedAt", "ArtifactUrl"), versions))
+    tables.show(("VersionNumber", "Status", "CreatedAt", "ArtifactUrl"), versions)
     if instances:
         columns = ("InstanceName", "InstanceStatus", "RevisionNumber", "CreateTime")
-        console.print(table(columns, instances))
+        tables.show(columns, instances)
 
 
 def show_key(name: str, url: str | None) -> None:

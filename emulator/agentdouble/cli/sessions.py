@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentdouble.cli import control
-from agentdouble.cli.tools import table
+from agentdouble.cli import control, tables
 
 _LOG_LINES = 1000
 
@@ -22,7 +21,7 @@ def show_all(tool_id: str | None, url: str | None, *, as_json: bool) -> None:
         typer.echo(json.dumps(sessions, indent=2))
         return
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
-    Console(highlight=False).print(table(columns, sessions))
+    tables.show(columns, sessions)
 
 
 def show(name: str, tool_id: str | None, url: str | None, *, as_json: bool) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from agentdouble.cli import control
+from agentdouble.cli import control, tables
 from agentdouble.errors import AgentDoubleError
 
 
@@ -41,23 +38,13 @@ def show(name: str | None, url: str | None, *, as_json: bool) -> None:
         typer.echo(json.dumps(tools, indent=2))
         return
     columns = ("ToolId", "Name", "Status", "CreatedAt", "Description")
-    Console(highlight=False).print(table(columns, tools))
+    tables.show(columns, tools)
 
 
 def delete(tool_id: str, url: str | None, *, as_json: bool) -> None:
     """Delete a tool and end its sessions."""
     gone = control.connect(url).call("DeleteTool", ToolId=tool_id)
     typer.echo(json.dumps(gone) if as_json else f"{gone['ToolId']} is deleted.")
-
-
-def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of those columns; nothing in it is cut, so that it can be copied."""
-    made = Table()
-    for index, column in enumerate(columns):
-        made.add_column(column, no_wrap=index == 0, overflow="fold")
-    for row in rows:
-        made.add_row(*(str(row.get(column, "")) for column in columns))
-    return made
 
 
 def variables(texts: Sequence[str]) -> list[dict[str, str]]:

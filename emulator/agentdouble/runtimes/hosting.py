@@ -1,0 +1,115 @@
+"""The runtimes of one double with all that serves them, as one thing to start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Scope
+
+from agentdouble.clock import Clock
+from agentdouble.runtimes import declared
+from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes.gateway import PREFIX, Gateway
+from agentdouble.runtimes.handle import Call, HostedRuntimes
+from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.proxying import Proxy
+from agentdouble.runtimes.registry import Registry
+from agentdouble.runtimes.routes import RuntimeRoutes
+from agentdouble.runtimes.runtimes import Runtimes
+from agentdouble.runtimes.tracing import Traced, Tracing
+from agentdouble.runtimes.watch import Watch
+from agentdouble.settings import Settings
+from agentdouble.state import Store
+
+
+class Hosting:
+    """Hosts runtimes for one double; belongs to one event loop.
+
+    ``taken`` are names that others have below ``PREFIX``, ``variables`` those by which hosted code
+    finds its double. Raises DeclarationError for what the settings declare, MissingExtraError.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        *,
+        taken: Collection[str],
+        variables: Callable[[], Mapping[str, str]],
+        version: str,
+    ) -> None:
+        tables = declared.read_all(settings.runtimes, taken)
+        self._clock = clock
+        self._monitor = Monitor()
+        self._launcher = Launcher(settings, variables)
+        self._runtimes = Runtimes(
+            clock,
+            self._monitor,
+            self._launcher.launch,
+            idle_s=settings.runtime_idle_s,
+            taken=taken,
+        )
+        self._watch = Watch(self._runtimes, self._monitor)
+        self._tracing = Tracing(settings.otel_endpoint, version)
+        self._gatekeeper = Gatekeeper(clock)
+        self._proxy = Proxy()
+        self._gateway = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
+        self.registry = Registry(clock, self._runtimes, tables, store)
+
+    def handle(self, call: Call, url: str) -> HostedRuntimes:
+        """Return what the program that started the double has of them."""
+        return HostedRuntimes(self.registry, call, url)
+
+    def addresses(self, url: str) -> Mapping[str, str]:
+        """Return where each answers, by name; ``url`` is the double's."""
+        return {one.name: f"{url}{PREFIX}{one.name}" for one in self.registry.all()}
+
+    def routes(self) -> list[BaseRoute]:
+        """Return those of the gateway."""
+        path = f"{PREFIX}{{rest:path}}"
+        app = Traced(self._gateway, self._tracing)
+        return [Route(path, app), WebSocketRoute(path, app)]
+
+    def own_routes(self) -> RuntimeRoutes:
+        """Return those that are the double's own: figures, lists, logs."""
+        return RuntimeRoutes(self._runtimes, self._monitor, self._watch, self._clock)
+
+    def authenticates(self, scope: Scope) -> bool:
+        """Whether a request is for a runtime that asks who calls by itself."""
+        return self._gateway.authenticates(scope)
+
+    def roots(self) -> tuple[int, ...]:
+        """Return the processes below which instances run as this process's user."""
+        return self._launcher.roots()
+
+    def keep_up(self) -> None:
+        """Have as many instances as are wanted without a request."""
+        self._runtimes.keep_up()
+
+    def let_go(self) -> None:
+        """Turn away who waits for an instance: the double is about to stop."""
+        self._runtimes.let_go()
+
+    async def settle(self) -> None:
+        """Deal with a move of the clock."""
+        await self._runtimes.settle()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer inside; afterwards nothing is left."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._tracing.running())
+            stack.push_async_callback(self._proxy.close)
+            stack.push_async_callback(self._gatekeeper.close)
+            stack.push_async_callback(self._launcher.close)
+            if self._runtimes.all():
+                self._launcher.prepare()
+            stack.push_async_callback(self._runtimes.close)
+            for keeper in (self._runtimes.reap(), self._watch.run()):
+                stack.callback(asyncio.ensure_future(keeper).cancel)
+            yield
