@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+
 from agentdouble import Emulator
 from agentdouble.runtimes.command_line import HOSTING
 from agentdouble.runtimes.ports import HOST, free_port
@@ -109,6 +111,14 @@ class Asked:
         self._socket.close()
 
 
+def port_of(double: Emulator, runtime: str) -> int:
+    """Return where the one instance of a runtime listens."""
+    shown = httpx.get(f"{double.url}/_emulator/runtimes/{runtime}").json()
+    (instance,) = shown["instances"]
+    port: int = instance["port"]
+    return port
+
+
 def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms: float) -> None:
     """Print and check the medians of the quietest rounds, direct and through the gateway."""
     table = {"name": "bench", "application": TARGET, "directory": str(APPLICATIONS)}
@@ -116,9 +126,7 @@ def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms
         netloc = urlsplit(double.url).netloc
         through = Asked(netloc, f"{head} /runtimes/bench{path}", body, until)
         through.took_ms()  # starts it
-        runtime = double._runtimes.find("bench")
-        assert runtime is not None
-        direct = Asked(f"{HOST}:{runtime.instances[0].port}", f"{head} {path}", body, until)
+        direct = Asked(f"{HOST}:{port_of(double, 'bench')}", f"{head} {path}", body, until)
         medians: tuple[list[float], list[float]] = ([], [])
         for _ in range(GATEWAY_ROUNDS):
             for asked, found in zip((direct, through), medians, strict=True):
