@@ -34,7 +34,11 @@ while True:
 STANDING = """
 import os, socket, threading
 def answer(connection):
-    if b"/readiness" in connection.recv(65536):
+    asked = connection.recv(65536)
+    if not asked:  # somebody saw whether it listens
+        connection.close()
+        return
+    if b"/readiness" in asked:
         connection.sendall(b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: 0\\r\\n\\r\\n")
         connection.close()
         return
