@@ -12,7 +12,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import eventually, http
 
-PATIENCE_S = 2  # enough for a Python that is busy with nothing else
+PATIENCE_S = 5  # enough for a Python to listen amid much else
 FILES = {
     "imports_nothing_there.py": "import nothing_of_that_name\n",
     "without_app.py": "",
