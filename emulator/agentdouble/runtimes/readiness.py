@@ -7,11 +7,11 @@ with its port.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from contextlib import suppress
 from typing import Any
 
-import httpcore
 import psutil
 
 from agentdouble import threads
@@ -22,6 +22,9 @@ from agentdouble.runtimes.process import Process
 
 _POLL_S = 0.005  # a cold start is noticed that much late
 _NOT_YET = 503
+_QUESTION = b"GET /readiness HTTP/1.1\r\nHost: %b:%d\r\nConnection: close\r\n\r\n"
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
+_LONGEST_STATUS_LINE, _SHOWN = 4096, 40  # bytes
 _REACHED_BY_HOST = (HOST, "0.0.0.0", "::")  # noqa: S104 (what others may listen on)
 _LONGEST = 300  # characters of an instance's last words
 
@@ -66,41 +69,43 @@ class Readiness:
         return f"it listens on {', '.join(places)}, not on {wanted}"
 
     async def _ask_until_ready(self) -> None:
-        while not (await self._accepts() and await self._is_ready()):  # noqa: ASYNC110
+        while not await self._is_ready():  # noqa: ASYNC110 (another process tells nobody)
             await asyncio.sleep(_POLL_S)
 
-    async def _accepts(self) -> bool:
-        """Try its port: a tenth of what a request costs while the instance needs the processor."""
-        with socket.socket() as probe:
-            probe.setblocking(False)
-            try:
-                await asyncio.get_running_loop().sock_connect(probe, (HOST, self._port))
-            except OSError:
-                return False
-            return True
-
     async def _is_ready(self) -> bool:
-        url = httpcore.URL(scheme="http", host=HOST, port=self._port, target="/readiness")
-        connection = httpcore.AsyncHTTPConnection(url.origin)
-        headers = [("Host", f"{HOST}:{self._port}"), ("Connection", "close")]
         try:
-            status = await self._status(connection, httpcore.Request("GET", url, headers=headers))
-        except httpcore.ConnectError:
+            head = await self._answer()
+        except ConnectionRefusedError:
             return False
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            self._seen = f"it answers GET /readiness with no HTTP ({error or type(error).__name__})"
+        except OSError as error:
+            self._seen = f"it answers GET /readiness with no HTTP ({error})"
             return False
-        finally:
-            await connection.aclose()
+        found = _STATUS_LINE.match(head)
+        if found is None:
+            began = head[:_SHOWN].decode("latin-1")
+            self._seen = f"it answers GET /readiness with no HTTP ({began!r})"
+            return False
         self._seen = "GET /readiness answers 503 still"
-        return status != _NOT_YET
+        return int(found[1]) != _NOT_YET
 
-    async def _status(
-        self, connection: httpcore.AsyncHTTPConnection, request: httpcore.Request
-    ) -> int:
-        response = await connection.handle_async_request(request)
-        await response.aclose()
-        return response.status
+    async def _answer(self) -> bytes:
+        """Return how the answer begins, as far as its status.
+
+        A socket of its own, because it may be given up at any moment: a client of HTTP that is
+        cancelled amid its connecting may leave the connection open. It also asks for a tenth of
+        the processor, which the instance needs to start.
+        """
+        loop, head = asyncio.get_running_loop(), b""
+        with socket.socket() as asked:
+            asked.setblocking(False)
+            await loop.sock_connect(asked, (HOST, self._port))
+            await loop.sock_sendall(asked, _QUESTION % (HOST.encode(), self._port))
+            while b"\n" not in head and len(head) < _LONGEST_STATUS_LINE:
+                piece = await loop.sock_recv(asked, _LONGEST_STATUS_LINE)
+                if not piece:
+                    break
+                head += piece
+        return head
 
 
 def _last_words(log: InstanceLog) -> str:
