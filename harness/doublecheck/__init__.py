@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from doublecheck.a2a import A2aClient, AsyncA2aClient
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
@@ -172,6 +174,13 @@ __all__ = [
     "WrongAddressError",
     "connect",
 ]
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Give IPython the magics ``%%sandbox`` and ``%sandbox``: ``%load_ext doublecheck``."""
+    from doublecheck import magics
+
+    magics.load(shell)
 
 
 def __getattr__(name: str) -> Any:

@@ -156,9 +156,9 @@ class CodeResult:
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
         """Show the outputs in a notebook."""
-        from doublecheck import notebook
+        from doublecheck.display import code
 
-        return {"text/plain": repr(self), "text/html": notebook.render(self)}
+        return {"text/plain": repr(self), "text/html": code.render(self)}
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ class AgentEvent:
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
         """Show the event in a notebook."""
-        from doublecheck import notebook
+        from doublecheck.display import events
 
-        return {"text/plain": repr(self), "text/html": notebook.render_events((self,))}
+        return {"text/plain": repr(self), "text/html": events.render((self,))}
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,9 +282,9 @@ class AgentSession:
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
         """Show the session's history in a notebook."""
-        from doublecheck import notebook
+        from doublecheck.display import events
 
-        return {"text/plain": repr(self), "text/html": notebook.render_events(self.events)}
+        return {"text/plain": repr(self), "text/html": events.render(self.events)}
 
 
 @dataclass(frozen=True)

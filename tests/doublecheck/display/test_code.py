@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import base64
 
-from doublecheck import CodeResult, Output, notebook
+from doublecheck import CodeResult, Output
+from doublecheck.display import code
 
 PLAIN = (
     "margin:0;padding:.2em .6em;font-family:monospace;"
@@ -11,7 +12,7 @@ PLAIN = (
 
 
 def render(*outputs: Output, status: str = "ok") -> str:
-    return notebook.render(CodeResult(status == "ok", status, "too long", outputs, 1, "s-1", ""))
+    return code.render(CodeResult(status == "ok", status, "too long", outputs, 1, "s-1", ""))
 
 
 def test_printed_text_is_escaped() -> None:

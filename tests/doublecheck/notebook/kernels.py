@@ -1,0 +1,112 @@
+"""A real ipykernel, as a notebook has one: cells are run in it and what they show is kept."""
+
+from __future__ import annotations
+
+import queue
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from jupyter_client import BlockingKernelClient, KernelManager
+
+TIMEOUT_S = 120
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a cell showed: the messages of its outputs, in order."""
+
+    messages: tuple[tuple[str, dict[str, Any]], ...]
+
+    @property
+    def stdout(self) -> str:
+        """What it printed."""
+        return self._stream("stdout")
+
+    @property
+    def stderr(self) -> str:
+        """What it printed to stderr: warnings and logs are there."""
+        return self._stream("stderr")
+
+    @property
+    def bundles(self) -> list[dict[str, Any]]:
+        """The MIME bundles of what it returned or displayed."""
+        kinds = ("display_data", "execute_result")
+        return [content["data"] for kind, content in self.messages if kind in kinds]
+
+    @property
+    def html(self) -> str:
+        """The HTML of all that."""
+        return "".join(bundle.get("text/html", "") for bundle in self.bundles)
+
+    @property
+    def text(self) -> str:
+        """The plain text of the last value that it returned or displayed."""
+        return str(self.bundles[-1]["text/plain"])
+
+    @property
+    def error(self) -> str | None:
+        """Its traceback without colours, if it failed."""
+        tracebacks = [content["traceback"] for kind, content in self.messages if kind == "error"]
+        return _ANSI.sub("", "\n".join(tracebacks[-1])) if tracebacks else None
+
+    def _stream(self, name: str) -> str:
+        streams = (content for kind, content in self.messages if kind == "stream")
+        return "".join(content["text"] for content in streams if content["name"] == name)
+
+
+class NotebookKernel:
+    """The kernel of a notebook that has been opened."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self._manager = manager
+        self._client = client
+
+    def run(self, cell: str) -> Ran:
+        """Run a cell to its end and return what it showed."""
+        return Ran(tuple(self.running(cell)))
+
+    def running(self, cell: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Run a cell and yield the messages of its outputs as they arrive."""
+        asked = self._client.execute(cell)
+        while True:
+            try:
+                message = self._client.get_iopub_msg(timeout=TIMEOUT_S)
+            except queue.Empty:
+                raise TimeoutError(f"The cell still runs after {TIMEOUT_S} s: {cell}") from None
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                self._client.get_shell_msg(timeout=TIMEOUT_S)
+                return
+            if kind not in ("status", "execute_input"):
+                yield kind, content
+
+    def interrupt(self) -> None:
+        """Interrupt the cell that runs, as the notebook's stop button does."""
+        self._manager.interrupt_kernel()
+
+    def complete(self, code: str, position: int | None = None) -> list[str]:
+        """Return what the tab key offers in a cell, at its end unless told otherwise."""
+        reply = self._client.complete(code, position, reply=True, timeout=TIMEOUT_S)
+        return list(reply["content"]["matches"])
+
+
+@contextmanager
+def notebook_kernel() -> Iterator[NotebookKernel]:
+    """Start the kernel of a notebook; it has ended when the context does."""
+    manager = KernelManager()
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=TIMEOUT_S)
+        yield NotebookKernel(manager, client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=False)
+        manager.cleanup_resources()
