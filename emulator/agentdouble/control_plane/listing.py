@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import Wire
+from agentdouble.control_plane.fields import Moment, Wire
 from agentdouble.control_plane.reading import invalid
 
 MAX_PAGE = 1000
@@ -44,6 +44,32 @@ class Paging(Wire):
     NextToken: str | None = None
     PageNumber: int | None = Field(None, ge=1)
     PageSize: int | None = Field(None, ge=1, le=MAX_PAGE)
+
+
+class ListMade(Paging):
+    """The body of an action that lists what was made: windows of time, a project, filters."""
+
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+    UpdateTimeAfter: Moment | None = None
+    UpdateTimeBefore: Moment | None = None
+    ProjectName: str | None = None
+    Filters: list[Filter] | None = None
+    TagFilters: list[TagFilter] | None = None
+
+    def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
+        """Return whether a thing is among what is asked for; ``fields`` as in ``matching``.
+
+        Raises ActionError.
+        """
+        checks = (
+            matching(self.Filters, fields),
+            tagged(self.TagFilters),
+            within("CreatedAt", self.CreateTimeAfter, self.CreateTimeBefore),
+            within("UpdatedAt", self.UpdateTimeAfter, self.UpdateTimeBefore),
+            lambda one: self.ProjectName in (None, one.item["ProjectName"]),
+        )
+        return lambda one: all(check(one) for check in checks)
 
 
 @dataclass(frozen=True)

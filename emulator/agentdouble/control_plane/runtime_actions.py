@@ -10,7 +10,6 @@ from typing import Any
 
 from agentdouble import journal
 from agentdouble.control_plane import (
-    listing,
     runtime_artifacts,
     runtime_authorizers,
     runtime_requests,
@@ -106,15 +105,9 @@ class RuntimeActions:
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the runtimes that pass every filter, made first comes first."""
         request = read(runtime_requests.ListRuntimes, body)
-        checks = (
-            listing.matching(request.Filters, _FILTERS),
-            listing.tagged(request.TagFilters),
-            listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
-            listing.within("UpdatedAt", request.UpdateTimeAfter, request.UpdateTimeBefore),
-            lambda one: request.ProjectName in (None, one.item["ProjectName"]),
-        )
+        passes = request.passes(_FILTERS)
         found = (runtimes_shown.listed(one) for one in self._registry.all())
-        passing = (one for one in found if all(check(one) for check in checks))
+        passing = (one for one in found if passes(one))
         items, token = self._pages.cut("ListRuntimes", request, passing)
         return {"AgentKitRuntimes": items, "NextToken": token}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import EnvList, Moment, Wire
-from agentdouble.control_plane.listing import Filter, Paging, TagFilter
+from agentdouble.control_plane.fields import EnvList, Wire
+from agentdouble.control_plane.listing import ListMade, Paging
 from agentdouble.control_plane.networks import Network
 from agentdouble.control_plane.tool_requests import Authorizer, Tls
 
@@ -88,13 +88,5 @@ class ListVersions(Paging):
     RuntimeId: str
 
 
-class ListRuntimes(Paging):
+class ListRuntimes(ListMade):
     """The body of ListRuntimes."""
-
-    CreateTimeAfter: Moment | None = None
-    CreateTimeBefore: Moment | None = None
-    UpdateTimeAfter: Moment | None = None
-    UpdateTimeBefore: Moment | None = None
-    ProjectName: str | None = None
-    Filters: list[Filter] | None = None
-    TagFilters: list[TagFilter] | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import listing, networks, tool_requests
+from agentdouble.control_plane import networks, tool_requests
 from agentdouble.control_plane.codes import refusals, refused
 from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Listed, Pages
@@ -76,15 +76,9 @@ class ToolActions:
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the tools that pass every filter, made first comes first."""
         request = read(tool_requests.ListTools, body)
-        checks = (
-            listing.matching(request.Filters, _FILTERS),
-            listing.tagged(request.TagFilters),
-            listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
-            listing.within("UpdatedAt", request.UpdateTimeAfter, request.UpdateTimeBefore),
-            lambda one: request.ProjectName in (None, one.item["ProjectName"]),
-        )
+        passes = request.passes(_FILTERS)
         found = (_listed(tool) for tool in self._tools.all())
-        passing = (one for one in found if all(check(one) for check in checks))
+        passing = (one for one in found if passes(one))
         items, token = self._pages.cut("ListTools", request, passing)
         return {"Tools": items, "NextToken": token}
 

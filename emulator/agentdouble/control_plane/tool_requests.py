@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import EnvList, Moment, Wire
-from agentdouble.control_plane.listing import Filter, Paging, TagFilter
+from agentdouble.control_plane.fields import EnvList, Wire
+from agentdouble.control_plane.listing import ListMade
 from agentdouble.control_plane.networks import Network
 
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
@@ -129,13 +129,5 @@ class OneTool(Wire):
     ToolId: str
 
 
-class ListTools(Paging):
+class ListTools(ListMade):
     """The body of ListTools."""
-
-    CreateTimeAfter: Moment | None = None
-    CreateTimeBefore: Moment | None = None
-    UpdateTimeAfter: Moment | None = None
-    UpdateTimeBefore: Moment | None = None
-    ProjectName: str | None = None
-    Filters: list[Filter] | None = None
-    TagFilters: list[TagFilter] | None = None

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from operator import eq
+from functools import partial
+from operator import eq, le
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import eventually, http
 from tests.agentdouble.runtimes import small
 
 
@@ -79,8 +79,8 @@ def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
     table = small.table(tmp_path / "deleted", small.STANDING, max_concurrency=1, max_instances=1)
     with Emulator(runtimes=[table]) as double, ThreadPoolExecutor() as pool:
         asked = [pool.submit(http.get, f"{double.url}/runtimes/deleted/") for _ in range(2)]
-        _until(lambda: "asked" in double.runtimes.logs("deleted"))
-        _until(lambda: _under_way(double, "deleted") == 2)
+        eventually(lambda: double.runtimes.logs("deleted"), lambda said: "asked" in said)
+        eventually(lambda: _under_way(double, "deleted"), partial(eq, 2))
         double.runtimes.delete("deleted")
         told = [future.result() for future in asked]
 
@@ -94,8 +94,8 @@ def test_a_double_stops_while_instances_start(tmp_path: Path) -> None:
         for begun in (0, 1):
             with Emulator(runtimes=[table]) as double:
                 asked = pool.submit(http.get, f"{double.url}/runtimes/slow/")
-                _until(lambda: _under_way(double, "slow") == 1)
-                _until(lambda: len(_pids(double)) >= begun)  # noqa: B023 (called at once)
+                eventually(lambda: _under_way(double, "slow"), partial(eq, 1))
+                eventually(lambda: len(_pids(double)), partial(le, begun))
                 pids = _pids(double)
             assert (503, "RuntimeEndedError") == _told(asked.result())
             assert not any(psutil.pid_exists(pid) for pid in pids)
@@ -115,9 +115,3 @@ def _under_way(double: Emulator, name: str) -> int:
 def _pids(double: Emulator) -> list[int]:
     shown = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
     return [one["pid"] for runtime in shown for one in runtime["instances"] if one["pid"]]
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
