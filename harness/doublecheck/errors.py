@@ -38,11 +38,17 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentdouble import tracebacks
+
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
 
 class DoubleCheckError(Exception):
     """The base of every exception that doublecheck raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Show itself in a notebook, without a page of frames."""
+        return tracebacks.short(self)
 
 
 class TargetError(DoubleCheckError):
