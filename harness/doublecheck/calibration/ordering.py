@@ -23,7 +23,7 @@ from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.opening import opened
 from doublecheck.platform import Platform
-from doublecheck.reports.visible import visible
+from doublecheck.visible import visible
 
 SETTLED, NOTHING_SETTLED = 0, 3
 

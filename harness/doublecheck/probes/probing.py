@@ -18,7 +18,7 @@ from doublecheck.clients import calls
 from doublecheck.clients.calls import Request
 from doublecheck.errors import DoubleCheckError
 from doublecheck.probes.probe import NotSettledError
-from doublecheck.reports.visible import visible
+from doublecheck.visible import visible
 
 if TYPE_CHECKING:
     import httpx

@@ -12,7 +12,8 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.reports.markup import Markup, element, joined, page
+from doublecheck.display.elements import Markup, element, joined
+from doublecheck.reports.markup import page
 from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
 from doublecheck.reports.report import Report
 from doublecheck.runs import Check

@@ -12,8 +12,8 @@ from rich.text import Text
 from doublecheck.contracts.clauses import clauses
 from doublecheck.reports.matrix import Cell, Row, matrix, names
 from doublecheck.reports.report import Report
-from doublecheck.reports.visible import visible
 from doublecheck.verdicts import Verdict
+from doublecheck.visible import visible
 
 _STYLES = {
     Verdict.PASSED: "green",

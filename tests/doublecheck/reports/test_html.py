@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+from doublecheck.display.elements import element
 from doublecheck.reports import html
-from doublecheck.reports.markup import element
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 
