@@ -10,9 +10,9 @@ from collections.abc import Generator
 import pytest
 
 from doublecheck import leniency, options
+from doublecheck.relying import options as unknowns
 from doublecheck.reports import options as reports
-from doublecheck.twin import options as twin
-from doublecheck.unknowns import options as unknowns
+from doublecheck.twinning import options as twin
 
 pytest_plugins = ("doublecheck.fixtures",)
 

@@ -40,6 +40,6 @@ def record(
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
     from doublecheck.replaying import ordering
-    from doublecheck.twin.ordering import Theirs
+    from doublecheck.twinning.ordering import Theirs
 
     ordering.record(Theirs(target, url, config), output, port)

@@ -38,7 +38,7 @@ def replay(
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""
     from doublecheck.replaying import ordering
-    from doublecheck.twin.ordering import Ours, Showing
+    from doublecheck.twinning.ordering import Ours, Showing
 
     code = ordering.replay(recording, Ours(url, apps or ()), Showing(html, as_json))
     raise typer.Exit(code)

@@ -60,7 +60,7 @@ def twin(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say the same to a double and to another platform and print what differs."""
-    from doublecheck.twin import ordering
+    from doublecheck.twinning import ordering
 
     code = ordering.twin(
         ordering.Theirs(target, url, config, allow_writes or None),

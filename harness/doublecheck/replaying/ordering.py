@@ -22,7 +22,7 @@ from doublecheck.platform import Platform
 from doublecheck.recordings import Writer
 from doublecheck.redaction import without_secrets
 from doublecheck.target import Target
-from doublecheck.twin.ordering import Ours, Showing, Theirs
+from doublecheck.twinning.ordering import Ours, Showing, Theirs
 
 if TYPE_CHECKING:
     import socket

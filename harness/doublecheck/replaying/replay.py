@@ -18,8 +18,8 @@ from doublecheck.platform import Platform
 from doublecheck.recordings import Recorded, Recording
 from doublecheck.redaction import without_secrets
 from doublecheck.surfaces import surface_of
-from doublecheck.twin import twinning
-from doublecheck.twin.comparison import Compared, Comparison, Part, pair
+from doublecheck.twinning import holding
+from doublecheck.twinning.comparison import Compared, Comparison, Part, pair
 
 PATIENCE_S = 330.0
 _SESSION_HEADER = "mcp-session-id"
@@ -73,7 +73,7 @@ def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | 
     double.exchanges.clear()
     with suppress(NoAnswerError):  # that there is none is what is compared
         double.send(_request(recorded.exchange.request, double, pairs))
-    (ours,) = twinning.with_unknowns(without_secrets(double.exchanges[:], double.target), double)
+    (ours,) = holding.with_unknowns(without_secrets(double.exchanges[:], double.target), double)
     _pair_sessions(ours, recorded.exchange, pairs)
     return pair(ours, recorded.exchange, pairs)
 

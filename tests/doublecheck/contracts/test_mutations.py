@@ -12,8 +12,8 @@ from agentdouble.sandbox.browser import chromium
 from doublecheck import running
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.relying import noting
 from doublecheck.surfaces import Surface
-from doublecheck.unknowns import noting
 from doublecheck.verdicts import Verdict
 from tests.doublecheck.contracts.mutations import (
     Mutation,

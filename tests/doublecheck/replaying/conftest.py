@@ -13,7 +13,7 @@ from doublecheck import Platform, Target
 from doublecheck.doubles import serving_double
 from doublecheck.recordings import Writer
 from doublecheck.replaying import ordering
-from tests.doublecheck.twin.conftest import application
+from tests.doublecheck.twinning.conftest import application
 
 
 class Recorder:

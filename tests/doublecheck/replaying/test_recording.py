@@ -16,7 +16,7 @@ import pytest
 
 from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError, recordings
 from doublecheck.replaying import ordering
-from doublecheck.twin.ordering import Theirs
+from doublecheck.twinning.ordering import Theirs
 from tests.doublecheck.replaying.conftest import Recorder
 
 Start = Callable[[Target], Recorder]

@@ -13,7 +13,7 @@ from doublecheck.comparing.differences import Class
 from doublecheck.doubles import serving_double
 from doublecheck.replaying import replay
 from tests.doublecheck.replaying.conftest import Recorder
-from tests.doublecheck.twin.conftest import application
+from tests.doublecheck.twinning.conftest import application
 
 Start = Callable[[Target], Recorder]
 HEAD = '{"format": "doublecheck-recording/1", "target": "https://live.example.com"}\n'

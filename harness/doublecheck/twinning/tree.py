@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.comparing.differences import Class, Difference
-from doublecheck.twin.comparison import Compared, Comparison, Part
+from doublecheck.twinning.comparison import Compared, Comparison, Part
 
 STYLES = {
     Class.DIVERGES: "bold red",

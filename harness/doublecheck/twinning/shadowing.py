@@ -20,8 +20,8 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.mcp import McpClient
 from doublecheck.platform import Platform
 from doublecheck.redaction import without_secrets
-from doublecheck.twin import twinning
-from doublecheck.twin.comparison import Compared, compared, seeded
+from doublecheck.twinning import holding
+from doublecheck.twinning.comparison import Compared, compared, seeded
 
 _CLIENTS = (A2aClient, Browser, McpClient)
 _WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)
@@ -100,7 +100,7 @@ class Both:
         """Compare what was said on both sides since a mark."""
         theirs = without_secrets(self._live.exchanges.since(mark[0]), self._live.target)
         ours = without_secrets(self._double.exchanges.since(mark[1]), self._double.target)
-        ours = twinning.with_unknowns(ours, self._double)
+        ours = holding.with_unknowns(ours, self._double)
         self.calls += compared(ours, theirs, self._pairs)
 
     def _own(self, given: Any) -> Any:

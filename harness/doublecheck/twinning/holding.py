@@ -12,13 +12,13 @@ from doublecheck.exchanges import Exchange
 from doublecheck.platform import Platform
 from doublecheck.redaction import without_secrets
 from doublecheck.results import JournalEntry
-from doublecheck.twin.comparison import (
+from doublecheck.twinning.comparison import (
     Comparison,
     Part,
     compared,
     seeded,
 )
-from doublecheck.twin.conversation import Topic
+from doublecheck.twinning.conversation import Topic
 
 _UNKNOWNS = "x-agentdouble-unknowns"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from doublecheck.comparing.differences import Class, Difference
 from doublecheck.exchanges import Exchange
-from doublecheck.twin.comparison import Compared, Comparison, Part
-from doublecheck.twin.tree import summary
+from doublecheck.twinning.comparison import Compared, Comparison, Part
+from doublecheck.twinning.tree import summary
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --faint: #8882;

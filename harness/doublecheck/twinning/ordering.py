@@ -19,8 +19,8 @@ from doublecheck.configuration.plan import Said, plan
 from doublecheck.errors import TargetError
 from doublecheck.platform import Platform
 from doublecheck.target import Target
-from doublecheck.twin import conversation, document, page, scripts, tree, twinning
-from doublecheck.twin.comparison import Comparison, Part
+from doublecheck.twinning import conversation, document, holding, page, scripts, tree
+from doublecheck.twinning.comparison import Comparison, Part
 
 SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
 
@@ -118,7 +118,7 @@ def twin(
             else scripts.read(script)
         )
         allow_writes = target.allow_writes
-        comparison = twinning.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
+        comparison = holding.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
     return showing.show(comparison)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.unknowns.noting import RELIED_ON, told
+from doublecheck.relying.noting import RELIED_ON, told
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

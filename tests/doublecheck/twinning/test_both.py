@@ -4,7 +4,7 @@ import pytest
 
 from doublecheck import Platform, Target
 from doublecheck.comparing.differences import Class
-from doublecheck.twin.shadowing import Both
+from doublecheck.twinning.shadowing import Both
 
 CONFTEST = """
 import pytest

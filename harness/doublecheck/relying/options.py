@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from doublecheck import options
-from doublecheck.unknowns.noting import Noting
-from doublecheck.unknowns.summary import Summary
+from doublecheck.relying.noting import Noting
+from doublecheck.relying.summary import Summary
 
 PROFILE_VARIABLE = "AGENTDOUBLE_PROFILE"
 
@@ -51,7 +51,7 @@ def configure(config: pytest.Config) -> None:
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
-        from doublecheck.unknowns.sweeping import Sweeping
+        from doublecheck.relying.sweeping import Sweeping
 
         config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
 

@@ -16,8 +16,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from doublecheck.errors import DoubleCheckError
-from doublecheck.unknowns.noting import RELIED_ON, Noting
-from doublecheck.unknowns.summary import SWEPT
+from doublecheck.relying.noting import RELIED_ON, Noting
+from doublecheck.relying.summary import SWEPT
 
 if TYPE_CHECKING:
     from doublecheck.target import Target

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.clients import calls
 from doublecheck.errors import RefusedError, TargetError
-from doublecheck.twin.conversation import TTL_S, Topic
+from doublecheck.twinning.conversation import TTL_S, Topic
 
 if TYPE_CHECKING:
     from doublecheck.platform import Platform

@@ -6,7 +6,7 @@ from typing import Any
 
 from doublecheck.comparing.differences import Difference
 from doublecheck.exchanges import Exchange
-from doublecheck.twin.comparison import Compared, Comparison, Part
+from doublecheck.twinning.comparison import Compared, Comparison, Part
 
 FORMAT = "doublecheck-comparison/1"
 

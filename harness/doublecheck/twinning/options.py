@@ -13,7 +13,7 @@ from doublecheck import options
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from doublecheck.twin.comparison import Compared
+    from doublecheck.twinning.comparison import Compared
 
 COMPARED = "platform_twin"
 _CALLS = pytest.StashKey["Sequence[Compared]"]()
