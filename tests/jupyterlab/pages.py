@@ -1,0 +1,111 @@
+"""A notebook that is open in JupyterLab, in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.jupyterlab.server import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Frame, Locator, Page
+
+TIMEOUT_MS = 120_000
+SIZE = {"width": 1000, "height": 1000}
+LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
+_HERE = Path(__file__).parent
+_CONTRAST = (_HERE / "contrast.js").read_text("utf-8")
+_OPENED = "window.jupyterapp?.shell.currentWidget?.context"
+_READY = """async () => {
+  const opened = window.jupyterapp.shell.currentWidget;
+  await Promise.all([opened.context.ready, opened.revealed]);
+  await opened.sessionContext.ready;
+  await opened.sessionContext.session.kernel.info;
+}"""
+_RUN_ALL = """async (patience) => {
+  const late = new Promise((_, fail) => setTimeout(() => fail("a cell does not end"), patience));
+  await Promise.race([window.jupyterapp.commands.execute("notebook:run-all-cells"), late]);
+}"""
+_CELLS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
+    .map(cell => cell.toJSON())"""
+
+
+@dataclass(frozen=True)
+class Faint:
+    """A text in an output that is hard to read: its colour is too close to what is behind it."""
+
+    text: str
+    contrast: float
+    colour: str
+    behind: str
+
+
+@dataclass
+class OpenNotebook:
+    """Drives a notebook; ``requests`` are the addresses that its page has asked for."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+
+    def run_all(self) -> None:
+        """Run all cells; return when the last one has ended."""
+        self.page.evaluate(_RUN_ALL, TIMEOUT_MS)
+
+    def code_cells(self) -> list[dict[str, Any]]:
+        """Return its code cells as the file has them."""
+        cells: list[dict[str, Any]] = self.page.evaluate(_CELLS)
+        return [cell for cell in cells if cell["cell_type"] == "code"]
+
+    def command(self, name: str, **options: Any) -> Any:
+        """Run one of JupyterLab's commands to its end."""
+        run = "([name, options]) => window.jupyterapp.commands.execute(name, options)"
+        return self.page.evaluate(run, [name, options])
+
+    def show_in(self, theme: str) -> None:
+        """Change the theme; return when the page has its colours."""
+        self.command("apputils:change-theme", theme=theme)
+        self.page.wait_for_function(
+            "theme => document.body.dataset.jpThemeName === theme", arg=theme
+        )
+
+    def outputs(self) -> Locator:
+        """What is shown below its code cells, one element a cell."""
+        return self.page.locator(".jp-CodeCell .jp-Cell-outputArea")
+
+    def faint_texts(self, least: float) -> list[Faint]:
+        """Return the texts in outputs whose contrast is less, those in frames included."""
+        script = f"([root, behind]) => ({_CONTRAST})(root, behind)"
+        found = [Faint(**one) for one in self.page.evaluate(script, [".jp-OutputArea", None])]
+        for frame in self._frames_of_outputs():
+            behind = frame.frame_element().evaluate(f"({_CONTRAST}).behind")
+            found += [Faint(**one) for one in frame.evaluate(script, ["body", behind])]
+        return [one for one in found if one.contrast < least]
+
+    def photograph(self, folder: Path, name: str) -> None:
+        """Keep a picture of the output of each cell that has one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, area in enumerate(self.outputs().all(), 1):
+            box = area.bounding_box()
+            if box is not None and box["height"] > 1:
+                area.screenshot(path=folder / f"{name}-{number:02}.png", animations="disabled")
+
+    def _frames_of_outputs(self) -> list[Frame]:
+        return [frame for frame in self.page.frames if frame.parent_frame is not None]
+
+
+@contextmanager
+def opened(browser: Browser, lab: Lab, notebook: str) -> Iterator[OpenNotebook]:
+    """Open a notebook in a page of its own; its kernel is ready, and has ended after it."""
+    with browser.new_context(viewport=SIZE) as context:
+        context.set_default_timeout(TIMEOUT_MS)
+        page = context.new_page()
+        shown = OpenNotebook(page)
+        page.on("request", lambda request: shown.requests.append(request.url))
+        page.goto(lab.address_of(notebook))
+        page.wait_for_function(_OPENED)
+        page.evaluate(_READY)
+        yield shown
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")

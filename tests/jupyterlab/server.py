@@ -1,0 +1,120 @@
+"""A real JupyterLab on loopback, with a folder, settings and a token of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import IO
+
+import psutil
+
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 60
+_OPTIONS = (
+    "--no-browser",
+    "--allow-root",
+    "--expose-app-in-browser",  # so that its commands can be awaited
+    "--ServerApp.ip=127.0.0.1",
+    "--ServerApp.port=0",
+    "--ServerApp.terminals_enabled=False",
+    "--LabApp.extension_manager=readonly",  # the other one asks a package index
+    "--LabApp.news_url=",
+)
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/")
+_OWN = {
+    "JUPYTER_CONFIG_DIR": "config",
+    "JUPYTER_DATA_DIR": "data",
+    "JUPYTER_RUNTIME_DIR": "runtime",
+    "JUPYTERLAB_SETTINGS_DIR": "settings",
+    "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+    "IPYTHONDIR": "ipython",
+}
+_SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    # cells out of sight are shown too
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A server that is ready; notebooks in ``folder`` can be opened."""
+
+    url: str
+    token: str
+    folder: Path
+
+    def address_of(self, notebook: str) -> str:
+        """Return where a browser opens a notebook, in a workspace that nothing else is open in."""
+        return f"{self.url}lab/tree/{notebook}?token={self.token}&reset"
+
+
+@contextmanager
+def serving(place: Path) -> Iterator[Lab]:
+    """Serve ``place/notebooks``; the server and all that it started have ended after it."""
+    folder = place / "notebooks"
+    folder.mkdir(exist_ok=True)
+    _write_settings(place / "settings")
+    token = secrets.token_hex(16)
+    own = {name: str(place / subfolder) for name, subfolder in _OWN.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *_OPTIONS, f"--ServerApp.root_dir={folder}"],
+        env={**os.environ, **own, "JUPYTER_TOKEN": token},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process, _ending(process):
+        yield Lab(_address_of(process), token, folder)
+
+
+def _write_settings(folder: Path) -> None:
+    for name, values in _SETTINGS.items():
+        file = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+
+
+def _address_of(process: subprocess.Popen[str]) -> str:
+    """Return where it says that it serves; what it says from then on is read and let go of."""
+    assert process.stderr is not None
+    found = Queue[str]()
+    threading.Thread(target=_read, args=(process.stderr, found), daemon=True).start()
+    address = found.get(timeout=START_TIMEOUT_S)
+    if not address.startswith("http"):
+        raise RuntimeError(f"JupyterLab did not start: {address}")
+    return address
+
+
+def _read(stream: IO[str], found: Queue[str]) -> None:
+    said = ""
+    for line in stream:
+        said += line
+        address = _ADDRESS.search(line)
+        if address is not None:
+            found.put(address[0])
+    found.put(said)  # it has ended
+
+
+@contextmanager
+def _ending(process: subprocess.Popen[str]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        server = psutil.Process(process.pid) if process.poll() is None else None
+        tree = server.children(recursive=True) if server else []
+        process.terminate()
+        process.wait(STOP_TIMEOUT_S)
+        _, left = psutil.wait_procs(tree, STOP_TIMEOUT_S)
+        for one in left:
+            one.kill()
+        assert [] == [one.cmdline() for one in left], "kernels outlived their server"

@@ -1,0 +1,38 @@
+"""The notebooks of this repository, opened and run in JupyterLab as a reader does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.jupyterlab.conftest import NOTEBOOKS
+from tests.jupyterlab.pages import DARK, LIGHT, opened
+from tests.jupyterlab.server import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+READABLE = 3.0  # what WCAG asks of large text; plain outputs of JupyterLab's own have it
+
+
+@pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))
+def test_a_notebook_runs_and_is_readable(
+    browser: Browser, lab: Lab, notebook: str, screenshots: Path | None
+) -> None:
+    """Every cell runs, nothing comes from elsewhere, and in either theme each text stands out."""
+    faint = {}
+    with opened(browser, lab, notebook) as shown:
+        shown.run_all()
+        cells = shown.code_cells()
+        for theme in (LIGHT, DARK):
+            shown.show_in(theme)
+            faint[theme] = shown.faint_texts(READABLE)
+            if screenshots is not None:
+                shown.photograph(screenshots / theme.split()[-1].lower(), Path(notebook).stem)
+
+    assert [] == [cell["source"] for cell in cells if not cell["execution_count"]]
+    assert [] == [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
+    assert {LIGHT: [], DARK: []} == faint
+    assert [] == [url for url in shown.requests if not url.startswith((lab.url, "data:", "blob:"))]
