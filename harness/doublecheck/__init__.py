@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         FaultError,
         FolderError,
         FrozenLoopError,
+        InterruptedRunError,
         MissingExtraError,
         NoAnswerError,
         NotADoubleError,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     )
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
+    from doublecheck.live import LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
     from doublecheck.results import (
@@ -91,7 +93,9 @@ _HOMES = {
     "FaultError": "errors",
     "FolderError": "errors",
     "FrozenLoopError": "errors",
+    "InterruptedRunError": "errors",
     "JournalEntry": "results",
+    "LiveOutput": "live",
     "McpClient": "mcp",
     "McpResult": "results",
     "McpTool": "results",
@@ -146,7 +150,9 @@ __all__ = [
     "FaultError",
     "FolderError",
     "FrozenLoopError",
+    "InterruptedRunError",
     "JournalEntry",
+    "LiveOutput",
     "McpClient",
     "McpResult",
     "McpTool",

@@ -12,7 +12,7 @@ import httpx
 from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck import sending
+from doublecheck import live, sending
 from doublecheck.a2a import AsyncA2aClient
 from doublecheck.browser import AsyncBrowser
 from doublecheck.clients import (
@@ -28,6 +28,7 @@ from doublecheck.clients import (
 )
 from doublecheck.clients.calls import Call, Request
 from doublecheck.faults import AsyncPlatformFaults
+from doublecheck.live import OnOutput
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
 from doublecheck.recording import Exchanges
@@ -151,20 +152,24 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
     ) -> CodeResult:
         """Run code in the sandbox of a user's session; see ``Platform.run_code()``."""
-        return await self._call(
-            sandbox.run_code(
-                self.target,
-                code,
-                language,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=timeout_s,
-                ttl_s=ttl_s,
-                when=sending.wall(),
-            )
+        call = sandbox.run_code(
+            self.target,
+            code,
+            language,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
         )
+        result = await self._call(call)
+        if on_output is not None:
+            for output in live.of_outputs(result.outputs):
+                on_output(output)
+        return result
 
     async def exec_bash(
         self,

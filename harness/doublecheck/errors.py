@@ -27,6 +27,9 @@
     ├── NotCheckedError           a clause that this version cannot check
     └── ReportError               a report that cannot be read or written
 
+    KeyboardInterrupt             of Python
+    └── InterruptedRunError       code that ran in a sandbox was interrupted
+
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
 """
@@ -266,3 +269,17 @@ class NotCheckedError(DoubleCheckError):
 
 class ReportError(DoubleCheckError):
     """A report cannot be read, or there is no place to write one."""
+
+
+class InterruptedRunError(KeyboardInterrupt):
+    """Code that ran in a sandbox was interrupted; ``session_id`` is the caller's session.
+
+    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    """
+
+    def __init__(self, session_id: str, *, double: bool) -> None:
+        outcome = "It ends in the sandbox too, and the session keeps its state."
+        if not double:
+            outcome = "A live platform may run it on until its timeout."
+        super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")
+        self.session_id = session_id

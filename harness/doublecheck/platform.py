@@ -17,7 +17,7 @@ import httpx
 from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck import sending
+from doublecheck import live, sending
 from doublecheck.a2a import A2aClient
 from doublecheck.browser import Browser
 from doublecheck.clients import (
@@ -32,7 +32,9 @@ from doublecheck.clients import (
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
+from doublecheck.errors import InterruptedRunError
 from doublecheck.faults import PlatformFaults
+from doublecheck.live import OnOutput
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
 from doublecheck.results import (
@@ -157,24 +159,33 @@ class Platform:
         session_id: str = DEFAULT_SESSION,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
     ) -> CodeResult:
         """Run code in the sandbox of a user's session and return what it came to.
 
         Code that raises is a result, whose ``error`` says what. ``ttl_s`` is the validity of
-        the session's instance, if this call is what makes it. Raises CredentialsMissingError.
+        the session's instance, if this call is what makes it. ``on_output`` is called with
+        each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
         """
-        return self._call(
-            sandbox.run_code(
-                self.target,
-                code,
-                language,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=timeout_s,
-                ttl_s=ttl_s,
-                when=sending.wall(),
-            )
+        call = sandbox.run_code(
+            self.target,
+            code,
+            language,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
         )
+        try:
+            result = self._call(call)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(session_id, double=self.target.admin) from None
+        if on_output is not None:
+            for output in live.of_outputs(result.outputs):
+                on_output(output)
+        return result
 
     def exec_bash(
         self,

@@ -1,0 +1,41 @@
+"""What code says while it runs, as a kernel says it: message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from doublecheck.results import Output
+
+_SAYS = {
+    "stream": ("name", "text"),
+    "display_data": ("data", "metadata"),
+    "execute_result": ("data", "metadata", "execution_count"),
+    "error": ("ename", "evalue", "traceback"),
+}
+
+
+@dataclass(frozen=True)
+class LiveOutput:
+    """A message of a kernel's IOPub channel, as Jupyter's messaging protocol has it.
+
+    ``msg_type`` is ``stream``, ``display_data``, ``update_display_data``, ``execute_result``,
+    ``clear_output`` or ``error``.
+    """
+
+    msg_type: str
+    content: Mapping[str, Any] = field(repr=False)
+
+
+OnOutput: TypeAlias = Callable[[LiveOutput], None]
+
+
+def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
+    """Yield the messages that would have led to these outputs."""
+    for output in outputs:
+        said = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
+        if "traceback" in said:
+            said["traceback"] = list(said["traceback"] or ())
+        yield LiveOutput(output.output_type, said)
