@@ -1,0 +1,1 @@
+"""Explorations that run from top to bottom; ``python -m notebooks`` writes what they show."""

@@ -1,0 +1,84 @@
+"""What differs from run to run, replaced, so that a notebook's file changes with what it shows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nbformat import NotebookNode
+
+_DATA = re.compile(r"(data:[\w/+.-]+;base64,[\w+/=]+)")
+_ADDRESS = re.compile(r"\b127\.0\.0\.1:\d{4,5}\b")
+_OBJECT = re.compile(r"\bat 0x[0-9a-f]{6,}")
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d(?P<between>[T ])\d\d:\d\d:\d\d(?:\.\d+)?")
+_TIME = re.compile(r"(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?\b")
+_ID = re.compile(
+    r"\b(?P<kind>[a-z]{1,5}-|)(?P<uuid>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+    r"|[0-9a-f]{32}|(?<=-)[0-9a-f]{20}|(?<=-)[0-9a-f]{16})\b"
+)
+_TEXTS = ("text/", "application/json")
+
+
+class Steady:
+    """Replaces what differs from run to run; an id is the same wherever it comes again."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def notebook(self, notebook: NotebookNode) -> None:
+        """Make the outputs of a notebook steady, and join what was printed in pieces."""
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = [self._output(one) for one in _joined(cell.outputs)]
+
+    def text(self, text: str) -> str:
+        """Return a text without what differs; images in it stay as they are."""
+        return "".join(
+            part if _DATA.fullmatch(part) else self._said(part) for part in _DATA.split(text)
+        )
+
+    def _output(self, output: NotebookNode) -> NotebookNode:
+        for name in ("text", "traceback", "evalue"):
+            if name in output:
+                output[name] = self._within(output[name])
+        for mime_type, content in output.get("data", {}).items():
+            if mime_type.startswith(_TEXTS):
+                output.data[mime_type] = self._within(content)
+        output.metadata = NotebookNode() if "metadata" in output else output.get("metadata")
+        return output
+
+    def _within(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._within(one) for one in value]
+        if isinstance(value, dict):
+            return NotebookNode({key: self._within(one) for key, one in value.items()})
+        return value
+
+    def _said(self, text: str) -> str:
+        text = _ADDRESS.sub("127.0.0.1:8000", text)
+        text = _OBJECT.sub("at 0x7f0000000000", text)
+        text = _MOMENT.sub(r"2026-01-01\g<between>12:00:00", text)
+        text = _TIME.sub("12:00:00", text)
+        return _ID.sub(self._id, text)
+
+    def _id(self, match: re.Match[str]) -> str:
+        number = self._numbers.setdefault(match["uuid"], len(self._numbers) + 1)
+        digits = iter(f"{number:0{sum(one != '-' for one in match['uuid'])}d}")
+        return match["kind"] + "".join("-" if one == "-" else next(digits) for one in match["uuid"])
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join what is printed to one stream: in how many pieces it came is of no account."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        if joined and _stream(output) and _stream(output) == _stream(joined[-1]):
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def _stream(output: NotebookNode) -> str | None:
+    return output.name if output.output_type == "stream" else None
