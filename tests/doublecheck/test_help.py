@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ import typer
 from doublecheck.cli import main
 from doublecheck.cli.app import app
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 ALIKE = ("--allow-writes", "--config", "--html", "--json", "--junit", "--reference-app")
 
 
@@ -62,30 +60,6 @@ def test_each_value_says_what_it_is() -> None:
     ]
 
     assert [] == unnamed
-
-
-def test_the_readme_names_what_there_is(pytestconfig: pytest.Config) -> None:
-    """Each command and option that it shows exists."""
-    known = {name: {word for one in of.params for word in one.opts} for name, of in commands()}
-    known["pytest"] = set(_options_of_pytest(pytestconfig))
-    shown = re.findall(r"^\$ (?:doublecheck (.+)|(pytest --platform.+))$", README, re.M)
-
-    unknown = []
-    for ours, pytests in shown:
-        words = (ours or pytests).split()
-        name = next((one for one in known if words[: len(one.split())] == one.split()), "")
-        used = {word for word in words if word.startswith("-")}
-        unknown += [(words, used - known.get(name, set()))] if used - known.get(name, set()) else []
-
-    assert ([], True) == (unknown, len(shown) > 10)
-
-
-def _options_of_pytest(config: pytest.Config) -> Iterator[str]:
-    for option in config._parser._anonymous.options:  # as --help reads them
-        yield from option.names()
-    for group in config._parser._groups:
-        for option in group.options:
-            yield from option.names()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""The pages that people read, and the fenced blocks in them.
+
+A test that runs a block takes it with ``block`` when its module is imported, so that
+``test_every_block`` can tell which ones nobody runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FRONT, DOUBLE, HARNESS = "README.md", "emulator/README.md", "harness/README.md"
+PAGES = (FRONT, DOUBLE, HARNESS)
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+_taken: set[Block] = set()
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands between two fences of a page."""
+
+    page: str
+    language: str
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line} ({self.language})"
+
+
+def read(page: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / page).read_text("utf-8")
+
+
+def blocks(page: str, language: str | None = None) -> list[Block]:
+    """Return the blocks of a page in their order, of one language if one is named."""
+    text = read(page)
+    found = [
+        Block(page, one[1], one[2], text.count("\n", 0, one.start()) + 1)
+        for one in _FENCED.finditer(text)
+    ]
+    return [one for one in found if language in (None, one.language)]
+
+
+def block(page: str, language: str, start: str) -> str:
+    """Take the one block of a page that begins so, and return its text."""
+    (found,) = (one for one in blocks(page, language) if one.text.startswith(start))
+    _taken.add(found)
+    return found.text
+
+
+def untaken() -> list[Block]:
+    """Return the blocks that no test has taken."""
+    return [one for page in PAGES for one in blocks(page) if one not in _taken]

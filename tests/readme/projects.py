@@ -1,0 +1,58 @@
+"""A project of somebody who follows a page: its files, and what runs in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.readme.pages import read
+
+BIN = Path(sys.executable).parent
+
+
+def forget(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Take the path and the modules of an application away again afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in modules:
+        monkeypatch.setitem(sys.modules, name, sys)
+        del sys.modules[name]
+
+
+def conftest(page: str, named: str) -> str:
+    """Return a conftest with a page's PlatformConfig that names something."""
+    (config,) = (
+        one
+        for one in re.findall(r"^with `(PlatformConfig\(.*\))`", read(page), re.M)
+        if named in one
+    )
+    return (
+        "import pytest\nfrom doublecheck import PlatformConfig\n\n"
+        "@pytest.fixture(scope='session')\ndef platform_config():\n"
+        f"    return {config}\n"
+    )
+
+
+def pytest_in(folder: Path) -> str:
+    """Run the tests of a folder and return what pytest says."""
+    return bash(f"{sys.executable} -m pytest -q -p no:cacheprovider", folder, check=False)
+
+
+def bash(command: str, folder: Path, *, check: bool = True, **environment: str) -> str:
+    """Run a command as somebody does whose environment is this one; return what it says."""
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert not check or 0 == done.returncode, (command, done.stdout, done.stderr)
+    return done.stdout + done.stderr

@@ -1,0 +1,135 @@
+"""What the double's page shows of applications, tools, services and agents."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.apps.loading import load
+from tests.readme.consoles import run, shown
+from tests.readme.pages import DOUBLE, block
+from tests.readme.projects import conftest, forget, pytest_in
+
+MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
+ASKED = block(DOUBLE, "console", "$ curl http://127.0.0.1:8000/invoke")
+MY_A2A = block(DOUBLE, "python", "# my_a2a.py")
+GREETER = block(DOUBLE, "python", "# agents/greeter/__init__.py")
+GREETED = block(DOUBLE, "console", "$ agentdouble serve --agents")
+TEST_GREETER = block(DOUBLE, "python", "# test_greeter.py")
+MY_TOOLS = block(DOUBLE, "python", "# my_tools.py")
+TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
+MY_SERVICES = block(DOUBLE, "python", "# my_services.py")
+RECORD = block(DOUBLE, "json", '{"mcpServers"')
+SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble session show")
+
+
+def test_the_application_answers_and_its_session_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs the code of its prompt; the session's Endpoint opens the data plane."""
+    forget(monkeypatch, "my_agent")
+    file = tmp_path / "my_agent.py"
+    file.write_text(MY_AGENT)
+    (asked,) = shown(ASKED)
+    show, curl = shown(SHOWN_SESSION)
+
+    with Emulator(load(f"{file}:app")) as double:
+        answer = run(asked.command, double.url)
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        session = run(show.command, double.url)
+        (query,) = re.findall(r"\?(\S*Authorization=\S+)", re.sub(r"\n\s+", "", session))
+        said = run(re.sub(r"\?[^']+", lambda _: f"?{query}", curl.command), double.url)
+
+    assert asked.printed.strip() == answer
+    assert "/home/gem" in said
+
+
+def test_the_a2a_application_answers_in_the_double(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executor says it louder, and its turn is ended for it."""
+    forget(monkeypatch, "my_a2a")
+    file = tmp_path / "my_a2a.py"
+    file.write_text(MY_A2A)
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+
+    with Emulator(load(f"{file}:app")) as double:
+        answer = httpx.post(
+            f"{double.url}/message:send",
+            headers={"A2A-Version": "1.0"},
+            json={"message": message},
+            timeout=30,
+        )
+
+    task = answer.json()["task"]
+    assert ("TASK_STATE_COMPLETED", [{"text": "HELLO"}]) == (
+        task["status"]["state"],
+        task["artifacts"][0]["parts"],
+    )
+
+
+def test_the_agent_greets_whoever_asks(tmp_path: Path) -> None:
+    """It is found in its directory and answers the commands, as a stream of events."""
+    _greeter(tmp_path)
+    _, session, asked = shown(GREETED)
+
+    with Emulator(agents=tmp_path / "agents") as double:
+        run(session.command, double.url)
+        events = run(asked.command, double.url)
+
+    assert "Hello, ann! You said 'hi'." in events
+
+
+def test_the_test_of_the_agent_passes(tmp_path: Path) -> None:
+    """With the configuration that is shown with it."""
+    _greeter(tmp_path)
+    (tmp_path / "test_greeter.py").write_text(TEST_GREETER)
+    (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "agents"))
+
+    assert "1 passed" in pytest_in(tmp_path)
+
+
+def _greeter(folder: Path) -> None:
+    package = folder / "agents" / "greeter"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(GREETER)
+
+
+def test_the_test_of_tools_passes(tmp_path: Path) -> None:
+    """The tools are listed and called."""
+    (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+    (tmp_path / "test_my_tools.py").write_text(TEST_TOOLS)
+    (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "my_tools"))
+
+    assert "1 passed" in pytest_in(tmp_path)
+
+
+def test_the_services_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They print an access record of the shape that is shown."""
+    forget(monkeypatch, "my_tools")
+    (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+    (tmp_path / "petstore.json").write_text(json.dumps(_PETSTORE))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    exec(MY_SERVICES, {})
+
+    made = re.sub(r"Bearer [\w-]{43}", "Bearer <its key>", capsys.readouterr().out)
+    assert json.loads(RECORD) == json.loads(re.sub(r":\d+/mcp", ":8000/mcp", made))
+
+
+_PETSTORE = {
+    "swagger": "2.0",
+    "info": {"title": "pets", "version": "1"},
+    "host": "127.0.0.1:9001",
+    "schemes": ["http"],
+    "paths": {"/pets": {"get": {"operationId": "pets", "responses": {"200": {"description": ""}}}}},
+}

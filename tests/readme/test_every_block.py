@@ -1,0 +1,25 @@
+"""Nothing is shown that no test runs."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from tests import readme
+from tests.readme.consoles import shown
+from tests.readme.pages import Block, untaken
+from tests.readme.test_commands import OURS, made_ready
+
+
+def test_each_block_is_run() -> None:
+    """A console may show commands of ours instead, whose options are looked up."""
+    for module in pkgutil.iter_modules(readme.__path__, f"{readme.__name__}."):
+        importlib.import_module(module.name)
+
+    assert [] == [str(one) for one in untaken() if not _looked_up(one)]
+
+
+def _looked_up(one: Block) -> bool:
+    return one.language == "console" and all(
+        each.words[0] in OURS or made_ready(each) for each in shown(one.text)
+    )

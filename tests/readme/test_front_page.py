@@ -1,0 +1,77 @@
+"""The front page: its two commands, and what its recipes show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agentdouble import Emulator
+from doublecheck.cli.app import app
+from tests.doublecheck.notebook.kernels import notebook_kernel
+from tests.readme.consoles import shown
+from tests.readme.pages import FRONT, block, blocks
+from tests.readme.projects import bash
+
+COMMANDS = [block(FRONT, "sh", one.text) for one in blocks(FRONT, "sh")]
+CELLS = [
+    block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox", "import doublecheck\n")
+]
+SCRIPT = block(FRONT, "python", "# my_script.py")
+EXEC = block(FRONT, "console", "$ agentdouble exec")
+STAGING = block(FRONT, "toml", "# pyproject.toml")
+CHECKED = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator,calibrate]'")
+
+
+def test_there_are_two_commands_for_a_fresh_machine() -> None:
+    """One ends with the demo, one passes the tests, and each makes its own environment."""
+    demo, tests = COMMANDS
+
+    for command in (demo, tests):
+        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install")
+        assert command.count("\n") == 1
+    assert demo.endswith(" && .venv/bin/agentdouble demo\n")
+    assert tests.endswith(" && .venv/bin/python -m pytest\n")
+
+
+def test_the_cells_run_in_a_notebook() -> None:
+    """The magic shows the plot of the sandbox; the client's answer is the last value."""
+    with notebook_kernel() as notebook:
+        ran = [notebook.run(cell) for cell in CELLS]
+
+    assert [None, None, None] == [one.error for one in ran]
+    assert any("image/png" in bundle for bundle in ran[1].bundles) or "image/png" in ran[1].html
+    assert "3.14159" in ran[2].text
+
+
+def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
+    """It prints what its code printed in the sandbox."""
+    (tmp_path / "my_script.py").write_text(SCRIPT)
+    command = next(shown(EXEC)).command
+
+    assert "42\n" in bash(command, tmp_path)
+
+
+def test_a_target_of_the_project_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands take a double for a live platform, and each does what it says of it."""
+    monkeypatch.chdir(tmp_path)
+    commands = {one.words[1]: one.words for one in shown(CHECKED)}
+    narrowed = {"run": ["-k", "INV-01"], "twin": [], "calibrate": ["--only", "U-PROBE-BODIES"]}
+
+    with Emulator() as double:
+        table = STAGING.replace("t-1", "t-sandbox")
+        Path("pyproject.toml").write_text(re.sub(r"https://\w+\.example\.com", double.url, table))
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name.replace("PLATFORM", "STAGING"), value)
+        said = [
+            CliRunner().invoke(app, [*commands[name][1:], *words])
+            for name, words in narrowed.items()
+        ]
+
+    assert [0, 0, 0] == [one.exit_code for one in said], [one.output for one in said]
+    written = {one.name for one in tmp_path.iterdir()}
+    assert {"report.html", "twin.html", "profile.toml"} <= written

@@ -1,0 +1,64 @@
+"""What the harness's page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agentdouble import Emulator
+from doublecheck.cli.app import app
+from tests.readme.consoles import shown
+from tests.readme.pages import DOUBLE, HARNESS, block
+from tests.readme.projects import pytest_in
+
+TESTS = {
+    f"test_my_{name}.py": block(HARNESS, "python", f"# test_my_{name}.py")
+    for name in ("sandbox", "client", "retries")
+}
+APPLICATION = {
+    "my_agent.py": block(DOUBLE, "python", "# my_agent.py"),
+    "conftest.py": block(HARNESS, "python", "# conftest.py"),
+    "test_my_application.py": block(HARNESS, "python", "# test_my_application.py"),
+}
+NOTEBOOK = block(HARNESS, "python", "import doublecheck\n")
+CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
+TWIN = block(HARNESS, "console", "$ doublecheck twin")
+
+
+def test_the_tests_pass(tmp_path: Path) -> None:
+    """In a folder without any configuration."""
+    for name, text in TESTS.items():
+        (tmp_path / name).write_text(text)
+
+    assert "6 passed" in pytest_in(tmp_path)
+
+
+def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
+    """The override serves the application of the double's page."""
+    for name, text in APPLICATION.items():
+        (tmp_path / name).write_text(text)
+
+    assert "1 passed" in pytest_in(tmp_path)
+
+
+def test_the_notebook_lines_run() -> None:
+    """As they stand."""
+    exec(NOTEBOOK, {})
+
+
+def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands settle an unknown, and find a double to be like another."""
+    monkeypatch.chdir(tmp_path)
+    commands = [one for text in (CALIBRATED, TWIN) for one in shown(text)]
+    with_a_url = [one.command for one in commands if " --url http://127" in one.command]
+
+    with Emulator() as double:
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        asked = [one.replace("http://127.0.0.1:8000", double.url) for one in with_a_url]
+        ended = [CliRunner().invoke(app, one.split()[1:]) for one in asked]
+
+    assert [0, 0] == [one.exit_code for one in ended], [one.output for one in ended]
+    assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()

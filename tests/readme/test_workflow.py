@@ -1,0 +1,50 @@
+"""The workflow file of the front page, its steps run as GitHub would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.readme.consoles import shown
+from tests.readme.pages import FRONT, ROOT, block
+from tests.readme.projects import bash
+
+WORKFLOW = block(FRONT, "yaml", "# .github/workflows/tests.yml")
+TESTS = block(FRONT, "python", "# test_my_agent.py")
+BY_HAND = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator]' pytest")
+
+
+@pytest.fixture
+def steps() -> list[dict[str, Any]]:
+    (job,) = yaml.safe_load(WORKFLOW)["jobs"].values()
+    return list(job["steps"])
+
+
+def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+    """In folders as its checkouts lay them; what it installs is installed here."""
+    places = [
+        step["with"]["path"] for step in steps if step.get("uses", "").startswith("actions/ch")
+    ]
+    project, clone = (tmp_path / place for place in places)
+    project.mkdir()
+    (project / "test_my_agent.py").write_text(TESTS)
+    clone.symlink_to(ROOT)
+    install, *others = [step for step in steps if "run" in step]
+
+    said = [bash(one["run"], tmp_path / one.get("working-directory", "")) for one in others]
+
+    assert (clone / "pyproject.toml").exists()
+    assert install["run"].startswith(f"pip install './{clone.name}[")
+    assert "2 passed" in said[-1]
+    assert (project / "report.xml").exists()
+
+
+def test_what_is_done_by_hand_is_the_same(steps: list[dict[str, Any]]) -> None:
+    """The same is installed from a clone elsewhere."""
+    install, _ = shown(BY_HAND)
+    (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))
+
+    assert install.command == of_github.replace("./", "/path/to/")
