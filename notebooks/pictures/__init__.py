@@ -1,0 +1,1 @@
+"""Pictures of real runs, for the pages that people read."""

@@ -1,0 +1,34 @@
+"""The picture of the front page shows what a real run prints."""
+
+from __future__ import annotations
+
+import re
+
+from notebooks.pictures import transcript
+from notebooks.pictures.__main__ import DEMO
+from notebooks.pictures.drawing import draw, text_of
+from tests.readme.pages import FRONT, ROOT, read
+
+AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
+
+
+def test_it_shows_what_a_run_prints() -> None:
+    """Ports, times and the size of the plot aside."""
+    shown = transcript.steady(text_of(DEMO.read_text("utf-8")))
+
+    assert shown == transcript.steady(transcript.excerpt(transcript.run())), AGAIN
+
+
+def test_it_is_on_the_page_and_needs_nothing_from_elsewhere() -> None:
+    """No font, no style and no image is asked of another address."""
+    svg = DEMO.read_text("utf-8")
+
+    assert f"]({DEMO.relative_to(ROOT)})" in read(FRONT)
+    assert set() == set(re.findall(r"url\((?!#)|@import|@font-face|href=", svg))
+
+
+def test_what_is_drawn_is_what_was_printed() -> None:
+    """Colours, indents and empty lines too."""
+    printed = "\x1b[1mbold\x1b[0m and plain\n\n    \x1b[31m<red> & 'quoted'\x1b[0m"
+
+    assert transcript.plain(printed) == text_of(draw(printed, 40, "a title"))
