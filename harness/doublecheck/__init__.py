@@ -189,6 +189,13 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     magics.load(shell)
 
 
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Take the magics away again and stop the double that they started."""
+    from doublecheck import magics
+
+    magics.unload(shell)
+
+
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:

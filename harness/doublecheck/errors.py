@@ -19,6 +19,7 @@
     ├── CalibrationError          a profile that cannot be written, or an unknown that is none
     ├── NotADoubleError           asked of a live platform what only a double can do
     ├── FaultError                a fault that the double does not arm, or that did not fire
+    ├── FailedCellError           code of a notebook's cell failed in the sandbox
     ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
     │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
@@ -198,6 +199,18 @@ class NotADoubleError(DoubleCheckError):
 
 class FaultError(DoubleCheckError):
     """The double does not arm a fault as it was asked for, or one did not fire in time."""
+
+
+class FailedCellError(DoubleCheckError):
+    """Code of a notebook's cell failed in the sandbox; ``lines`` are the traceback from there."""
+
+    def __init__(self, message: str, lines: Sequence[str]) -> None:
+        super().__init__(message)
+        self.lines = tuple(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """Show what the sandbox says, and nothing of this process."""
+        return list(self.lines)
 
 
 class FrozenLoopError(DoubleCheckError):

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 
 def load(shell: InteractiveShell) -> None:
     """Give a shell the magics."""
-    from doublecheck.magics.sandbox import SandboxMagics
+    from doublecheck.magics import loading
 
-    shell.register_magics(SandboxMagics(shell))
+    loading.load(shell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take the magics from a shell and close what they opened, their double among it."""
+    from doublecheck.magics import loading
+
+    loading.unload(shell)

@@ -1,29 +1,58 @@
-"""``%%sandbox``: a cell that runs in a session's kernel and shows its outputs here."""
+"""``%%sandbox`` and ``%sandbox``, as IPython has them."""
 
 from __future__ import annotations
 
-from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
-from IPython.display import display
+from typing import TYPE_CHECKING
 
-from agentdouble.run_code import DEFAULT_SESSION
-from doublecheck.connecting import connect
-from doublecheck.platform import Platform
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from doublecheck.magics import cells, commands, options
+from doublecheck.magics.platforms import Platforms
+from doublecheck.magics.telling import refuse
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 
 @magics_class
 class SandboxMagics(Magics):
     """Runs cells in the sandbox of a platform: a double, unless told otherwise."""
 
-    _platform: Platform | None = None
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._variables = shell.user_ns
+        self.platforms = Platforms(shell.user_ns)
 
-    @magic_arguments()
-    @argument("--session", default=DEFAULT_SESSION, help="The session whose kernel runs the cell.")
-    @argument("--language", default="python3", help="python3, javascript or typescript.")
-    @cell_magic
-    def sandbox(self, line: str, cell: str) -> None:
-        """Run the cell in a session's kernel and show its outputs."""
-        options = parse_argstring(self.sandbox, line)
-        if self._platform is None:
-            self._platform = connect()
-        display(self._platform.run_code(cell, options.language, session_id=options.session))
+    @line_cell_magic
+    def sandbox(self, line: str, cell: str | None = None) -> object:
+        """Run a cell in a session's kernel and show what it says as if it had run here.
+
+        ::
+
+          %%sandbox [--session NAME] [--user NAME] [--language LANGUAGE] [--timeout SECONDS]
+                    [--on NAME] [--out VARIABLE] [--no-raise-error]
+
+        --session NAME     the session whose kernel runs it, ``default`` if none is given
+        --user NAME        whose session that is, ``anonymous`` if none is given
+        --language NAME    python3, javascript, typescript or bash
+        --timeout SECONDS  how long it may run, 300 at most
+        --on NAME          the platform: a variable of the notebook, or a name of ``%sandbox use``
+        --out VARIABLE     put the result into a variable, too
+        --no-raise-error   code that fails does not fail the cell
+
+        It runs on the platform of the last ``%sandbox use``, else on the one in the variable
+        ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
+        sessions, clock, faults and log of that platform: ``%sandbox help``.
+        """
+        if cell is None:
+            return commands.run(line, self.platforms)
+        given = options.parse(line)
+        if not cell.strip():
+            refuse("The cell is empty: write the code that is to run below %%sandbox.")
+        platform = self.platforms.find(given.on).platform
+        cells.run(platform, cell, given, lambda result: self._store(given.out, result))
+        return None
+
+    def _store(self, name: str | None, result: object) -> None:
+        if name is not None:
+            self._variables[name] = result

@@ -16,5 +16,67 @@ def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:
     """State stays in the session's kernel, and this one has none of it."""
     notebook.run("%%sandbox\nx = 6 * 7")
 
-    assert ">42<" in notebook.run("%%sandbox\nx").html
+    assert "42" == notebook.run("%%sandbox\nx").text
     assert "NameError" in (notebook.run("x").error or "")
+
+
+def test_outputs_show_as_if_the_cell_had_run_here(notebook: NotebookKernel) -> None:
+    """Streams, displays and the last value are what a local cell would have sent."""
+    ran = notebook.run(
+        "%%sandbox\nimport sys\nprint('said')\nprint('warned', file=sys.stderr)\n"
+        "from IPython.display import display, Image\n"
+        "display({'a': 1})\n6 * 7"
+    )
+
+    assert ("said\n", "warned\n") == (ran.stdout, ran.stderr)
+    assert ["{'a': 1}", "42"] == [bundle["text/plain"] for bundle in ran.bundles]
+    assert ("execute_result", "42") == (
+        ran.messages[-1][0],
+        notebook.run("_").text,
+    )
+
+
+def test_code_that_raises_fails_the_cell_with_its_own_traceback(notebook: NotebookKernel) -> None:
+    """No line of this process is in it."""
+    ran = notebook.run("%%sandbox\ndef f():\n    1 / 0\nf()")
+
+    lines = (ran.error or "").splitlines()
+    assert "ZeroDivisionError: division by zero" == lines[-1]
+    assert any("----> 3 f()" in line for line in lines)
+    assert "run_cell_magic" not in (ran.error or "")
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("%%sandbox\n  \n", "The cell is empty"),
+        ("%%sandbox --language rust\n1", "There are: python3, javascript, typescript, bash."),
+        ("%%sandbox --sesion b\n1", "Did you mean '--session'?"),
+        ("%%sandbox --timeout soon\n1", "--timeout is a whole number of seconds from 1 to 300"),
+        ("%%sandbox --timeout 301\n1", "--timeout is a whole number of seconds from 1 to 300"),
+        ("%%sandbox --session\n1", "argument --session: expected one argument"),
+        ("%%sandbox --session 'a b\n1", "Close the quotation mark"),
+        ("%%sandbox --session ''\n1", "--session is empty"),
+        ("%%sandbox javascript\n1", "%%sandbox --language javascript"),
+        ("%%sandbox b\n1", "a session is --session b"),
+        ("%%sandbox --on staging\n1", "There is no platform 'staging' here. There are: double"),
+        ("%%sandbox --out 1x\n1", "--out takes the name of a variable"),
+        ("%sandbox sesions", "Did you mean 'sessions'?"),
+        ("%sandbox clock advance soon", "A duration is 90s, 30m, 2h or 1h30m, not 'soon'."),
+        ("%sandbox faults fial InvokeTool", "Did you mean 'fail'?"),
+        ("%sandbox faults fail", "%sandbox faults fail OPERATION"),
+        ("%sandbox destroy nobody", "There is no living session 'nobody'."),
+        ("%sandbox use nowhere", "nowhere is no platform"),
+        ("%sandbox use 3", "3 is a int, not a platform"),
+        ("%sandbox log --last 0", "--last is how many"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(
+    notebook: NotebookKernel, cell: str, told: str
+) -> None:
+    """It says what to do, and shows no traceback."""
+    ran = notebook.run(cell)
+
+    assert None is ran.error
+    assert 1 == len(ran.stderr.splitlines())
+    assert told in ran.stderr

@@ -1,0 +1,160 @@
+"""``%sandbox``: sessions, clock, faults and log of the platform that cells run on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck.errors import NotADoubleError
+from doublecheck.magics import arming, durations
+from doublecheck.magics.options import Parser, words
+from doublecheck.magics.platforms import Platforms
+from doublecheck.magics.sessions import living
+from doublecheck.magics.status import status
+from doublecheck.magics.telling import refuse, refuse_unknown, tell
+
+if TYPE_CHECKING:
+    from doublecheck.platform import Platform
+
+Command: TypeAlias = Callable[[str, Platforms], object]
+
+HELP = """\
+%sandbox                        where cells run, and what there is
+%sandbox sessions               the living sessions, with their remaining life
+%sandbox destroy [SESSION]      end a session (--user NAME: whose it is)
+%sandbox clock                  the platform's time
+%sandbox clock advance 30m      move it forward: 90s, 30m, 2h, 1h30m
+%sandbox faults                 the faults that are armed
+%sandbox faults fail InvokeTool --nth 2 --status 503
+                                arm one: {kinds}
+%sandbox faults clear           take all of them away (disarm ID: one; release ID: let go
+                                of the calls that it holds)
+%sandbox log [--last 5]         what was asked of the double and what it answered
+%sandbox use [NAME=]PLATFORM    run cells elsewhere: an expression, a URL, or double
+%sandbox url                    where the platform answers
+%sandbox reset                  end all sessions, empty the log, set the clock back
+%sandbox help                   this
+
+%%sandbox? says what a cell can be given."""
+
+
+def run(line: str, platforms: Platforms) -> object:
+    """Carry out a subcommand and return what it has to show; raise UsageError for none."""
+    name, _, rest = line.strip().partition(" ")
+    if not name:
+        tell(status(platforms))
+        return None
+    command = COMMANDS.get(name)
+    if command is None:
+        refuse_unknown("subcommand", name, COMMANDS)
+    try:
+        return command(rest.strip(), platforms)
+    except NotADoubleError as error:
+        _refuse_live(f"%sandbox {line.strip()}", error)
+
+
+def _refuse_live(command: str, error: NotADoubleError) -> NoReturn:
+    refuse(
+        f"{command} is for doubles only, and {error.url} is a live platform. "
+        "%sandbox use double runs cells on a double."
+    )
+
+
+def _sessions(rest: str, platforms: Platforms) -> object:
+    _refuse_rest("sessions", rest)
+    found = _platform(platforms).sessions()
+    if not found:
+        tell("No session is living: the first cell makes one.")
+    return found or None
+
+
+def _destroy(rest: str, platforms: Platforms) -> None:
+    parser = Parser("%sandbox destroy", add_help=False, allow_abbrev=False)
+    parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
+    parser.add_argument("--user", default=DEFAULT_USER)
+    given = parser.parse_args(words(rest))
+    platform = _platform(platforms)
+    if platform.destroy_session(user_id=given.user, session_id=given.session):
+        tell(f"The session {given.session!r} is destroyed; its state is gone.")
+        return
+    named = ", ".join(living(platform, given.user)) or "none"
+    there = f" Living are: {named}." if platform.target.admin else ""
+    refuse(f"There is no living session {given.session!r}.{there}")
+
+
+def _clock(rest: str, platforms: Platforms) -> None:
+    action, _, duration = rest.partition(" ")
+    clock = _platform(platforms).clock
+    if not action:
+        tell(_time(clock.now()))
+    elif action == "advance":
+        tell(_time(clock.advance(durations.parse(duration))))
+    else:
+        refuse(f"%sandbox clock takes advance and a duration, 30m say, not {action!r}.")
+
+
+def _faults(rest: str, platforms: Platforms) -> object:
+    return arming.run(rest, _platform(platforms).faults)
+
+
+def _log(rest: str, platforms: Platforms) -> object:
+    parser = Parser("%sandbox log", add_help=False, allow_abbrev=False)
+    parser.add_argument("--last", type=int)
+    last = parser.parse_args(words(rest)).last
+    if last is not None and last < 1:
+        refuse(f"--last is how many of the last entries to show, 5 say, not {last}.")
+    entries = _platform(platforms).journal()
+    if not entries:
+        tell("The log is empty: nothing has been asked since the last reset.")
+    return (entries if last is None else entries[-last:]) or None
+
+
+def _use(rest: str, platforms: Platforms) -> None:
+    named = platforms.use(rest)
+    tell(f"Cells run on {named or 'a double, which starts with the first of them'}.")
+
+
+def _url(rest: str, platforms: Platforms) -> str:
+    _refuse_rest("url", rest)
+    return _platform(platforms).url
+
+
+def _reset(rest: str, platforms: Platforms) -> None:
+    _refuse_rest("reset", rest)
+    platform = _platform(platforms)
+    platform.reset()
+    tell(f"{platform.url} has no session, an empty log, and its clock is set back.")
+
+
+def _help(_rest: str, _platforms: Platforms) -> None:
+    tell(HELP.format(kinds=", ".join(arming.kinds())))
+
+
+def _platform(platforms: Platforms) -> Platform:
+    return platforms.current().platform
+
+
+def _refuse_rest(name: str, rest: str) -> None:
+    if rest:
+        refuse(f"%sandbox {name} takes nothing more, and there is {rest!r}.")
+
+
+def _time(now: dt.datetime) -> str:
+    ahead = (now - dt.datetime.now(dt.timezone.utc)).total_seconds()
+    moved = f", {durations.shown(ahead)} ahead" if ahead >= 1 else ""
+    return f"{now:%Y-%m-%d %H:%M:%S} UTC{moved}"
+
+
+COMMANDS: Mapping[str, Command] = {
+    "sessions": _sessions,
+    "destroy": _destroy,
+    "clock": _clock,
+    "faults": _faults,
+    "log": _log,
+    "use": _use,
+    "url": _url,
+    "reset": _reset,
+    "help": _help,
+}

@@ -1,0 +1,169 @@
+"""Which platforms the magics run code on: one of the notebook's, one that was named, a double."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from doublecheck.async_platform import AsyncPlatform
+from doublecheck.connecting import connect
+from doublecheck.errors import DoubleCheckError
+from doublecheck.magics.telling import refuse
+from doublecheck.platform import Platform
+
+DOUBLE, VARIABLE = "double", "platform"
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w-]*)\s*=(?!=)\s*(?P<what>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A platform and what it is called here."""
+
+    name: str
+    platform: Platform
+
+    def __str__(self) -> str:
+        kind = self.platform.target.kind
+        called = "" if self.name == kind else f"{self.name}, "
+        return f"{called}{kind} at {self.platform.url}"
+
+
+class Platforms:
+    """The platforms that cells can run on, and the one that they do run on.
+
+    That is the one of the last ``%sandbox use``, else the notebook's variable ``platform``, else
+    a double of its own, which starts when it is first needed. What is opened here is closed by
+    ``close()``.
+    """
+
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        self._variables = variables
+        self._used: dict[str, Platform] = {}
+        self._chosen: str | None = None
+        self._double: Platform | None = None
+        self._sync: dict[int, tuple[AsyncPlatform, Platform]] = {}
+        self._opened = ExitStack()
+
+    def current(self) -> Named:
+        """Return the platform in use; a double is started if there is none."""
+        return self.known_current() or Named(DOUBLE, self.double())
+
+    def known_current(self) -> Named | None:
+        """Return the platform in use, None if that is a double that has not started yet."""
+        if self._chosen is not None and self._chosen != DOUBLE:
+            return Named(self._chosen, self._used[self._chosen])
+        variable = None if self._chosen == DOUBLE else self._variable(VARIABLE)
+        if variable is not None:
+            return Named(VARIABLE, variable)
+        return None if self._double is None else Named(DOUBLE, self._double)
+
+    def find(self, name: str | None) -> Named:
+        """Return the platform of that name, the one in use for None; raise UsageError."""
+        if name is None:
+            return self.current()
+        if name == DOUBLE:
+            return Named(DOUBLE, self.double())
+        found = self._used.get(name) or self._variable(name)
+        if found is None:
+            refuse(
+                f"There is no platform {name!r} here. There are: {', '.join(self.names())}. "
+                f"%sandbox use {name}=URL names another."
+            )
+        return Named(name, found)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the platforms that there are: variables and used ones."""
+        variables = (name for name in self._variables if self._is_platform(name))
+        return tuple(sorted({DOUBLE, *variables, *self._used}))
+
+    def others(self, than: Named) -> Iterator[Named]:
+        """Yield the platforms that have started and are not that one."""
+        found = [Named(name, platform) for name, platform in self._used.items()]
+        variable = self._variable(VARIABLE)
+        if variable is not None:
+            found.append(Named(VARIABLE, variable))
+        if self._double is not None:
+            found.append(Named(DOUBLE, self._double))
+        return (one for one in found if one.platform.url != than.platform.url)
+
+    def double(self) -> Platform:
+        """Return the magics' own double, started if it has not been."""
+        if self._double is None:
+            self._double = self._opened.enter_context(connect())
+        return self._double
+
+    def use(self, text: str) -> Named | None:
+        """Use the platform that an expression, a URL or a name means; None for a double to be.
+
+        ``NAME=`` before it gives it a name. Raises UsageError.
+        """
+        named = _NAMED.fullmatch(text.strip())
+        name, what = (named["name"], named["what"]) if named else (None, text.strip())
+        if not what:
+            refuse("%sandbox use takes a URL, an expression that is a platform, or double.")
+        if name == DOUBLE:
+            refuse(f"{DOUBLE!r} is the magics' own double: give the platform another name.")
+        if what == DOUBLE or what in self._used:
+            self._chosen = what
+            return self.known_current()
+        name = name or _named_after(what)
+        self._used[name] = self._opened_at(what)
+        self._chosen = name
+        return self.known_current()
+
+    def close(self) -> None:
+        """Close what was opened here: the own double, and connections to URLs."""
+        self._used.clear()
+        self._sync.clear()
+        self._chosen = self._double = None
+        self._opened.close()
+
+    def _opened_at(self, what: str) -> Platform:
+        if what.startswith(("http://", "https://")):
+            return self._opened.enter_context(connect(what))
+        value = self._value(what)
+        found = self._platform_of(value)
+        if found is not None:
+            return found
+        url = getattr(value, "url", value)  # an Emulator has one
+        if not isinstance(url, str):
+            refuse(
+                f"{what} is a {type(value).__name__}, not a platform. %sandbox use takes a "
+                "Platform, as connect(URL) returns it, or a URL."
+            )
+        return self._opened.enter_context(connect(url))
+
+    def _value(self, expression: str) -> Any:
+        try:
+            return eval(expression, dict(self._variables))  # noqa: S307 (the user's own code)
+        except (SyntaxError, NameError) as error:
+            refuse(
+                f"{expression} is no platform ({error.args[0]}). There are: "
+                f"{', '.join(self.names())}; a URL begins with http:// or https://."
+            )
+        except DoubleCheckError:
+            raise
+        except Exception as error:
+            refuse(f"{expression} raised {type(error).__name__}: {error}")
+
+    def _variable(self, name: str) -> Platform | None:
+        return self._platform_of(self._variables.get(name))
+
+    def _is_platform(self, name: str) -> bool:
+        found = isinstance(self._variables.get(name), (Platform, AsyncPlatform))
+        return found and not name.startswith("_")
+
+    def _platform_of(self, value: Any) -> Platform | None:
+        if isinstance(value, AsyncPlatform):
+            if id(value) not in self._sync:
+                opened = self._opened.enter_context(Platform(value.target))
+                self._sync[id(value)] = (value, opened)  # kept, so that its id stays its own
+            return self._sync[id(value)][1]
+        return value if isinstance(value, Platform) else None
+
+
+def _named_after(what: str) -> str:
+    return what if what.isidentifier() else re.sub(r"\W+", "-", what.partition("://")[2] or what)

@@ -1,0 +1,28 @@
+"""How the magics speak: a line that tells, and one that refuses and says what to do."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
+
+from IPython.core.error import UsageError
+
+
+def tell(message: str) -> None:
+    """Tell something where a cell's output goes."""
+    sys.stdout.write(f"{message}\n")
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise what IPython shows as one line, and what fails the cell."""
+    raise UsageError(message)
+
+
+def refuse_unknown(what: str, word: str, words: Iterable[str]) -> NoReturn:
+    """Refuse a word that is none of those there are, and name the nearest."""
+    known = list(words)
+    near = difflib.get_close_matches(word.lower(), known, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    refuse(f"There is no {what} {word!r}. {hint}There are: {', '.join(known) or 'none'}.")

@@ -1,0 +1,101 @@
+"""``%sandbox`` in the kernel of a notebook."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded(notebook: NotebookKernel) -> None:
+    assert notebook.run("%load_ext doublecheck").error is None
+    assert notebook.run("import doublecheck\nplatform = doublecheck.connect()").error is None
+
+
+@pytest.fixture(autouse=True)
+def _reset(notebook: NotebookKernel) -> None:
+    assert notebook.run("platform.reset()\n%sandbox use platform").error is None
+
+
+def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> None:
+    """The sessions are there with their remaining life."""
+    notebook.run("%%sandbox --session b\n1")
+
+    told = notebook.run("%sandbox").stdout
+    assert "Cells run on platform, double at http://127.0.0.1:" in told
+    assert "Sessions: agent_anonymous_b (" in told
+
+
+def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
+    """Each goes by the name that its cells gave it."""
+    notebook.run("%%sandbox --session b\n1")
+
+    assert "1" == notebook.run("found = %sandbox sessions\nlen(found)").text
+    assert "The session 'b' is destroyed" in notebook.run("%sandbox destroy b").stdout
+    assert "No session is living" in notebook.run("%sandbox sessions").stdout
+
+
+def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
+    """What expires in that time has expired."""
+    notebook.run("%%sandbox\nkept = 1")
+
+    assert "UTC, 1h ahead" in notebook.run("%sandbox clock advance 30m 1800s").stdout
+    assert "UTC, 1h" in notebook.run("%sandbox clock").stdout
+    assert "NameError" in (notebook.run("%%sandbox\nkept").error or "")
+
+
+def test_a_fault_is_armed_met_and_taken_away(notebook: NotebookKernel) -> None:
+    """The options are those of ``platform.faults``."""
+    armed = notebook.run("%sandbox faults fail InvokeTool --nth 2 --status 503 --message busy")
+    assert armed.error is None
+
+    assert "1" == notebook.run("%%sandbox\n1").text
+    assert "busy" in (notebook.run("%%sandbox\n1").error or "")
+    assert "1" == notebook.run("armed = %sandbox faults\narmed[0].fired").text
+    assert "1 taken away." in notebook.run("%sandbox faults clear").stdout
+    assert "No fault is armed." in notebook.run("%sandbox faults").stdout
+
+
+def test_the_log_has_what_was_asked(notebook: NotebookKernel) -> None:
+    """``--last`` leaves the older entries out."""
+    assert "The log is empty" in notebook.run("%sandbox log").stdout
+    notebook.run("%%sandbox\n1")
+    notebook.run("platform.ping()")
+
+    paths = "[entry.url.partition('?')[0].removeprefix(platform.url) for entry in found]"
+    assert "['/', '/ping']" == notebook.run(f"found = %sandbox log\n{paths}").text
+    assert "['/ping']" == notebook.run(f"found = %sandbox log --last 1\n{paths}").text
+
+
+def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
+    """It is refused by name; cells run there."""
+    ran = notebook.run(
+        "import dataclasses\n"
+        "target = dataclasses.replace(platform.target, kind='live', name='live')\n"
+        "live = doublecheck.Platform(target)"
+    )
+    assert ran.error is None
+    used = notebook.run("%sandbox use staging=live")
+    assert "Cells run on staging, live at http://" in used.stdout
+
+    for command in ("sessions", "clock", "clock advance 1h", "faults", "log", "reset"):
+        told = notebook.run(f"%sandbox {command}").stderr
+        assert told.startswith(f"UsageError: %sandbox {command} is for doubles only, and http://")
+    assert "42" == notebook.run("%%sandbox\n6 * 7").text
+    notebook.run("live.close()")
+
+
+def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:
+    """The magics are gone then; ``%reload_ext`` brings new ones with a new double."""
+    first = notebook.run("%sandbox use double\n%sandbox url").text
+    notebook.run("%load_ext doublecheck")
+    assert first == notebook.run("%sandbox url").text
+
+    notebook.run("%unload_ext doublecheck")
+    assert "not found" in notebook.run("%sandbox").stderr
+    ran = notebook.run(f"doublecheck.connect({first})")
+    assert "UnreachableError" in (ran.error or "")
+
+    assert notebook.run("%load_ext doublecheck\n%reload_ext doublecheck").error is None
+    assert "platform, double at" in notebook.run("%sandbox").stdout
