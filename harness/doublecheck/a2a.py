@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from httpx_sse import EventSource
 
+from doublecheck.arguments import checked_class
 from doublecheck.clients import a2a, application
 from doublecheck.results import A2aAnswer
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from doublecheck.platform import Platform
 
 
+@checked_class
 class A2aClient:
     """A client of one A2A application, in the version that its card declares.
 
@@ -68,6 +70,7 @@ class A2aClient:
         return f"<A2aClient of {self._platform.target.at('a2a')}{self._path}>"
 
 
+@checked_class
 class AsyncA2aClient:
     """A client of one A2A application, for async code; as ``A2aClient``."""
 

@@ -9,13 +9,18 @@ from doublecheck.errors import TargetError
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine."""
-    return addresses.is_loopback(urlsplit(url).hostname or "")
+    """Whether a URL's host is this machine; what is no URL has none."""
+    try:
+        return addresses.is_loopback(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
 
 
 def checked(url: str) -> str:
     """Return an address without a slash at its end; raise TargetError for an unusable one."""
     explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
+    if url and "/" not in url.partition("?")[0]:
+        explanation += f", 'http://{url}' say"
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 (raises ValueError for a port that is none)

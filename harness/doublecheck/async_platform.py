@@ -14,6 +14,7 @@ from httpx_sse import EventSource
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import live, sending
 from doublecheck.a2a import AsyncA2aClient
+from doublecheck.arguments import checked_class
 from doublecheck.browser import AsyncBrowser
 from doublecheck.clients import (
     a2a,
@@ -47,6 +48,7 @@ from doublecheck.target import Target
 T = TypeVar("T")
 
 
+@checked_class
 class AsyncPlatform:
     """Platform for async code: the same methods, to be awaited; use it in an async with.
 
@@ -377,6 +379,7 @@ class AsyncPlatform:
 
     async def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
+        sending.refuse_closed(self._http, self.url)
         with sending.translated(request.url), self.exchanges.recording(request) as recording:
             return recording.answered(await self._http.request(**sending.arguments(request)))
 
@@ -387,6 +390,7 @@ class AsyncPlatform:
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
         """Send a request that a client built; the context has the answer, yet to be read."""
+        sending.refuse_closed(self._http, self.url)
         with sending.translated(request.url), self.exchanges.recording(request) as recording:
             async with self._http.stream(**sending.arguments(request)) as response:
                 yield recording.streamed(response)
@@ -409,6 +413,7 @@ class AsyncPlatform:
         return f"<AsyncPlatform {self.target.kind} at {self.url}>"
 
 
+@checked_class
 class AsyncPlatformClock:
     """A double's clock for async code; on a live platform it raises NotADoubleError."""
 

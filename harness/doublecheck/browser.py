@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from doublecheck.arguments import checked_class
 from doublecheck.clients import browser
 from doublecheck.clients.browser import Format
 from doublecheck.clients.data_plane import Endpoint
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from doublecheck.platform import Platform
 
 
+@checked_class
 class Browser:
     """The browser of one session; every method raises RefusedError where it cannot be done."""
 
@@ -34,6 +36,7 @@ class Browser:
         self._platform._call(browser.act(self._endpoint, action_type, fields))
 
 
+@checked_class
 class AsyncBrowser:
     """The browser of one session, for async code; as ``Browser``."""
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 from doublecheck import opening
 from doublecheck.addresses import is_loopback
+from doublecheck.arguments import checked
 from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Said, plan
 from doublecheck.doubles import answers_as_double, environment_of, start_double
@@ -17,6 +18,7 @@ from doublecheck.platform import TIMEOUT_S, Platform
 from doublecheck.target import Target, named_url
 
 
+@checked
 def connect(
     url: str | None = None,
     *,

@@ -3,6 +3,8 @@
 ::
 
     DoubleCheckError
+    ├── ArgumentError             an argument of a wrong type, or one that cannot be sent
+    ├── ClosedError               a platform was used after it had been closed
     ├── TargetError               options or environment name no usable target
     │   ├── ConfigurationError    a configuration file, or a value in it, cannot be used
     │   └── EmulatorCommandError  the command that is to start the double does not
@@ -53,6 +55,21 @@ class DoubleCheckError(Exception):
     def _render_traceback_(self) -> list[str]:
         """Show itself in a notebook, without a page of frames."""
         return tracebacks.short(self)
+
+
+class ArgumentError(DoubleCheckError, TypeError):
+    """An argument is of a wrong type, or cannot be sent; nothing was."""
+
+
+class ClosedError(DoubleCheckError, RuntimeError):
+    """A platform was used after it had been closed; ``url`` is where it was."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"This platform, at {url}, has been closed; a double that connect() started has "
+            "stopped then. connect() again."
+        )
+        self.url = url
 
 
 class TargetError(DoubleCheckError):

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
+from doublecheck.arguments import checked_class
 from doublecheck.clients import faults
 from doublecheck.clients.faults import FaultPlan
 from doublecheck.results import ArmedFault
@@ -35,6 +36,7 @@ class Which(TypedDict, total=False):
     times: int | Literal["all"]
 
 
+@checked_class
 class _Arming(ABC, Generic[R]):
     """What can be armed; each raises FaultError where the double does not take it so."""
 
@@ -145,6 +147,7 @@ class _Arming(ABC, Generic[R]):
         return self._arm("expire_instance", operation, which, after=after)
 
 
+@checked_class
 class PlatformFaults(_Arming[ArmedFault]):
     """A double's faults; on a live platform every method raises NotADoubleError."""
 
@@ -181,6 +184,7 @@ class PlatformFaults(_Arming[ArmedFault]):
         return f"<PlatformFaults of {self._platform.url}>"
 
 
+@checked_class
 class AsyncPlatformFaults(_Arming[Awaitable[ArmedFault]]):
     """A double's faults for async code; on a live platform it raises NotADoubleError."""
 

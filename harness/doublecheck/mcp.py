@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from doublecheck.arguments import checked_class
 from doublecheck.clients import mcp
 from doublecheck.clients.mcp import McpServer, McpSession
 from doublecheck.results import McpResult, McpTool
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from doublecheck.platform import Platform
 
 
+@checked_class
 class McpClient:
     """A client of one MCP server, in a session that the first request opens.
 
@@ -79,6 +81,7 @@ class McpClient:
         return f"<McpClient of {self.url}>"
 
 
+@checked_class
 class AsyncMcpClient:
     """A client of one MCP server, for async code; as ``McpClient``."""
 

@@ -19,6 +19,7 @@ from httpx_sse import EventSource
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import live, sending
 from doublecheck.a2a import A2aClient
+from doublecheck.arguments import checked_class
 from doublecheck.browser import Browser
 from doublecheck.clients import (
     a2a,
@@ -54,6 +55,7 @@ T = TypeVar("T")
 TIMEOUT_S = 60.0
 
 
+@checked_class
 class Platform:
     """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
 
@@ -394,6 +396,7 @@ class Platform:
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
+        sending.refuse_closed(self._http, self.url)
         with sending.translated(request.url), self.exchanges.recording(request) as recording:
             return recording.answered(self._http.request(**sending.arguments(request)))
 
@@ -417,6 +420,7 @@ class Platform:
     @contextmanager
     def streaming(self, request: Request) -> Iterator[httpx.Response]:
         """Send a request that a client built; the context has the answer, yet to be read."""
+        sending.refuse_closed(self._http, self.url)
         arguments = sending.arguments(request)
         with (
             sending.translated(request.url),
@@ -443,6 +447,7 @@ class Platform:
         return f"<Platform {self.target.kind} at {self.url}>"
 
 
+@checked_class
 class PlatformClock:
     """A double's clock; on a live platform every method raises NotADoubleError."""
 

@@ -12,7 +12,14 @@ import httpx
 
 from agentdouble import environment
 from doublecheck.clients.calls import Request, shown
-from doublecheck.errors import NoAnswerError, TargetError, UnreachableError, UntrustedError
+from doublecheck.errors import (
+    ArgumentError,
+    ClosedError,
+    NoAnswerError,
+    TargetError,
+    UnreachableError,
+    UntrustedError,
+)
 from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
@@ -66,8 +73,18 @@ def translated(url: str) -> Iterator[None]:
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         unreachable = UntrustedError if _untrusted(error) else UnreachableError
         raise unreachable(url, _reason(error)) from None
+    except (httpx.InvalidURL, httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
+        raise ArgumentError(
+            f"A request to {url} cannot be sent: {_reason(error).rstrip('.')}."
+        ) from None
     except httpx.TransportError as error:
         raise NoAnswerError(url, _reason(error)) from None
+
+
+def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
+    """Raise ClosedError if a client has been closed."""
+    if client.is_closed:
+        raise ClosedError(url)
 
 
 def wall() -> dt.datetime:
@@ -86,4 +103,8 @@ def _untrusted(error: BaseException | None) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return "what is there speaks no TLS; try http://"
+    if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):
+        return f"{error} Perhaps it speaks https"
     return str(error) or type(error).__name__

@@ -51,6 +51,20 @@ def test_a_session_lives_and_dies(client: Platform) -> None:
     assert () == client.list_sessions(APP, user_id="ann")
 
 
+def test_a_session_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+    """Whether it is read or run."""
+    deleted = client.create_session(APP)
+    client.delete_session(deleted)
+
+    for call in (
+        lambda: client.get_session(APP, deleted.id),
+        lambda: client.run(deleted, "hello"),
+        lambda: next(client.run_sse(deleted, "hello")),
+    ):
+        with pytest.raises(RefusedError, match=r"HTTP 404: Session not found.*list_sessions\(\)"):
+            call()
+
+
 def test_a_run_returns_events(client: Platform) -> None:
     """As values: who, what, and what was called."""
     session = client.create_session(APP)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from doublecheck.clients import calls
 from doublecheck.clients.calls import Call, Request
-from doublecheck.errors import AnswerError
+from doublecheck.errors import AnswerError, ArgumentError
 from doublecheck.results import AgentEvent, AgentSession
 from doublecheck.target import Target
 
@@ -83,12 +83,18 @@ def body(session: AgentSession, message: str, fields: Mapping[str, Any]) -> dict
 
 def sessions_path(app: str, user_id: str) -> str:
     """Return the path of a user's sessions."""
-    return f"/apps/{quote(app, safe='')}/users/{quote(user_id, safe='')}/sessions"
+    return f"/apps/{_segment('app', app)}/users/{_segment('user_id', user_id)}/sessions"
 
 
 def session_path(app: str, user_id: str, session_id: str) -> str:
     """Return the path of a session."""
-    return f"{sessions_path(app, user_id)}/{quote(session_id, safe='')}"
+    return f"{sessions_path(app, user_id)}/{_segment('session_id', session_id)}"
+
+
+def _segment(name: str, value: str) -> str:
+    if not value:
+        raise ArgumentError(f"{name} is empty, and is a part of the path that is asked for.")
+    return quote(value, safe="")
 
 
 def read_apps(response: httpx.Response) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.surfaces import Surface, surface_of
 from doublecheck.target import Target
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _QUOTED_CHARS = 200
+_ADVICE = {
+    "Session not found": "list_sessions() says which there are, create_session() makes one.",
+    "Agent not found": "list_apps() says which there are.",
+}
 _TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
 
 
@@ -51,6 +56,8 @@ def request(
     timeout_s: float | None = None,
 ) -> Request:
     """Return a request to a surface, by default the one that the path is of, with its API key."""
+    if path[:1] not in ("/", "?", ""):
+        raise ArgumentError(f"A path begins with a slash, and {path!r} does not.")
     asked = surface or surface_of(path)
     key = target.key_of(asked)
     authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
@@ -65,7 +72,10 @@ def request(
 
 def json_content(document: Any) -> bytes:
     """Return a document as the JSON that a request carries."""
-    return json.dumps(document).encode()
+    try:
+        return json.dumps(document).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"What is to be sent as JSON cannot be: {error}.") from None
 
 
 def read_json(response: httpx.Response) -> Any:
@@ -86,11 +96,29 @@ def refuse(response: httpx.Response) -> None:
     if response.is_success:
         return
     raise RefusedError(
-        f"{_asked(response)} was answered with HTTP {response.status_code}: "
-        f"{_quoted(response.text) or 'an empty body'}",
+        f"{_asked(response)} was answered with HTTP {response.status_code}: {_told(response)}",
         status=response.status_code,
         body=response.text,
     )
+
+
+def _told(response: httpx.Response) -> str:
+    """Return what an answer says went wrong, and what to do where that is known."""
+    if response.is_redirect:
+        return f"a redirection to {shown(response.headers['Location'])}, which is not followed"
+    said = _detail(response)
+    advice = next((todo for what, todo in _ADVICE.items() if said.startswith(what)), None)
+    return said if advice is None else f"{said}. {advice}"
+
+
+def _detail(response: httpx.Response) -> str:
+    """Return the sentence in an error's JSON if it is one, else the body."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = response.json()
+        detail = document.get("detail") if isinstance(document, dict) else None
+        if isinstance(detail, str) and detail:
+            return _quoted(detail.rstrip("."))
+    return _quoted(response.text) or "an empty body"
 
 
 def _asked(response: httpx.Response) -> str:
