@@ -24,6 +24,7 @@ NAMES = [
     "ClosedError",
     "CodeError",
     "CodeResult",
+    "Completion",
     "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",
