@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from doublecheck.errors import InterruptedRunError
-from doublecheck.magics.failing import bad_exit_of, fail, failure_of
+from doublecheck.magics.failing import raise_exit, raise_failure
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import user_session_id
 from doublecheck.magics.showing import Showing
@@ -38,7 +38,8 @@ def run(
         on_output=Showing(user_session_id(options.user, options.session)),
     )
     store(result)
-    fail(failure_of(result), raises=options.raises)
+    if options.raises:
+        raise_failure(result)
 
 
 def _run_bash(
@@ -61,4 +62,5 @@ def _run_bash(
     sys.stdout.write(result.stdout)
     sys.stderr.write(result.stderr)
     store(result)
-    fail(bad_exit_of(result, options.timeout_s), raises=options.raises)
+    if options.raises:
+        raise_exit(result, options.timeout_s)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from doublecheck.errors import FailedCellError
@@ -11,34 +10,25 @@ if TYPE_CHECKING:
     from doublecheck.results import BashResult, CodeResult
 
 
-def fail(failure: FailedCellError | None, *, raises: bool) -> None:
-    """Raise a failure, if there is one; where it is not to end the cell it is told instead."""
-    if failure is None:
-        return
-    if raises:
-        raise failure
-    print(*failure.lines, sep="\n", file=sys.stderr)  # noqa: T201
-
-
-def failure_of(result: CodeResult) -> FailedCellError | None:
-    """Return what ended the code, if something did."""
+def raise_failure(result: CodeResult) -> None:
+    """Raise what ended the code, if something did."""
     if result.success:
-        return None
+        return
     error = result.error
     if error is None:
-        return FailedCellError(result.message, [result.message])
+        raise FailedCellError(result.message, [result.message])
     lines = error.traceback.splitlines() or [f"{error.ename}: {error.evalue}"]
     if result.status != "error":  # it was interrupted, and the message says why
         lines = [*lines, result.message]
-    return FailedCellError(f"{error.ename}: {error.evalue}", lines)
+    raise FailedCellError(f"{error.ename}: {error.evalue}", lines)
 
 
-def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
-    """Return the exit code of a command that has failed or not ended, as a failure."""
+def raise_exit(result: BashResult, timeout_s: int | None) -> None:
+    """Raise the exit code of a command that has failed or not ended."""
     if result.exit_code == 0:
-        return None
+        return
     message = f"The command ended with exit code {result.exit_code}."
     if result.exit_code is None:
         waited = f"its {timeout_s} s" if timeout_s else "its time"
         message = f"The command runs on after {waited}; --timeout waits longer."
-    return FailedCellError(message, [message])
+    raise FailedCellError(message, [message])
