@@ -29,7 +29,7 @@ def looks(cell: NotebookNode) -> list[tuple[Any, ...]]:
 
 def _kind(output: NotebookNode) -> tuple[Any, ...]:
     if output.output_type == "stream":
-        return "stream", output.name, _timeless(output.text)
+        return "stream", output.name, _timeless(_ANSI.sub("", output.text))
     if output.output_type == "error":
         return "error", output.ename, _timeless(_ANSI.sub("", output.evalue))
     plain = output.data.get("text/plain", "")

@@ -27,6 +27,8 @@ from agentdouble.errors import (
     HostingError,
     InstanceEndedError,
     LedgerError,
+    SandboxError,
+    TooManyListenersError,
     UnknownRuntimeError,
 )
 from agentdouble.faults import Faults
@@ -37,6 +39,7 @@ from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.live_routes import live_routes
 
 PREFIX = "/_emulator"
 _LONGEST_ID = 18  # digits
@@ -55,6 +58,7 @@ class Controls:
     journal: Journal
     ledger: Ledger
     instances: Instances
+    tool_id: str
     faults: Faults
     runtimes: RuntimeRoutes
     reset: Callable[[bool], Awaitable[None]]
@@ -80,6 +84,7 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
             Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
             Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
+            *live_routes(controls.instances, controls.tool_id),
             *fault_routes(controls.faults),
             *controls.runtimes.routes(),
         ],
@@ -87,6 +92,7 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             _RefusedError: _render_refused,
             FaultError: _render_fault,
             HostingError: _render_hosting,
+            SandboxError: _render_sandbox,
         },
     )
     return _LoopbackOnly(app, controls.is_session) if loopback_only else app
@@ -236,6 +242,13 @@ async def _render_hosting(request: Request, error: Exception) -> Response:
     status, kind = 400, "BadRequest"
     if isinstance(error, UnknownRuntimeError):
         status, kind = 404, "NotFound"
+    return guard.render_json(request, guard.Refusal(status, kind, str(error)))
+
+
+async def _render_sandbox(request: Request, error: Exception) -> Response:
+    status, kind = 400, "BadRequest"
+    if isinstance(error, TooManyListenersError):
+        status, kind = 503, "TooManyListeners"
     return guard.render_json(request, guard.Refusal(status, kind, str(error)))
 
 

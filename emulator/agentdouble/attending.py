@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Send
 
 T = TypeVar("T")
 
@@ -35,3 +37,16 @@ async def gone(receive: Receive) -> None:
     """Return when the caller has gone away; the request's body has been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class Events(StreamingResponse):
+    """Events that are sent as they come; ends what they are made of when the caller has gone.
+
+    Not when that is collected, as Starlette's own does.
+    """
+
+    media_type = "text/event-stream"
+
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(self.body_iterator):  # type: ignore[type-var]
+            await super().stream_response(send)

@@ -262,6 +262,7 @@ class Emulator:
 
     def _let_go(self) -> None:
         self.faults.clear()
+        self._instances.feed.let_go()
         self._mcp_host.let_go()
         self._apps.let_go()
         self._hosting.let_go()
@@ -362,6 +363,7 @@ class Emulator:
             journal=self.journal,
             ledger=self._ledger,
             instances=self._instances,
+            tool_id=self.tool_id,
             faults=self.faults,
             runtimes=self._hosting.own_routes(),
             reset=self._reset,

@@ -68,6 +68,8 @@
         ├── UnknownSessionError
         ├── TooManyInstancesError
         ├── TooManyNotebooksError
+        ├── TooManyListenersError
+        ├── LiveRequestError      a request for live outputs or for completion that is wrong
         ├── InstanceBusyError
         ├── InstancePausedError
         ├── InstanceEndedError
@@ -664,6 +666,24 @@ class TooManyNotebooksError(SandboxError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
         self.limit = limit
+
+
+class TooManyListenersError(SandboxError):
+    """As many listen to what code says as may; ``limit`` is how many that is."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} listen to the outputs of sessions, which is as many as may: end some."
+        )
+        self.limit = limit
+
+
+class LiveRequestError(SandboxError):
+    """A request for live outputs or for completion is wrong; ``field`` names what of it is."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field!r} {reason}.")
+        self.field = field
 
 
 class InstanceBusyError(SandboxError):

@@ -21,6 +21,7 @@ SERVICE = "agentkit"
 DEFAULT_REGION = "cn-beijing"
 RUN_CODE = "RunCode"
 EXEC_BASH = "ExecBash"
+RUN_HEADER = "x-agentdouble-run"  # of our own clients: what listeners hear the execution called
 SHELLS = ("bash", "shell")  # the languages that ExecBash runs
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
-    from doublecheck.live import LiveOutput
+    from doublecheck.live import Completion, LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
     from doublecheck.reports.report import Report
@@ -93,6 +93,7 @@ _HOMES = {
     "ClosedError": "errors",
     "CodeError": "results",
     "CodeResult": "results",
+    "Completion": "live",
     "ConfigurationError": "errors",
     "Credentials": "target",
     "CredentialsMissingError": "errors",
@@ -156,6 +157,7 @@ __all__ = [
     "ClosedError",
     "CodeError",
     "CodeResult",
+    "Completion",
     "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",

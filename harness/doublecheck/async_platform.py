@@ -23,13 +23,14 @@ from doublecheck.clients import (
     application,
     calls,
     data_plane,
+    feed,
     instances,
     mcp,
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
 from doublecheck.faults import AsyncPlatformFaults
-from doublecheck.live import OnOutput
+from doublecheck.live import Completion, OnOutput
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
 from doublecheck.recording import Exchanges
@@ -172,6 +173,23 @@ class AsyncPlatform:
             for output in live.of_outputs(result.outputs):
                 on_output(output)
         return result
+
+    async def complete(
+        self,
+        code: str,
+        cursor: int | None = None,
+        language: str = "python3",
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+    ) -> Completion:
+        """Return what could stand at a place in code; see ``Platform.complete()``."""
+        place = len(code) if cursor is None else cursor
+        return await self._call(
+            feed.complete(
+                self.target, code, place, language, user_id=user_id, session_id=session_id
+            )
+        )
 
     async def exec_bash(
         self,

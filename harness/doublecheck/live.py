@@ -29,6 +29,15 @@ class LiveOutput:
     content: Mapping[str, Any] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Completion:
+    """What could stand in code from ``start`` to ``end``, which count its characters."""
+
+    matches: tuple[str, ...]
+    start: int
+    end: int
+
+
 OnOutput: TypeAlias = Callable[[LiveOutput], None]
 
 

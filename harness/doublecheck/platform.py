@@ -28,6 +28,7 @@ from doublecheck.clients import (
     application,
     calls,
     data_plane,
+    feed,
     instances,
     mcp,
     sandbox,
@@ -35,7 +36,7 @@ from doublecheck.clients import (
 from doublecheck.clients.calls import Call, Request
 from doublecheck.errors import InterruptedRunError
 from doublecheck.faults import PlatformFaults
-from doublecheck.live import OnOutput
+from doublecheck.live import Completion, OnOutput
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
 from doublecheck.results import (
@@ -188,6 +189,27 @@ class Platform:
             for output in live.of_outputs(result.outputs):
                 on_output(output)
         return result
+
+    def complete(
+        self,
+        code: str,
+        cursor: int | None = None,
+        language: str = "python3",
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+    ) -> Completion:
+        """Return what could stand at a place in code, as the session's kernel says.
+
+        ``cursor`` counts the characters before it, all of them by default. There is nothing
+        while the session has no such kernel, or code runs. Raises NotADoubleError.
+        """
+        place = len(code) if cursor is None else cursor
+        return self._call(
+            feed.complete(
+                self.target, code, place, language, user_id=user_id, session_id=session_id
+            )
+        )
 
     def exec_bash(
         self,

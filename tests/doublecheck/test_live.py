@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from doublecheck import AsyncPlatform, LiveOutput, Platform, Target
+from doublecheck import (
+    AsyncPlatform,
+    Completion,
+    LiveOutput,
+    NotADoubleError,
+    Platform,
+    Target,
+)
 from doublecheck.doubles import serving_double
 
 SAYS = """
@@ -76,3 +83,25 @@ def test_outputs_are_handed_over_in_the_callers_loop(target: Target) -> None:
         return said
 
     assert SAID == asyncio.run(use())
+
+
+def test_a_session_s_kernel_completes_code(platform: Platform) -> None:
+    """Where its names stand is told in characters; there is nothing where there is no kernel."""
+    assert Completion((), 2, 2) == platform.complete("pr", session_id="complete-none")
+    platform.run_code("colour_red = 1", session_id="complete")
+
+    found = Completion((), 0, 0)
+    while not found.matches:  # a kernel has a second to answer
+        found = platform.complete("x = colour_r + 1", 12, session_id="complete")
+    assert Completion(("colour_red",), 4, 12) == found
+
+
+def test_a_live_platform_completes_nothing() -> None:
+    """It has no way to ask."""
+
+    async def ask(target: Target) -> None:
+        async with AsyncPlatform(target) as platform:
+            with pytest.raises(NotADoubleError, match="Completion"):
+                await platform.complete("pr")
+
+    asyncio.run(ask(Target("http://127.0.0.1:1")))

@@ -25,6 +25,7 @@ NAMES = [
     "ClosedError",
     "CodeError",
     "CodeResult",
+    "Completion",
     "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",

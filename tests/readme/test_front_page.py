@@ -22,7 +22,7 @@ CELLS = [
 SCRIPT = block(FRONT, "python", "# my_script.py")
 EXEC = block(FRONT, "console", "$ agentdouble exec")
 STAGING = block(FRONT, "toml", "# pyproject.toml")
-CHECKED = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator,calibrate]'")
+CHECKED = block(FRONT, "console", "$ export STAGING_ACCESS_KEY")
 
 
 def test_there_are_two_commands_for_a_fresh_machine() -> None:
@@ -59,14 +59,16 @@ def test_a_target_of_the_project_is_checked(
 ) -> None:
     """The commands take a double for a live platform, and each does what it says of it."""
     monkeypatch.chdir(tmp_path)
-    commands = {one.words[1]: one.words for one in shown(CHECKED)}
+    export, *others = shown(CHECKED)
+    commands = {one.words[1]: one.words for one in others}
     narrowed = {"run": ["-k", "INV-01"], "twin": [], "calibrate": ["--only", "U-PROBE-BODIES"]}
 
     with Emulator() as double:
         table = STAGING.replace("t-1", "t-sandbox")
         Path("pyproject.toml").write_text(re.sub(r"https://\w+\.example\.com", double.url, table))
         for name, value in double.environment().items():
-            monkeypatch.setenv(name.replace("PLATFORM", "STAGING"), value)
+            if (variable := name.replace("PLATFORM", "STAGING")) in export.command:
+                monkeypatch.setenv(variable, value)
         said = [
             CliRunner().invoke(app, [*commands[name][1:], *words])
             for name, words in narrowed.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from tests.readme.projects import bash
 
 WORKFLOW = block(FRONT, "yaml", "# .github/workflows/tests.yml")
 TESTS = block(FRONT, "python", "# test_my_agent.py")
-BY_HAND = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator]' pytest")
+INSTALL = block(FRONT, "console", "$ python3 -m venv .venv && .")
+BY_HAND = block(FRONT, "console", "$ pip install pytest")
 
 
 @pytest.fixture
@@ -43,8 +45,10 @@ def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
 
 
 def test_what_is_done_by_hand_is_the_same(steps: list[dict[str, Any]]) -> None:
-    """The same is installed from a clone elsewhere."""
-    install, _ = shown(BY_HAND)
+    """The same is installed, from a clone elsewhere."""
+    _, install, _ = shown(INSTALL)
+    pytest_too, _ = shown(BY_HAND)
     (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))
 
-    assert install.command == of_github.replace("./", "/path/to/")
+    by_hand = [*install.words[2:], *pytest_too.words[2:]]
+    assert by_hand == [one.replace("./", "/path/to/") for one in shlex.split(of_github)[2:]]

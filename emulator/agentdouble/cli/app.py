@@ -179,14 +179,44 @@ def env(
     environment.show(client, port, as_json=as_json)
 
 
-@app.command()
+_DOCTOR_EXAMPLES = """
+[bold]Marks[/bold]
+
+  ✔  here, and tried
+
+  ✘  not here, and no double runs without it
+
+  ○  not here, and a double does less
+
+  Below what is missing stands the command that brings it.
+
+  No double runs without Linux or macOS, and settings without a mistake;
+
+  and one is started, to see that it runs code in a session.
+
+[bold]Examples[/bold]
+
+  agentdouble doctor
+
+  agentdouble doctor --json | jq '.findings[] | select(.id == "browser")'
+
+[bold]Exit codes[/bold]  0: a double can run here, 1: it cannot.
+"""
+
+
+@app.command(epilog=_DOCTOR_EXAMPLES)
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: can_run, and findings by stable ids.")
+    ] = False,
 ) -> None:
-    """Say what this machine offers, what is missing, and what would bring it."""
+    """Say what this machine offers, what is missing, and what would bring it.
+
+    A double is started and code is run in it; the rest is tried too. Nothing is changed.
+    """
     from agentdouble.cli import doctor as examination
 
-    examination.show(as_json=as_json)
+    raise typer.Exit(examination.show(as_json=as_json))
 
 
 @app.command()

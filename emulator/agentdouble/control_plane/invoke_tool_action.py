@@ -76,7 +76,11 @@ class InvokeTool:
         languages.find(payload.kernel_name)  # a request that is refused makes no instance
         instance = await self._instance(request)
         result = await self._instances.execute(
-            instance, payload.code, payload.kernel_name, timeout_s
+            instance,
+            payload.code,
+            payload.kernel_name,
+            timeout_s,
+            telling=self._instances.feed.telling(instance.key),
         )
         return instance, _inner(result, instance, payload.kernel_name)
 

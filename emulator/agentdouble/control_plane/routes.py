@@ -20,7 +20,8 @@ from agentdouble.control_plane.envelope import Metadata
 from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.guard import Refusal
-from agentdouble.invoke_tool import VERSION
+from agentdouble.invoke_tool import RUN_HEADER, VERSION
+from agentdouble.sandbox import feed
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ class ControlPlane:
             body = await request.body()
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
-            with endpoints.seen_at(str(request.base_url)):
+            run = request.headers.get(RUN_HEADER)
+            with endpoints.seen_at(str(request.base_url)), feed.called(run):
                 result = await while_connected(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
         except ActionError as error:

@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Send
 
+from agentdouble.attending import Events
 from agentdouble.clock import Clock
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
 from agentdouble.runtimes.instance import Instance
@@ -82,7 +82,7 @@ class RuntimeRoutes:
         if _chosen(query, "follow", ("false", "true")) == "true":
             last = request.headers.get("last-event-id")
             after = None if last is None else _number(last, "Last-Event-ID")
-            return _Events(_events(logs, wanted, tail, after), media_type="text/event-stream")
+            return Events(_events(logs, wanted, tail, after))
         lines = logs.read(wanted, tail)
         if _chosen(query, "format", ("json", "text")) == "text":
             return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
@@ -122,14 +122,6 @@ class RuntimeRoutes:
             "cpu_s": used.cpu_s,
             "processes": used.processes,
         }
-
-
-class _Events(StreamingResponse):
-    """Closes what it is made of when the client has gone, not when that is collected."""
-
-    async def stream_response(self, send: Send) -> None:
-        async with aclosing(self.body_iterator):  # type: ignore[type-var]
-            await super().stream_response(send)
 
 
 async def _events(

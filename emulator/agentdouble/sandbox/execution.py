@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentdouble.sandbox.outputs import OutputCollector
@@ -20,13 +20,24 @@ class ExpressionError(Exception):
     """An expression that a kernel was asked for has no value."""
 
 
+def _unnoticed(_execution_count: int | None) -> None:
+    pass
+
+
 class Execution:
     """One execution under way: finished when its reply and the kernel's idle are both here.
 
-    It has ``begun`` when its kernel has said more of it than that it is busy.
+    It has ``begun`` when its kernel has said more of it than that it is busy. ``started`` is
+    called with its number when the code is about to run.
     """
 
-    def __init__(self, code: str, collector: OutputCollector, count: int) -> None:
+    def __init__(
+        self,
+        code: str,
+        collector: OutputCollector,
+        count: int,
+        started: Callable[[int | None], None] = _unnoticed,
+    ) -> None:
         self.msg_id = ""
         self.interrupted = False
         loop = asyncio.get_running_loop()
@@ -37,6 +48,7 @@ class Execution:
         self._reply: dict[str, Any] | None = None
         self._idle = False
         self._count = count
+        self._started = started
         self._told = 0
         self._awaited: tuple[int, asyncio.Future[None]] | None = None
 
@@ -45,6 +57,8 @@ class Execution:
             self._idle = content["execution_state"] == "idle"
         else:
             settle(self.begun)  # first comes execute_input: the code is about to run
+            if msg_type == "execute_input":
+                self._started(content.get("execution_count"))
             self._collector.add(msg_type, content)
             self._told += msg_type in _OUTPUTS
         self._check()

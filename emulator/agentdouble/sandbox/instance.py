@@ -20,8 +20,9 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox import languages
+from agentdouble.sandbox import completion, languages
 from agentdouble.sandbox.companion import Companion, Kind
+from agentdouble.sandbox.completion import Completion
 from agentdouble.sandbox.directory import inside
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import Kernels
@@ -36,6 +37,7 @@ from agentdouble.threads import beside
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
+    from agentdouble.sandbox.feed import Ended, Telling
     from agentdouble.sandbox.kernels import Servant
     from agentdouble.sandbox.workbench.client import Workbench
 
@@ -137,11 +139,17 @@ class Instance:
         return tuple(pid for pid in living if pid is not None)
 
     async def execute(
-        self, code: str, language: str, timeout_s: float, cwd: str | None = None
+        self,
+        code: str,
+        language: str,
+        timeout_s: float,
+        cwd: str | None = None,
+        telling: Telling | None = None,
     ) -> ExecutionResult:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
 
         ``cwd`` is a directory of the session, for this execution alone: see ``directory``.
+        ``telling`` tells of the code as it runs.
 
         Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
         if the instance ended before its turn came, or InstanceBusyError where the ledger says
@@ -155,16 +163,37 @@ class Instance:
             kernel = await self._kernel(kind)
             self.executions += 1
             async with inside(kernel, cwd):
-                return await self._run(kernel, code, timeout_s)
+                return await self._run(kernel, code, timeout_s, telling)
 
-    async def _run(self, kernel: Kernel, code: str, timeout_s: float) -> ExecutionResult:
+    async def _run(
+        self, kernel: Kernel, code: str, timeout_s: float, telling: Telling | None
+    ) -> ExecutionResult:
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
+        happening, lost = midway(self._expire), False
+        ended: Ended = "interrupted"
         try:
-            return await kernel.execute(code, **limits, midway=midway(self._expire))
+            result = await kernel.execute(code, **limits, midway=happening, telling=telling)
+            ended, lost = result.status, result.context_lost
+            return result
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
             if self._ended is None and not kernel.alive:
                 self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")
             raise
+        finally:
+            if telling is not None:
+                telling.finished(ended, context_lost=lost or not kernel.alive)
+
+    async def complete(self, code: str, place: int, language: str) -> Completion:
+        """Return what could stand at a place in code, from the kernel of that language.
+
+        That is nothing where there is no such kernel, or none that is free to say: it is no use
+        of the session and waits for none. Raises UnknownLanguageError.
+        """
+        kernel = self._kernels.get(languages.find(language).name)
+        free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
+        if kernel is None or not free:
+            return completion.nothing(place)
+        return await completion.complete(kernel, code, place)
 
     async def exec_bash(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).

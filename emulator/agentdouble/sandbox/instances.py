@@ -20,6 +20,7 @@ from agentdouble.errors import (
     UnknownSessionError,
 )
 from agentdouble.sandbox.ended import Ended, History
+from agentdouble.sandbox.feed import Feed, Telling
 from agentdouble.sandbox.instance import Instance, InstanceKey
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.result import ExecutionResult
@@ -61,6 +62,7 @@ class Instances:
         self._store = store or MemoryStore()
         self._variables_of = variables_of
         self._closing = False
+        self.feed = Feed(plain_tracebacks=settings.plain_tracebacks)
         self._living: dict[InstanceKey, Instance] = {}
         self._history = History(self._store)
         self._ending: set[asyncio.Task[None]] = set()
@@ -185,10 +187,14 @@ class Instances:
         language: str,
         timeout_s: float,
         cwd: str | None = None,
+        telling: Telling | None = None,
     ) -> ExecutionResult:
-        """Run code in an instance, in its directory ``cwd``; destroy the instance if its context is lost by it."""
+        """Run code in an instance; destroy the instance if its context is lost by it.
+
+        ``cwd`` and ``telling`` as in ``Instance.execute``.
+        """
         instance.log.note(f"was asked to run {language}: {code}")
-        result = await instance.execute(code, language, timeout_s, cwd)
+        result = await instance.execute(code, language, timeout_s, cwd, telling)
         instance.log.note(f"ran execution {result.execution_count}: {result.status}")
         lost = result.context_lost
         if result.status == "timeout" and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost":

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.errors import KernelStartError
@@ -23,6 +24,8 @@ from agentdouble.sandbox.result import ExecutionResult
 if TYPE_CHECKING:
     import zmq.asyncio
     from jupyter_client.manager import AsyncKernelManager
+
+    from agentdouble.sandbox.feed import Telling
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +63,8 @@ class Kernel:
         self._heard = False
         self._unanswered = 0
         self._last_question = ""
+        self._asked: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._asking = asyncio.Lock()
         self._answered = _future()
         self._ready = _future()
         self.died = asyncio.ensure_future(self._wait())
@@ -90,16 +95,18 @@ class Kernel:
         timeout_s: float,
         output_limit: int,
         midway: Midway | None = None,
+        telling: Telling | None = None,
     ) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
 
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
         ``midway`` happens once the code runs; if the kernel has ended then, that is what the
-        code came to, however fast it was.
+        code came to, however fast it was. ``telling`` tells of the code as it runs.
         """
-        self._count += 1
-        execution = Execution(code, OutputCollector(output_limit), self._count)
+        async with self._asking:  # what is asked may take a second, and be interrupted
+            self._count += 1
+        execution = self._execution(code, output_limit, telling)
         request = self._session.msg("execute_request", _execute_request(code))
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
@@ -113,6 +120,12 @@ class Kernel:
             raise
         finally:
             self._running = None
+
+    def _execution(self, code: str, output_limit: int, telling: Telling | None) -> Execution:
+        if telling is None:
+            return Execution(code, OutputCollector(output_limit), self._count)
+        started = partial(telling.started, self.language.name)
+        return Execution(code, OutputCollector(output_limit, telling.output), self._count, started)
 
     async def evaluate(self, expression: str) -> str:
         """Return the text of an expression's value; no execution is counted, nothing put out.
@@ -130,6 +143,30 @@ class Kernel:
             return execution.value()
         finally:
             self._running = None
+
+    async def ask(
+        self, msg_type: str, content: Mapping[str, Any], timeout_s: float
+    ) -> Mapping[str, Any] | None:
+        """Return the kernel's answer to a request, None if there is none in time.
+
+        Call it while nothing runs; an execution that comes meanwhile waits for its end. What
+        takes longer is interrupted: a ``__dir__`` of the session's own, say.
+        """
+        question = self._session.msg(msg_type, dict(content))
+        asked = question["header"]["msg_id"]
+        async with self._asking:
+            answer = self._asked[asked] = asyncio.get_running_loop().create_future()
+            try:
+                await self._send(question)
+                await self._wait_for(answer, min(timeout_s, _OVERLOOKED_S))
+                if not answer.done():  # it may have been overlooked, see _finished
+                    await self._ask_info()
+                    await self._wait_for(answer, timeout_s - _OVERLOOKED_S)
+                if not answer.done() and self.alive:
+                    await self.interrupt()
+                return answer.result() if answer.done() else None
+            finally:
+                del self._asked[asked]
 
     async def _outcome_midway(
         self, execution: Execution, timeout_s: float, midway: Midway
@@ -267,7 +304,7 @@ class Kernel:
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self.last_words())
 
-    async def _wait_for(self, future: asyncio.Future[None], timeout_s: float) -> None:
+    async def _wait_for(self, future: asyncio.Future[Any], timeout_s: float) -> None:
         """Wait for a future, the kernel's end or the timeout, whatever comes first."""
         first: set[asyncio.Future[Any]] = {future, self.died}
         if not any(one.done() for one in first):
@@ -308,6 +345,8 @@ class Kernel:
 
     def _on_shell(self, message: dict[str, Any]) -> None:
         execution, request_id = self._running, message["parent_header"].get("msg_id")
+        if request_id in self._asked and not self._asked[request_id].done():
+            self._asked[request_id].set_result(message["content"])
         if message["header"]["msg_type"] == "kernel_info_reply":
             self._unanswered -= 1
             self._check_ready()

@@ -49,11 +49,13 @@ PYTHON = Language(
         "-f",
         "{connection_file}",
         "--HistoryManager.enabled=False",
+        "--IPCompleter.use_jedi=False",
         "--IPKernelApp.log_level=40",
     ),
     fork_kernel="python",
     fork_config={
         "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
+        "IPCompleter": {"use_jedi": False},  # it would read all of Python's stubs first: 5 s
         "IPKernelApp": {"log_level": 40},
     },
 )

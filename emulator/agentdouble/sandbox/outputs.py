@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,13 @@ from agentdouble.sandbox.result import Output
 
 DROPPED = "agentdouble_dropped"  # a message of our own kernels, in place of one that is too large
 _NAME_LENGTH = 1000
+_SMALL = 64  # bytes
+
+Tell = Callable[[str, Mapping[str, Any], int], None]
+
+
+def _to_nobody(_msg_type: str, _content: Mapping[str, Any], _size: int) -> None:
+    pass
 
 
 @dataclass
@@ -27,10 +34,13 @@ class _Stream:
 class OutputCollector:
     """Collects the outputs of one execution; keeps at most ``limit`` bytes of them.
 
-    What goes beyond the limit is dropped, and a last output on stderr says how much.
+    What goes beyond the limit is dropped, and a last output on stderr says how much. ``tell`` is
+    called with each message that leads to the outputs: its type, its content as far as it is
+    kept, and about how many bytes that has.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, tell: Tell = _to_nobody) -> None:
+        self._tell = tell
         self._outputs: list[Output | _Stream] = []
         self._display_ids: dict[str, list[int]] = {}
         self._sizes: dict[int, int] = {}
@@ -43,6 +53,7 @@ class OutputCollector:
         """Take in one message of the kernel's IOPub channel; other kinds are passed over."""
         if msg_type == "clear_output":
             self._clear(wait=bool(content.get("wait")))
+            self._tell("clear_output", {"wait": self._clear_before_next}, _SMALL)
         elif msg_type == "stream":
             self._stream(content["name"], content["text"])
         elif msg_type == "update_display_data":
@@ -69,6 +80,7 @@ class OutputCollector:
             f"[output cut: the limit is {self._limit} bytes, and at least {self._dropped} bytes "
             "more were dropped]\n"
         )
+        self._tell("stream", {"name": "stderr", "text": mark}, len(mark))
         return (*kept, Output("stream", name="stderr", text=mark))
 
     def _clear_if_asked(self) -> None:
@@ -89,6 +101,7 @@ class OutputCollector:
         kept = self._fit_text(text)
         if not kept:
             return
+        self._tell("stream", {"name": name, "text": kept}, len(kept))
         last = self._outputs[-1] if self._outputs else None
         if not isinstance(last, _Stream) or last.name != name:
             last = _Stream(name)
@@ -100,6 +113,7 @@ class OutputCollector:
         size = _size(content, self._limit)
         if not self._fits(size):
             return
+        self._tell(msg_type, content, size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
@@ -120,6 +134,7 @@ class OutputCollector:
         before = sum(self._sizes[index] for index in shown)
         if not shown or not self._fits(size * len(shown), in_place_of=before):
             return
+        self._tell("update_display_data", content, size)
         for index in shown:
             self._sizes[index] = size
             display = self._outputs[index]
@@ -132,14 +147,15 @@ class OutputCollector:
         self._clear_if_asked()
         self._left = self._limit
         self._dropped += content.get("bytes", 0)
-        self._outputs.append(
-            Output(
-                "error",
-                ename=content["ename"][:_NAME_LENGTH],
-                evalue=self._fit_text(content["evalue"]),
-                traceback=tuple(self._fit_text(line) for line in content["traceback"]),
-            )
+        error = Output(
+            "error",
+            ename=content["ename"][:_NAME_LENGTH],
+            evalue=self._fit_text(content["evalue"]),
+            traceback=tuple(self._fit_text(line) for line in content["traceback"]),
         )
+        self._outputs.append(error)
+        said = {"ename": error.ename, "evalue": error.evalue, "traceback": error.traceback}
+        self._tell("error", said, self._limit - self._left)
 
     def _fit_text(self, text: str) -> str:
         encoded = text.encode("utf-8", "surrogatepass")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -44,6 +44,11 @@ class Output:
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def without_colours(traceback: Iterable[str]) -> list[str]:
+    """Return the lines of a traceback without ANSI colours."""
+    return [_ANSI.sub("", line) for line in traceback]
+
+
 @dataclass(frozen=True)
 class ExecutionResult:
     """One execution: how it ended, what it put out, and a sentence about it for people."""
@@ -80,7 +85,7 @@ class ExecutionResult:
         plain = (
             output
             if output.traceback is None
-            else replace(output, traceback=tuple(_ANSI.sub("", t) for t in output.traceback))
+            else replace(output, traceback=tuple(without_colours(output.traceback)))
             for output in self.outputs
         )
         return replace(self, outputs=tuple(plain))

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from doublecheck.errors import InterruptedRunError
-from doublecheck.magics.failing import raise_exit, raise_failure
+from doublecheck.magics.failing import bad_exit_of, fail, failure_of
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import user_session_id
 from doublecheck.magics.showing import Showing
@@ -38,8 +38,7 @@ def run(
         on_output=Showing(user_session_id(options.user, options.session)),
     )
     store(result)
-    if options.raises:
-        raise_failure(result)
+    fail(failure_of(result), raises=options.raises)
 
 
 def _run_bash(
@@ -62,5 +61,4 @@ def _run_bash(
     sys.stdout.write(result.stdout)
     sys.stderr.write(result.stderr)
     store(result)
-    if options.raises:
-        raise_exit(result, options.timeout_s)
+    fail(bad_exit_of(result, options.timeout_s), raises=options.raises)

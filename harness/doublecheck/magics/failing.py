@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from doublecheck.errors import FailedCellError
@@ -10,25 +11,34 @@ if TYPE_CHECKING:
     from doublecheck.results import BashResult, CodeResult
 
 
-def raise_failure(result: CodeResult) -> None:
-    """Raise what ended the code, if something did."""
-    if result.success:
+def fail(failure: FailedCellError | None, *, raises: bool) -> None:
+    """Raise a failure, if there is one; where it is not to end the cell it is told instead."""
+    if failure is None:
         return
+    if raises:
+        raise failure
+    print(*failure.lines, sep="\n", file=sys.stderr)  # noqa: T201
+
+
+def failure_of(result: CodeResult) -> FailedCellError | None:
+    """Return what ended the code, if something did."""
+    if result.success:
+        return None
     error = result.error
     if error is None:
-        raise FailedCellError(result.message, [result.message])
+        return FailedCellError(result.message, [result.message])
     lines = error.traceback.splitlines() or [f"{error.ename}: {error.evalue}"]
     if result.status != "error":  # it was interrupted, and the message says why
         lines = [*lines, result.message]
-    raise FailedCellError(f"{error.ename}: {error.evalue}", lines)
+    return FailedCellError(f"{error.ename}: {error.evalue}", lines)
 
 
-def raise_exit(result: BashResult, timeout_s: int | None) -> None:
-    """Raise the exit code of a command that has failed or not ended."""
+def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
+    """Return the exit code of a command that has failed or not ended, as a failure."""
     if result.exit_code == 0:
-        return
+        return None
     message = f"The command ended with exit code {result.exit_code}."
     if result.exit_code is None:
         waited = f"its {timeout_s} s" if timeout_s else "its time"
         message = f"The command runs on after {waited}; --timeout waits longer."
-    raise FailedCellError(message, [message])
+    return FailedCellError(message, [message])

@@ -12,115 +12,131 @@ import pytest
 
 from agentdouble.sandbox.browser import chromium, driver
 from agentdouble.sandbox.javascript import deno
-from tests.agentdouble.cli.conftest import CommandLine
+from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 
 INSTALL = "pip install 'agentdouble[emulator]'"
 
 
-def findings(command_line: CommandLine) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = json.loads(command_line.run("doctor", "--json").stdout)
-    return told
+def told(command_line: CommandLine, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Return the exit code and the findings by their ids, with these variables set."""
+    named = replace(command_line, environment={**command_line.environment, **environment})
+    done = named.run("doctor", "--json")
+    answer = json.loads(done.stdout)
+    assert (done.returncode == 0) == answer["can_run"]
+    return done.returncode, {one["id"]: one for one in answer["findings"]}
 
 
-def javascript(command_line: CommandLine) -> dict[str, Any]:
-    (found,) = (one for one in findings(command_line) if one["name"] == "JavaScript")
-    return found
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The findings on this machine, on which a double can run."""
+    code, findings = told(command_line_in(tmp_path_factory.mktemp("here")))
+    assert code == 0
+    return findings
 
 
-def put_in_place_of_deno(patch: pytest.MonkeyPatch, engine: Path | None) -> None:
-    """Have its package be missing, or name another engine."""
-    package = None if engine is None else SimpleNamespace(find_deno_bin=lambda: str(engine))
+def put_in_place_of_deno(patch: pytest.MonkeyPatch, engine: Path) -> None:
+    """Have its package name another engine."""
+    package = SimpleNamespace(find_deno_bin=lambda: str(engine))
     patch.setitem(sys.modules, "deno", package)
 
 
-def test_what_is_here_and_what_is_not_is_told(command_line: CommandLine) -> None:
-    """A line for each finding; as JSON the same, whole."""
-    told = [("✔ " if one["good"] else "✘ ") + one["name"] for one in findings(command_line)]
-    lines = command_line.in_its_own_python("doctor").stdout.splitlines()
+def test_a_double_is_started_and_runs_code(here: dict[str, dict[str, Any]]) -> None:
+    """That it can run here is told by one that has; what is essential is all there."""
+    essential = {one["id"] for one in here.values() if one["essential"] and one["good"]}
 
-    assert ["Python", "kernels", "JavaScript"] == [one[2:] for one in told[:3]]
-    assert told == [" ".join(line.split()[:2]) for line in lines if line[0] in "✔✘"]
+    assert {"python", "system", "settings", "double"} == essential
+    assert here["double"]["says"].startswith("started, ran code and stopped in ")
 
 
-def test_the_engine_of_javascript_is_named_with_its_version(command_line: CommandLine) -> None:
+def test_the_terminal_shows_what_json_tells(
+    command_line: CommandLine, here: dict[str, dict[str, Any]]
+) -> None:
+    """A line for each finding, the same, and at the end what it comes to."""
+    lines = command_line.run("doctor").stdout.splitlines()
+
+    marked = [line.split(maxsplit=1) for line in lines if line[2:3] in tuple("✔✘○")]
+    assert [("✔" if one["good"] else "○") for one in here.values()] == [m for m, _ in marked]
+    assert all(one["name"] in line for one, (_, line) in zip(here.values(), marked, strict=True))
+    assert lines[-1].startswith("A double can run here.")
+
+
+def test_programs_are_named_with_their_versions(
+    here: dict[str, dict[str, Any]],
+) -> None:
     """What was installed is tried, not looked up."""
     said = subprocess.run([deno.find(), "--version"], capture_output=True, text=True, check=True)
     version = said.stdout.split()[1]
 
     assert {
+        "section": "In the sandbox",
+        "id": "javascript",
         "name": "JavaScript",
-        "says": f"deno {version} at {deno.find()}",
+        "says": f"and TypeScript: deno {version} at {deno.find()}",
         "good": True,
         "remedy": None,
-    } == javascript(command_line)
+        "essential": False,
+    } == here["javascript"]
 
 
-def test_a_missing_engine_is_told_with_its_remedy(
+def test_what_is_missing_is_told_with_what_brings_it(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The remedy is the command that installs it."""
-    put_in_place_of_deno(monkeypatch, None)
+    """Each has the command that installs it, and a double can run without."""
+    for module in (
+        "deno",
+        "playwright.async_api",
+        "asyncpg",
+        "grpc",
+        "opentelemetry.sdk.trace",
+        "IPython",
+    ):
+        monkeypatch.setitem(sys.modules, module, None)
 
-    assert {
-        "name": "JavaScript",
-        "says": "not here: deno is not installed",
-        "good": False,
-        "remedy": INSTALL,
-    } == javascript(command_line)
+    code, findings = told(command_line, AGENTDOUBLE_BROWSER="no-such")
+
+    remedies = {
+        "javascript": INSTALL,
+        "browser": chromium.INSTALL,
+        "playwright": driver.INSTALL,
+        "postgresql": "pip install 'agentdouble[emulator,postgres]'",
+        "grpc": "pip install 'agentdouble[emulator,grpc]'",
+        "opentelemetry": "pip install 'agentdouble[emulator,otel]'",
+        "notebook": "pip install 'agentdouble[emulator,notebook]'",
+    }
+    assert remedies == {one: findings[one]["remedy"] for one in remedies}
+    assert all(findings[one]["says"].startswith("not here: ") for one in remedies)
+    assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
 
 
-def test_an_engine_that_does_not_run_is_told(
+def test_programs_that_do_not_run_are_told(
     command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that this machine cannot run is no engine."""
-    broken = tmp_path / "engine"
+    """A file that this machine cannot run is no engine, and no browser."""
+    broken = tmp_path / "broken"
     broken.write_text("#!/nowhere/shell\n")
     broken.chmod(0o755)
     put_in_place_of_deno(monkeypatch, broken)
 
-    found = javascript(command_line)
+    _, findings = told(command_line, AGENTDOUBLE_BROWSER=str(broken))
 
-    assert (False, INSTALL) == (found["good"], found["remedy"])
-    assert found["says"].startswith("not here: ")
-
-
-def browser(command_line: CommandLine, **environment: str) -> list[dict[str, Any]]:
-    named = replace(command_line, environment={**command_line.environment, **environment})
-    return [one for one in findings(named) if one["name"] in ("browser", "playwright")]
+    for one, remedy in (("javascript", INSTALL), ("browser", chromium.INSTALL)):
+        assert (False, remedy) == (findings[one]["good"], findings[one]["remedy"])
+        assert findings[one]["says"].startswith("not here: ")
 
 
-def test_a_missing_browser_is_told_with_its_remedy(
-    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So is a missing Playwright: each with the command that installs it."""
-    monkeypatch.setitem(sys.modules, "playwright", None)
+def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: CommandLine) -> None:
+    """It is told in the words that serve would refuse it in."""
+    (command_line.folder / "agentdouble.toml").write_text("pool_siz = 3\n")
 
-    told = browser(command_line, AGENTDOUBLE_BROWSER="no-such")
+    code, findings = told(command_line)
 
-    assert [
-        {
-            "name": "browser",
-            "says": "not here: no-such",
-            "good": False,
-            "remedy": chromium.INSTALL,
-        },
-        {
-            "name": "playwright",
-            "says": "not here: no screenshots, no actions",
-            "good": False,
-            "remedy": driver.INSTALL,
-        },
-    ] == told
+    assert (1, False) == (code, findings["settings"]["good"])
+    assert "pool_size" in findings["settings"]["says"]
 
 
-def test_the_browser_of_the_settings_is_named(command_line: CommandLine, tmp_path: Path) -> None:
-    """Whatever can be executed is taken."""
-    path = tmp_path / "my-browser"
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
+def test_a_double_that_runs_no_code_is_told(command_line: CommandLine) -> None:
+    """It is tried with the settings as they are; here they name no way to start a kernel."""
+    code, findings = told(command_line, AGENTDOUBLE_PROVISIONER="no-such")
 
-    told = browser(command_line, AGENTDOUBLE_BROWSER=str(path))
-
-    assert ("browser", f"{path}, one for each session that asks", True, None) == tuple(
-        told[0].values()
-    )
+    assert (1, False) == (code, findings["double"]["good"])
+    assert "no-such" in findings["double"]["says"]

@@ -46,6 +46,15 @@ def test_code_that_raises_fails_the_cell_with_its_own_traceback(notebook: Notebo
     assert "run_cell_magic" not in (ran.error or "")
 
 
+def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKernel) -> None:
+    """With --no-raise-error the traceback is shown all the same, and the cell goes on."""
+    ran = notebook.run("%%sandbox --no-raise-error --out failed\n1 / 0")
+
+    assert ran.error is None
+    assert "ZeroDivisionError" in ran.stderr
+    assert "division by zero" in notebook.run("failed.error.evalue").text
+
+
 @pytest.mark.parametrize(
     ("cell", "told"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
 
 from agentdouble.processes.fork_server.python_kernel import SandboxKernelApp
-from agentdouble.sandbox.javascript import cells, deno
+from agentdouble.sandbox.javascript import cells, completion, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
 from agentdouble.sandbox.javascript.errors import CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
@@ -96,6 +97,17 @@ class JavaScriptKernel(Kernel):
             return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": said}
         text = json.dumps(answer["result"].get("value"), ensure_ascii=False)
         return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
+
+    async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
+        """Say what could stand at a place in a cell."""
+        at = completion.place(code[:cursor_pos])
+        matches: list[str] = []
+        if at is not None:
+            with contextlib.suppress(CellError, EngineGoneError, InspectorError):
+                matches = await completion.names(await self._ready_engine(), at)
+        start = cursor_pos - len(at.begun) if at is not None else cursor_pos
+        ends = {"cursor_start": start, "cursor_end": cursor_pos}
+        return {"status": "ok", "matches": matches, **ends, "metadata": {}}
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the engine."""

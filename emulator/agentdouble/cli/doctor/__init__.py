@@ -1,0 +1,96 @@
+"""``agentdouble doctor``: what this machine offers the double, and what would bring the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentdouble.cli.doctor import further, isolating, keeping, running, sandbox
+from agentdouble.cli.doctor.findings import Finding, Section
+
+_SECTIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
+    ("Running a double", running.find),
+    ("In the sandbox", sandbox.find),
+    ("Sessions held apart", isolating.find),
+    ("Keeping state", keeping.find),
+    ("Protocols and traces", further.protocols),
+    ("Notebooks", further.notebooks),
+    ("Tests of this project", further.tests),
+)
+_COLUMN = 15
+
+
+def show(*, as_json: bool) -> int:
+    """Print what this machine offers; return the exit code: 0 if a double can run here."""
+    sections = [*find()] if as_json else [*_printing(find())]
+    can_run = not _missing(sections)
+    if as_json:
+        typer.echo(json.dumps({"can_run": can_run, "findings": _flat(sections)}, indent=2))
+    return 0 if can_run else 1
+
+
+def find() -> Iterator[Section]:
+    """Look at this machine, section by section: programs start while others are waited for."""
+    with ThreadPoolExecutor(2) as looking:
+        begun = [(title, looking.submit(findings)) for title, findings in _SECTIONS]
+        for title, future in begun:
+            yield Section(title, future.result())
+
+
+def _missing(sections: Sequence[Section]) -> list[Finding]:
+    """Return what is missing that no double can do without."""
+    every = (finding for section in sections for finding in section.findings)
+    return [finding for finding in every if finding.essential and not finding.good]
+
+
+def _flat(sections: Sequence[Section]) -> list[dict[str, object]]:
+    return [
+        {"section": section.title, **asdict(finding)}
+        for section in sections
+        for finding in section.findings
+    ]
+
+
+def _printing(sections: Iterator[Section]) -> Iterator[Section]:
+    """Print each section as soon as it is found, and at the end what it comes to."""
+    console = Console(highlight=False, soft_wrap=True)
+    found = []
+    with console.status("Trying what this machine offers"):
+        for section in sections:
+            _print(console, section)
+            found.append(section)
+            yield section
+    _conclude(console, found)
+
+
+def _print(console: Console, section: Section) -> None:
+    console.print(Text(section.title, style="bold"))
+    for finding in section.findings:
+        says = Text.assemble("  ", _mark(finding), " ", f"{finding.name:<{_COLUMN}}", finding.says)
+        console.print(says)
+        if finding.remedy:
+            console.print(Text(f"    {'':<{_COLUMN}}{finding.remedy}", style="cyan"))
+    console.print()
+
+
+def _mark(finding: Finding) -> Text:
+    if finding.good:
+        return Text("✔", style="green")
+    return Text("✘", style="bold red") if finding.essential else Text("○", style="yellow")
+
+
+def _conclude(console: Console, sections: Sequence[Section]) -> None:
+    missing = _missing(sections)
+    if missing:
+        names = ", ".join(finding.name for finding in missing)
+        console.print(Text(f"No double can run here. What it lacks: {names}.", style="bold red"))
+        return
+    optional = sum(not one.good for section in sections for one in section.findings)
+    rest = f" What is marked ○ ({optional}) would add to it." if optional else ""
+    console.print(Text("A double can run here.", style="bold green").append(rest, style="default"))

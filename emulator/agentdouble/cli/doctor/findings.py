@@ -1,0 +1,92 @@
+"""Findings: what this machine offers or lacks, each told by something that was tried."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+PATIENCE_S = 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a machine offers or lacks.
+
+    ``id`` never changes, ``remedy`` is what would bring it. Without what is ``essential`` no
+    double runs; without the rest, one does less.
+    """
+
+    id: str
+    name: str
+    says: str
+    good: bool = True
+    remedy: str | None = None
+    essential: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """Findings about one matter."""
+
+    title: str
+    findings: Sequence[Finding]
+
+
+def lacking(id: str, name: str, why: object, remedy: str, *, essential: bool = False) -> Finding:  # noqa: A002
+    """Return the finding that something is not here, why, and what would bring it."""
+    first, *_ = str(why).strip().splitlines() or ["?"]
+    return Finding(id, name, f"not here: {first}", False, remedy, essential)
+
+
+def extra(name: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'agentdouble[{name}]'"
+
+
+def version_told_by(command: Sequence[str]) -> str:
+    """Run a program that tells its version; raise OSError or SubprocessError if it does not."""
+    answer = subprocess.run(  # noqa: S603 (programs that the double would run too)
+        command, capture_output=True, check=True, text=True, timeout=PATIENCE_S
+    )
+    return answer.stdout.strip().partition("\n")[0].partition("(")[0].strip()
+
+
+def on_path(names: Iterable[str]) -> str | None:
+    """Return the path of the first of these programs that is there."""
+    return next((found for found in map(shutil.which, names) if found is not None), None)
+
+
+def installed(id: str, name: str, says: str, names: Sequence[str], *, remedy: str) -> Finding:  # noqa: A002
+    """Return whether these distributions are installed; ``{}`` in ``says`` is their versions.
+
+    For what takes most of a second to import, and came with what has been tried.
+    """
+    try:
+        versions = ", ".join(f"{one} {metadata.version(one)}" for one in names)
+    except metadata.PackageNotFoundError as error:
+        return lacking(id, name, f"{error.name} is not installed", remedy)
+    return Finding(id, name, says.format(versions))
+
+
+def imported(id: str, name: str, says: str, modules: Mapping[str, str], *, remedy: str) -> Finding:  # noqa: A002
+    """Return whether these modules can be imported; ``{}`` in ``says`` is their versions.
+
+    They are by the names of their distributions.
+    """
+    try:
+        for module in modules.values():
+            _import(module)
+    except Exception as error:  # a broken installation raises what it likes
+        return lacking(id, name, error, remedy)
+    return installed(id, name, says, [*modules], remedy=remedy)
+
+
+def _import(module: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module(module)

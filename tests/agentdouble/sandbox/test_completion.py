@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox.javascript.completion import Place, place
+from tests.agentdouble.calling import Begun, eventually, http, run, text
+
+NOTHING: list[str] = []
+
+
+def asked(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
+    body = {"user_session_id": session, "code": code, **fields}
+    response = http.post(f"{double.url}/_emulator/complete", json=body)
+    assert 200 == response.status_code, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def completed(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
+    """Ask until there is something: a kernel has a second, on a busy machine too."""
+    return eventually(lambda: asked(double, session, code, **fields), lambda one: one["matches"])
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "begun", "expected"),
+    [
+        pytest.param("python3", "colour_red = 1", "x = colour_r", ["colour_red"], id="python"),
+        pytest.param("python3", "import os", "os.getpp", ["getppid"], id="a module's"),
+        pytest.param("javascript", "let colourRed = 1", "1 + colourR", ["colourRed"], id="let"),
+        pytest.param("javascript", "var o = {a: {bcd: 1}}", "o.a.b", ["bcd"], id="an object's"),
+        pytest.param("javascript", "", "Math.flo", ["floor"], id="a global's"),
+        pytest.param("javascript", "", "Unt8; Uint8ArrayB", NOTHING, id="none"),
+    ],
+)
+def test_the_session_s_own_kernel_completes(
+    shared: Emulator, language: str, code: str, begun: str, expected: list[str]
+) -> None:
+    """Names of what its code has made; where they belong is told in characters."""
+    run(shared, code or "0", "complete", language=language)
+    ask = completed if expected else asked
+
+    found = ask(shared, "complete", "é = 1; " + begun, language=language)
+
+    start, end = found["cursor_start"], found["cursor_end"]
+    assert len("é = 1; " + begun) == end
+    assert expected == [name.rpartition(".")[2] for name in found["matches"]]
+    assert all(name.startswith(("é = 1; " + begun)[start:end]) for name in found["matches"])
+
+
+def test_a_place_in_the_middle(shared: Emulator) -> None:
+    """What follows the cursor does not count."""
+    run(shared, "middle_name = 1", "complete")
+
+    found = completed(shared, "complete", "middle_n + 1", cursor_pos=8)
+
+    assert {"matches": ["middle_name"], "cursor_start": 0, "cursor_end": 8} == found
+
+
+def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
+    """And gets none by that."""
+    assert {"matches": [], "cursor_start": 2, "cursor_end": 2} == asked(double, "none", "pr")
+    run(double, "1", "other")
+    assert NOTHING == asked(double, "other", "x", language="javascript")["matches"]
+
+    (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    assert ("other", 1) == (session["UserSessionId"], session["executions"])
+    assert 1 == len(session["pids"])
+
+
+def test_it_never_waits_for_code_that_runs(shared: Emulator) -> None:
+    """There is nothing, at once."""
+    code = Begun(shared, "complete-busy", "")
+    assert NOTHING == asked(shared, "complete-busy", "pri")["matches"]
+    code.go()
+    code.future.result()
+
+    assert completed(shared, "complete-busy", "prin")["matches"]
+
+
+def test_it_is_no_execution(shared: Emulator) -> None:
+    """The next one has the next number."""
+    run(shared, "1", "complete-count")
+    completed(shared, "complete-count", "prin")
+
+    assert 2 == run(shared, "1", "complete-count")["data"]["execution_count"]
+
+
+def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
+    """A ``__dir__`` that never ends is interrupted, and the session runs code."""
+    endless = "class Endless:\n    def __dir__(self):\n        while True:\n            pass"
+    run(shared, f"{endless}\nendless, kept = Endless(), 'kept'", "complete-endless")
+
+    assert NOTHING == asked(shared, "complete-endless", "endless.")["matches"]
+    assert "kept\n" == text(shared, "print(kept)", "complete-endless")
+
+
+def test_a_look_at_an_object_changes_nothing(shared: Emulator) -> None:
+    """A getter of JavaScript is not run by it."""
+    made = "var seen = 0; var o = {get a() { seen++; return {bcd: 1}; }}"
+    run(shared, made, "complete", language="javascript")
+
+    assert NOTHING == asked(shared, "complete", "o.a.b", language="javascript")["matches"]
+    shown = run(shared, "seen", "complete", language="javascript")["data"]["outputs"]
+    assert ["0"] == [output["data"]["text/plain"] for output in shown]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"user_session_id": "s"}, "'code' must be a string."),
+        ({"code": ""}, "'user_session_id' must be a string."),
+        ({"user_session_id": "s", "code": 1}, "'code' must be a string."),
+        ({"user_session_id": "s", "code": "", "cursor_pos": True}, "must be a whole number"),
+        ({"user_session_id": "s", "code": "ab", "cursor_pos": 3}, "must be from 0 to 2, not 3"),
+        ({"user_session_id": "s", "code": "", "language": "cobol"}, "'cobol' is not known"),
+        ([], "'body' is no JSON object."),
+    ],
+)
+def test_a_wrong_request_is_refused(shared: Emulator, body: Any, message: str) -> None:
+    """The message names the field."""
+    response = http.post(f"{shared.url}/_emulator/complete", json=body)
+
+    assert 400 == response.status_code
+    assert message in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("", Place(None, "")),
+        ("ab", Place(None, "ab")),
+        ("x + a", Place(None, "a")),
+        ("$a", Place(None, "$a")),
+        ("a.", Place("a", "")),
+        ("f(a.b.c", Place("a.b", "c")),
+        ("f().a", None),
+        ("a[0].b", None),
+        ("1.to", None),
+        ("'x'.to", None),
+    ],
+)
+def test_what_a_place_in_javascript_asks_for(before: str, expected: Place | None) -> None:
+    """An object's properties only where nothing must be run to know it."""
+    assert expected == place(before)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+import pytest
+from httpx_sse import EventSource
+
+from agentdouble import Emulator
+from agentdouble.errors import TooManyListenersError
+from agentdouble.invoke_tool import RUN_HEADER
+from agentdouble.sandbox.feed import KEPT, LISTENERS, Event, Feed, Kind, Listener, called
+from agentdouble.sandbox.instance import InstanceKey
+from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
+
+Heard = tuple[str, dict[str, Any]]
+KEY = InstanceKey("t-1", "s")
+
+
+@contextmanager
+def listening(double: Emulator, session: str) -> Iterator[Iterator[Heard]]:
+    """Listen to a session; what is heard begins after the event that says so."""
+    query = {"user_session_id": session}
+    with http.stream("GET", f"{double.url}/_emulator/outputs", params=query) as response:
+        assert 200 == response.status_code
+        events = ((e.event, json.loads(e.data)) for e in EventSource(response).iter_sse())
+        assert ("listening", {}) == next(events)
+        yield events
+
+
+def to_the_end(events: Iterator[Heard]) -> Iterator[Heard]:
+    """Yield what is heard of one execution."""
+    for kind, data in events:
+        yield kind, data
+        if kind == "finished":
+            return
+
+
+def printed(text: str, name: str = "stdout") -> Heard:
+    content = {"name": name, "text": text}
+    return "output", {"run": None, "msg_type": "stream", "content": content}
+
+
+def started(count: int) -> Heard:
+    return "started", {"run": None, "language": "python3", "execution_count": count}
+
+
+def finished(status: str = "ok", *, context_lost: bool = False) -> Heard:
+    return "finished", {"run": None, "status": status, "context_lost": context_lost}
+
+
+def test_who_listens_hears_of_executions(shared: Emulator) -> None:
+    """From the start to the end, of one session, though it had no instance before."""
+    with listening(shared, "feed-all") as events:
+        run(shared, "1", "feed-other")
+        run(shared, "print('one')", "feed-all")
+        first = list(to_the_end(events))
+        run(shared, "print('two')", "feed-all")
+        second = list(to_the_end(events))
+
+    assert [started(1), printed("one\n"), finished()] == first
+    assert [started(2), printed("two\n"), finished()] == second
+
+
+def test_outputs_are_heard_while_the_code_runs(shared: Emulator) -> None:
+    """The first one is here before the code is let go on."""
+    with listening(shared, "feed-live") as events:
+        code = Begun(shared, "feed-live", "print('after')")
+        list(to_the_end(events))  # of what makes the pipes
+        assert started(2) == next(events)
+        code.go()
+        assert [printed("after\n"), finished()] == list(to_the_end(events))
+        code.future.result()
+
+
+def test_an_execution_bears_the_name_that_its_caller_gave_it(shared: Emulator) -> None:
+    """So that a client knows its own among those of others in the session."""
+    with listening(shared, "feed-named") as events:
+        request = signed(shared, body_of(shared, "1", "feed-named"))
+        headers = {**request.headers, RUN_HEADER: "mine"}
+        http.request("POST", request.url, headers=headers, content=request.body)
+        heard = list(to_the_end(events))
+
+    assert ["mine"] * 3 == [data["run"] for _, data in heard]
+
+
+def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
+    """Only InvokeTool is."""
+    run(shared, "1", "feed-plane")
+    with listening(shared, "feed-plane") as events:
+        data_plane(shared, "feed-plane").data("/v1/jupyter/execute", code="print('plane')")
+        run(shared, "print('tool')", "feed-plane")
+        heard = list(to_the_end(events))
+
+    assert printed("tool\n") == heard[1]
+
+
+def test_what_is_cut_from_the_answer_is_not_heard() -> None:
+    """Of a flood what the output limit lets through, and the mark that says so."""
+    with Emulator(output_limit=1000) as double, listening(double, "flood") as events:
+        inner = run(double, "print('x' * 5_000_000)", "flood")
+        texts = [d["content"]["text"] for kind, d in to_the_end(events) if kind == "output"]
+
+    assert [o["text"] for o in inner["data"]["outputs"]] == texts
+    assert 1000 == len(texts[0])
+
+
+def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
+    """Its error is the last output, and the session's state is lost."""
+    with listening(shared, "feed-dies") as events:
+        run(shared, "import os; os._exit(3)", "feed-dies")
+        _, (kind, said), end = to_the_end(events)
+
+    assert ("output", "error", "KernelDied") == (kind, said["msg_type"], said["content"]["ename"])
+    assert finished("error", context_lost=True) == end
+
+
+def test_a_double_that_stops_ends_who_listens() -> None:
+    """At once, and without breaking the connection."""
+    double = Emulator().start()
+    with listening(double, "s") as events:
+        double.stop()
+        assert [] == list(events)
+
+
+def test_a_reset_leaves_who_listens(double: Emulator) -> None:
+    """What comes after it is heard too."""
+    with listening(double, "s") as events:
+        double.reset()
+        run(double, "print('new')", "s")
+        assert [started(1), printed("new\n"), finished()] == list(to_the_end(events))
+
+
+@pytest.mark.parametrize("query", ["", "tool_id=t-1"])
+def test_a_session_must_be_named(shared: Emulator, query: str) -> None:
+    """A refusal says what is missing."""
+    response = http.get(f"{shared.url}/_emulator/outputs?{query}")
+
+    assert 400 == response.status_code
+    assert "'user_session_id' must be a string." == response.json()["error"]["message"]
+
+
+# ---- without a double ----
+
+
+def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Run a test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run_it() -> None:
+        asyncio.run(test())
+
+    return run_it
+
+
+def said(size: int) -> Event:
+    return Event("output", {"run": "r"}, size)
+
+
+async def heard_by(listener: Listener) -> list[Kind]:
+    listener.close()
+    async with aclosing(listener.events()) as events:
+        return [event.kind async for event in events]
+
+
+@in_a_loop
+async def test_who_does_not_keep_up_is_told_how_much_was_missed() -> None:
+    """Before the next thing that is heard; the end of an execution is never missed."""
+    listener = Listener()
+    for _ in range(3):
+        listener.hear(said(KEPT // 2))
+    listener.hear(Event("finished", {"run": "r"}))
+
+    async with aclosing(listener.events()) as events:
+        heard = [await anext(events) for _ in range(4)]
+    dropped = Event("dropped", {"run": "r", "messages": 2})
+    assert [dropped, Event("finished", {"run": "r"})] == heard[2:]
+
+
+@in_a_loop
+async def test_an_output_that_is_larger_than_the_room_is_heard_by_who_keeps_up() -> None:
+    """One output is never too large by itself."""
+    listener = Listener()
+    async with aclosing(listener.events()) as events:
+        await anext(events)
+        listener.hear(said(2 * KEPT))
+        assert "output" == (await anext(events)).kind
+
+
+@in_a_loop
+async def test_who_takes_nothing_at_all_is_left() -> None:
+    """What is kept for one listener is bounded, whatever happens."""
+    listener = Listener()
+    ends = 0
+    while not listener.closed:
+        listener.hear(Event("finished", {"run": "r"}, 100_000))
+        ends += 1
+
+    assert ends < 2 * KEPT / 100_000
+    assert ["listening", *["finished"] * ends] == await heard_by(listener)
+
+
+@in_a_loop
+async def test_a_listener_that_has_left_makes_room() -> None:
+    """There may be so many and no more."""
+    feed = Feed(plain_tracebacks=False)
+    kept = [feed.listening(KEY) for _ in range(LISTENERS)]
+    for one in kept:
+        one.__enter__()
+
+    with pytest.raises(TooManyListenersError, match="100 listen"):
+        feed.check_room()
+    kept[0].__exit__(None, None, None)
+    feed.check_room()
+
+
+@in_a_loop
+async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
+    """The setting plain_tracebacks holds for what is heard, too."""
+    feed = Feed(plain_tracebacks=True)
+    with called("r"), feed.listening(KEY) as listener:
+        feed.telling(KEY).output("error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1)
+        listener.close()
+        *_, heard = [event async for event in listener.events()]
+
+    content = {"ename": "E", "traceback": ["E"]}
+    assert {"run": "r", "msg_type": "error", "content": content} == heard.data
+
+
+@in_a_loop
+async def test_listening_ends_with_the_feed() -> None:
+    """Also for who comes when the double is about to stop."""
+    feed = Feed(plain_tracebacks=False)
+    feed.let_go()
+    with feed.listening(KEY) as listener:
+        assert ["listening"] == [event.kind async for event in listener.events()]
+
+
+@in_a_loop
+async def test_who_waits_hears_of_what_comes() -> None:
+    """An event wakes who has taken all there was."""
+    listener = Listener()
+    async with aclosing(listener.events()) as events:
+        await anext(events)
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        listener.hear(said(1))
+        assert "output" == (await waiting).kind
