@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from doublecheck.a2a import A2aClient, AsyncA2aClient
-    from doublecheck.asking.checks import check
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
     from doublecheck.comparing.references import References
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
-        ChecksCrashedError,
         ClauseError,
         ClosedError,
         ConfigurationError,
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
         FaultError,
         FolderError,
         FrozenLoopError,
-        InterruptedChecksError,
         InterruptedRunError,
         MissingExtraError,
         NoAnswerError,
@@ -53,7 +50,6 @@ if TYPE_CHECKING:
     from doublecheck.live import Completion, LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
-    from doublecheck.reports.report import Report
     from doublecheck.results import (
         A2aAnswer,
         AgentEvent,
@@ -88,7 +84,6 @@ _HOMES = {
     "BashResult": "results",
     "Browser": "browser",
     "BrowserInfo": "results",
-    "ChecksCrashedError": "errors",
     "ClauseError": "errors",
     "ClosedError": "errors",
     "CodeError": "results",
@@ -103,7 +98,6 @@ _HOMES = {
     "FaultError": "errors",
     "FolderError": "errors",
     "FrozenLoopError": "errors",
-    "InterruptedChecksError": "errors",
     "InterruptedRunError": "errors",
     "JournalEntry": "results",
     "LiveOutput": "live",
@@ -120,7 +114,6 @@ _HOMES = {
     "RecordingError": "errors",
     "References": "comparing.references",
     "RefusedError": "errors",
-    "Report": "reports.report",
     "ReportError": "errors",
     "SaveError": "errors",
     "Secret": "secret",
@@ -133,7 +126,6 @@ _HOMES = {
     "UnseenRequestError": "errors",
     "UntrustedError": "errors",
     "WrongAddressError": "errors",
-    "check": "asking.checks",
     "connect": "connecting",
 }
 
@@ -152,7 +144,6 @@ __all__ = [
     "BashResult",
     "Browser",
     "BrowserInfo",
-    "ChecksCrashedError",
     "ClauseError",
     "ClosedError",
     "CodeError",
@@ -167,7 +158,6 @@ __all__ = [
     "FaultError",
     "FolderError",
     "FrozenLoopError",
-    "InterruptedChecksError",
     "InterruptedRunError",
     "JournalEntry",
     "LiveOutput",
@@ -184,7 +174,6 @@ __all__ = [
     "RecordingError",
     "References",
     "RefusedError",
-    "Report",
     "ReportError",
     "SaveError",
     "Secret",
@@ -197,7 +186,6 @@ __all__ = [
     "UnseenRequestError",
     "UntrustedError",
     "WrongAddressError",
-    "check",
     "connect",
 ]
 

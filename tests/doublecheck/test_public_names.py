@@ -20,7 +20,6 @@ NAMES = [
     "BashResult",
     "Browser",
     "BrowserInfo",
-    "ChecksCrashedError",
     "ClauseError",
     "ClosedError",
     "CodeError",
@@ -35,7 +34,6 @@ NAMES = [
     "FaultError",
     "FolderError",
     "FrozenLoopError",
-    "InterruptedChecksError",
     "InterruptedRunError",
     "JournalEntry",
     "LiveOutput",
@@ -52,7 +50,6 @@ NAMES = [
     "RecordingError",
     "References",
     "RefusedError",
-    "Report",
     "ReportError",
     "SaveError",
     "Secret",
@@ -65,7 +62,6 @@ NAMES = [
     "UnseenRequestError",
     "UntrustedError",
     "WrongAddressError",
-    "check",
     "connect",
 ]
 

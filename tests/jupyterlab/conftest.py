@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,10 @@ import pytest
 
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
-from tests.jupyterlab.pages import started
 from tests.jupyterlab.server import Lab, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 INSTALL = "pip install 'agentdouble[emulator,test,lab]'"
@@ -41,15 +41,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     _needed()
     place = tmp_path_factory.mktemp("jupyterlab")
     shutil.copytree(NOTEBOOKS, place / "notebooks")
-    with serving(place) as lab:
-        yield lab
-
-
-@pytest.fixture(scope="package")
-def page(browser: Browser, lab: Lab) -> Iterator[Page]:
-    """A page with that JupyterLab, loaded once."""
-    with started(browser, lab) as page:
-        yield page
+    with ExitStack() as stack:
+        yield stack.enter_context(serving(place))
 
 
 @pytest.fixture(scope="session")

@@ -54,10 +54,9 @@ class Lab:
     token: str
     folder: Path
 
-    @property
-    def address(self) -> str:
-        """Where a browser has it, in a workspace in which nothing is open."""
-        return f"{self.url}lab?token={self.token}&reset"
+    def address_of(self, notebook: str) -> str:
+        """Return where a browser opens a notebook, in a workspace that nothing else is open in."""
+        return f"{self.url}lab/tree/{notebook}?token={self.token}&reset"
 
 
 @contextmanager
@@ -75,7 +74,7 @@ def serving(place: Path) -> Iterator[Lab]:
         text=True,
     )
     with process, _ending(process):
-        yield Lab(_url_told_by(process), token, folder)
+        yield Lab(_address_of(process), token, folder)
 
 
 def _write_settings(folder: Path) -> None:
@@ -85,7 +84,7 @@ def _write_settings(folder: Path) -> None:
         file.write_text(json.dumps(values))
 
 
-def _url_told_by(process: subprocess.Popen[str]) -> str:
+def _address_of(process: subprocess.Popen[str]) -> str:
     """Return where it says that it serves; what it says from then on is read and let go of."""
     assert process.stderr is not None
     found = Queue[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.faults import PlatformFaults, Which
@@ -14,7 +14,7 @@ from doublecheck.magics.telling import refuse, refuse_unknown, tell
 if TYPE_CHECKING:
     from doublecheck.results import ArmedFault
 
-_BY_ID = ("disarm", "release")
+BY_ID = ("disarm", "release")
 
 
 def run(rest: str, faults: PlatformFaults) -> object:
@@ -26,19 +26,21 @@ def run(rest: str, faults: PlatformFaults) -> object:
     if action == "clear" and not arguments:
         tell(f"{len(faults.clear().faults)} taken away.")
         return None
-    if action in _BY_ID:
+    if action in BY_ID:
         return getattr(faults, action)(_fault(action, arguments, faults))
     if action not in kinds():
-        refuse_unknown("fault", action, (*kinds(), "clear", *_BY_ID))
+        refuse_unknown("fault", action, (*kinds(), "clear", *BY_ID))
     return _arm(action, arguments, faults)
 
 
 def kinds() -> tuple[str, ...]:
     """Return the kinds of faults that there are: the methods that arm one."""
     methods = inspect.getmembers(PlatformFaults, inspect.isfunction)
-    return tuple(
-        name for name, method in methods if "which" in inspect.signature(method).parameters
-    )
+    return tuple(name for name, method in methods if _arms(name, method))
+
+
+def _arms(name: str, method: Callable[..., Any]) -> bool:
+    return not name.startswith("_") and "which" in inspect.signature(method).parameters
 
 
 def options_of(kind: str) -> tuple[str, ...]:

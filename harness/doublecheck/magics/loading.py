@@ -20,6 +20,7 @@ def load(shell: InteractiveShell) -> None:
         return
     magics = SandboxMagics(shell)
     shell.register_magics(magics)
+    shell.Completer.custom_matchers.append(magics.matcher)
     atexit.register(magics.platforms.close)
 
 
@@ -31,5 +32,6 @@ def unload(shell: InteractiveShell) -> None:
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(_NAME, None)
     shell.configurables.remove(magics)
+    shell.Completer.custom_matchers.remove(magics.matcher)
     atexit.unregister(magics.platforms.close)
     magics.platforms.close()

@@ -60,19 +60,26 @@ class Platforms:
             return Named(VARIABLE, variable)
         return None if self._double is None else Named(DOUBLE, self._double)
 
+    def known(self, name: str | None) -> Named | None:
+        """Return the platform of that name, the one in use for None, if it has started."""
+        if name is None:
+            return self.known_current()
+        found = self._double if name == DOUBLE else self._used.get(name) or self._variable(name)
+        return None if found is None else Named(name, found)
+
     def find(self, name: str | None) -> Named:
         """Return the platform of that name, the one in use for None; raise UsageError."""
         if name is None:
             return self.current()
         if name == DOUBLE:
             return Named(DOUBLE, self.double())
-        found = self._used.get(name) or self._variable(name)
+        found = self.known(name)
         if found is None:
             refuse(
                 f"There is no platform {name!r} here. There are: {', '.join(self.names())}. "
                 f"%sandbox use {name}=URL names another."
             )
-        return Named(name, found)
+        return found
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the platforms that there are: variables and used ones."""
@@ -88,6 +95,19 @@ class Platforms:
         if self._double is not None:
             found.append(Named(DOUBLE, self._double))
         return (one for one in found if one.platform.url != than.platform.url)
+
+    def pair(self, name: str | None) -> tuple[Named, Named]:
+        """Return two platforms to compare, a double first: that of a name, and another."""
+        one = self.known(name) if name is None or name == DOUBLE else self.find(name)
+        others = list(self.others(than=one)) if one else []
+        if one is None or (_is_double(one) and not others):
+            refuse(
+                "--both compares two platforms, and here is a double alone. %sandbox use "
+                "staging=URL names another."
+            )
+        if _is_double(one):
+            return one, next(filter(_is_live, others), others[0])
+        return next(filter(_is_double, others), None) or Named(DOUBLE, self.double()), one
 
     def double(self) -> Platform:
         """Return the magics' own double, started if it has not been."""
@@ -163,6 +183,14 @@ class Platforms:
                 self._sync[id(value)] = (value, opened)  # kept, so that its id stays its own
             return self._sync[id(value)][1]
         return value if isinstance(value, Platform) else None
+
+
+def _is_double(named: Named) -> bool:
+    return named.platform.target.admin
+
+
+def _is_live(named: Named) -> bool:
+    return not _is_double(named)
 
 
 def _named_after(what: str) -> str:

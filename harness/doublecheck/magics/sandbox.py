@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from doublecheck.magics import cells, commands, options
+from doublecheck.magics import cells, commands, completion, options
 from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.telling import refuse
 
@@ -22,6 +22,7 @@ class SandboxMagics(Magics):
         super().__init__(shell)
         self._variables = shell.user_ns
         self.platforms = Platforms(shell.user_ns)
+        self.matcher = completion.matcher(self.platforms)
 
     @line_cell_magic
     def sandbox(self, line: str, cell: str | None = None) -> object:

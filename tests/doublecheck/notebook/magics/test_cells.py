@@ -7,11 +7,6 @@ import pytest
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _loaded(notebook: NotebookKernel) -> None:
-    assert notebook.run("%load_ext doublecheck").error is None
-
-
 def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:
     """State stays in the session's kernel, and this one has none of it."""
     notebook.run("%%sandbox\nx = 6 * 7")
@@ -68,7 +63,10 @@ def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKerne
         ("%%sandbox --session ''\n1", "--session is empty"),
         ("%%sandbox javascript\n1", "%%sandbox --language javascript"),
         ("%%sandbox b\n1", "a session is --session b"),
-        ("%%sandbox --on staging\n1", "There is no platform 'staging' here. There are: double"),
+        (
+            "%%sandbox --on staging\n1",
+            "There is no platform 'staging' here. There are: double, platform",
+        ),
         ("%%sandbox --out 1x\n1", "--out takes the name of a variable"),
         ("%sandbox sesions", "Did you mean 'sessions'?"),
         ("%sandbox clock advance soon", "A duration is 90s, 30m, 2h or 1h30m, not 'soon'."),

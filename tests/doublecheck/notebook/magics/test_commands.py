@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.doublecheck.notebook.kernels import NotebookKernel
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _loaded(notebook: NotebookKernel) -> None:
-    assert notebook.run("%load_ext doublecheck").error is None
-    assert notebook.run("import doublecheck\nplatform = doublecheck.connect()").error is None
-
-
-@pytest.fixture(autouse=True)
-def _reset(notebook: NotebookKernel) -> None:
-    assert notebook.run("platform.reset()\n%sandbox use platform").error is None
 
 
 def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> None:

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
+
+
+@pytest.fixture(scope="package")
+def notebook() -> Iterator[NotebookKernel]:
+    """One notebook for the tests of the magics, with a double in its variable ``platform``."""
+    with notebook_kernel() as kernel:
+        ran = kernel.run(
+            "%load_ext doublecheck\nimport doublecheck\nplatform = doublecheck.connect()"
+        )
+        assert ran.error is None
+        yield kernel
+
+
+@pytest.fixture(autouse=True)
+def _reset(notebook: NotebookKernel) -> None:
+    """Each test begins with a double that nobody has used, and cells that run on it."""
+    assert notebook.run("platform.reset(wait=False)\n%sandbox use platform").error is None
