@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import reprlib
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -36,7 +37,7 @@ from agentdouble.apps.a2a.hosted import A2AApplications, House
 from agentdouble.apps.a2a.over_grpc import Place
 from agentdouble.apps.agents import simple_agent
 from agentdouble.apps.hosted import Applications
-from agentdouble.apps.loading import App
+from agentdouble.apps.loading import App, application
 from agentdouble.clock import Clock
 from agentdouble.control_plane import (
     ControlPlane,
@@ -53,6 +54,7 @@ from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.errors import NotRunningError
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
@@ -84,10 +86,12 @@ class Emulator:
             print(double.url)
 
     Keyword arguments are settings. Raises SettingsError for a wrong one, ApplicationLoadError
-    for two applications of one name, and AddressInUseError if the port is taken.
+    for two applications of one name and for what is none, and AddressInUseError if the port is taken.
     """
 
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
+        for app in apps:
+            application(app, called=reprlib.repr(app))
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.faults = Faults(OF_THE_PLATFORM, self.settings.faults)
         self.clock = Clock()
@@ -186,7 +190,9 @@ class Emulator:
     def start(self) -> Emulator:
         """Serve in a thread; return when the double answers."""
         if self._thread is not None or self._stopped:
-            raise RuntimeError("This Emulator has been started or stopped already; make a new one.")
+            raise NotRunningError(
+                "This Emulator has been started or stopped already; make a new one."
+            )
         self._thread = serving.ServerThread(
             self.app, self._listener, self._prepare, self._context, self._let_go
         )
@@ -285,7 +291,7 @@ class Emulator:
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._thread is None or self._stopped:
             coroutine.close()
-            raise RuntimeError("This Emulator is not running; use it in a with statement.")
+            raise NotRunningError("This Emulator is not running; use it in a with statement.")
         try:
             return self._thread.call(self._in_force(coroutine))
         except RuntimeError:

@@ -8,6 +8,7 @@
     ├── LedgerError               an unknown, or an alternative of one, that does not exist
     │   └── ProfileError          a profile that cannot be read, or names what does not exist
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
+    ├── NotRunningError           a double is asked for what only a running one does
     ├── NotBuiltError             something the platform has and the double does not have yet
     ├── FaultError                a fault that cannot be armed, or is not armed
     ├── AddressInUseError         a port that another program listens on
@@ -145,6 +146,10 @@ class MissingExtraError(AgentDoubleError):
             f"{what} needs the extra {extra!r}. Install it: pip install 'agentdouble[{extra}]'"
         )
         self.extra = extra
+
+
+class NotRunningError(AgentDoubleError, RuntimeError):
+    """A double is asked for what only a running one does, or is to be started a second time."""
 
 
 class NotBuiltError(AgentDoubleError):

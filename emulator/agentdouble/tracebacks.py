@@ -7,18 +7,16 @@ shown: ``_render_traceback_``. Anywhere else tracebacks are as they always are.
 
 from __future__ import annotations
 
-import functools
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
+
+from agentdouble.whose import whose
 
 _FEW = 4
 _ALL = "Verbose"
-_PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 
 def short(error: BaseException) -> list[str]:
@@ -26,11 +24,15 @@ def short(error: BaseException) -> list[str]:
     shower = _shower()
     if shower is None or shower.mode == _ALL:  # in plain Python's way: locals may be secrets
         return traceback.format_exception(type(error), error, error.__traceback__)
-    frames = _linked(_few(_own(error.__traceback__)))
+    alone, frames = _alone(error), own_frames(error.__traceback__)
     if frames is None:  # a magic: nothing of the user's led there
         return list(shower.get_exception_only(type(error), error))
-    alone = _alone(error)
     return list(shower.structured_traceback(type(alone), alone, frames, tb_offset=0))
+
+
+def own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """Return the frames of the user's code, a few of them where they are many, None if none is."""
+    return _linked(_few(_own(frames)))
 
 
 def _shower() -> Any:
@@ -53,7 +55,7 @@ def _alone(error: BaseException) -> BaseException:
 
 def _own(frames: TracebackType | None) -> list[TracebackType]:
     """Return the frames of the user's code, outermost first."""
-    return [one for one in _each(frames) if not _is_foreign(one.tb_frame)]
+    return [one for one in _each(frames) if whose(one.tb_frame.f_code.co_filename) == "user"]
 
 
 def _each(frames: TracebackType | None) -> Iterator[TracebackType]:
@@ -73,20 +75,3 @@ def _linked(frames: list[TracebackType]) -> TracebackType | None:
     for one in reversed(frames):
         linked = TracebackType(linked, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return linked
-
-
-def _is_foreign(frame: FrameType) -> bool:
-    """Whether a frame is of a package, of Python itself, or of ours."""
-    file = Path(frame.f_code.co_filename)
-    return (
-        file.name.startswith("<frozen")
-        or not _PACKAGES.isdisjoint(file.parts)
-        or any(map(file.is_relative_to, _foreign_places()))
-    )
-
-
-@functools.lru_cache(maxsize=1)
-def _foreign_places() -> tuple[Path, ...]:
-    python = (Path(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib"))
-    ours = filter(None, map(sys.modules.get, ("agentdouble", "doublecheck")))
-    return (*python, *(Path(str(module.__file__)).parent for module in ours))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
     from doublecheck.comparing.references import References
-    from doublecheck.connecting import connect
+    from doublecheck.connecting import connect, connect_async
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
@@ -127,6 +127,7 @@ _HOMES = {
     "UntrustedError": "errors",
     "WrongAddressError": "errors",
     "connect": "connecting",
+    "connect_async": "connecting",
 }
 
 __all__ = [
@@ -187,6 +188,7 @@ __all__ = [
     "UntrustedError",
     "WrongAddressError",
     "connect",
+    "connect_async",
 ]
 
 

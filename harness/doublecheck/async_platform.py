@@ -58,7 +58,12 @@ class AsyncPlatform:
     """
 
     def __init__(
-        self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
+        self,
+        target: Target,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        keep_connections: bool = True,
+        on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.target = target
         self.clock = AsyncPlatformClock(self)
@@ -67,6 +72,7 @@ class AsyncPlatform:
         kept = 20 if keep_connections else 0
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=kept)
         self._http = httpx.AsyncClient(**sending.options(target, timeout_s), limits=limits)
+        self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
         """Have a hook called before each request; what it raises is raised there."""
@@ -402,8 +408,11 @@ class AsyncPlatform:
             return recording.answered(await self._http.request(**sending.arguments(request)))
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection, and stop the double if ``connect_async()`` started it."""
         await self._http.aclose()
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            await on_close()
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:

@@ -262,6 +262,13 @@ def test_applications_need_names_of_their_own() -> None:
         Emulator(named("one"), named("one"))
 
 
+@pytest.mark.parametrize("what", [3, "module:app", SimpleApp])
+def test_what_is_no_application_is_refused(what: object) -> None:
+    """Before anything is opened, by its type."""
+    with pytest.raises(ApplicationLoadError, match=r"is of type \w+. agentdouble serves SimpleApp"):
+        Emulator(what)  # type: ignore[arg-type]
+
+
 def test_probes_tell_the_platform_s_time() -> None:
     """A hosted application's timestamps follow the double's clock."""
     with Emulator(named("one")) as double:

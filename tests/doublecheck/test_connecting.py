@@ -4,11 +4,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from agentdouble import Emulator, environment
+from agentdouble import Emulator, SimpleApp, environment
 from agentdouble import running as doubles
 from doublecheck import Platform, Secret, Target, TargetError, UnreachableError, connect
 from doublecheck.doubles import answers_as_double, running, serving_double
@@ -159,3 +160,19 @@ def test_a_file_to_trust_that_cannot_be_read_is_named(
 
     with pytest.raises(TargetError, match=r"gone\.pem.*SSL_CERT_FILE"):
         connect("https://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"apps": SimpleApp()}, r"apps is a list: connect\(apps=\[app\]\)"),
+        ({"apps": "module:app"}, r"apps is a list: connect\(apps=\[app\]\)"),
+        ({"apps": [SimpleApp()], "url": "http://127.0.0.1:1"}, "leave out url and target, or apps"),
+    ],
+)
+def test_applications_are_served_by_a_double_of_their_own(
+    options: dict[str, Any], message: str
+) -> None:
+    """By nothing else, and they come in a list."""
+    with pytest.raises(TargetError, match=message):
+        connect(**options)

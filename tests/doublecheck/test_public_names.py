@@ -63,6 +63,7 @@ NAMES = [
     "UntrustedError",
     "WrongAddressError",
     "connect",
+    "connect_async",
 ]
 
 _LIGHT = """

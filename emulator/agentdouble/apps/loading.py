@@ -35,14 +35,20 @@ def load(spec: str) -> App:
             f"Name the application: {module_name}:<attribute>. {_candidates(module)}".rstrip(),
             spec=spec,
         )
+    found = application(app, called=target, spec=spec)
+    if name:
+        found.name = name
+    return found
+
+
+def application(app: object, *, called: str, spec: str = "") -> App:
+    """Return an application; raise ApplicationLoadError for what is none."""
     if not isinstance(app, App):
         raise ApplicationLoadError(
-            f"{target} is of type {type(app).__name__}. agentdouble serves SimpleApp, MCPApp and "
+            f"{called} is of type {type(app).__name__}. agentdouble serves SimpleApp, MCPApp and "
             "A2AApp.",
             spec=spec,
         )
-    if name:
-        app.name = name
     return app
 
 
