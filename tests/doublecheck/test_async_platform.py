@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 
 import pytest
 
@@ -10,6 +11,7 @@ from doublecheck import (
     AsyncPlatform,
     Credentials,
     NotADoubleError,
+    Platform,
     RefusedError,
     StreamEvent,
     Target,
@@ -48,6 +50,24 @@ def test_it_does_what_the_blocking_one_does() -> None:
 
     with serving_double(reference_app()) as target:
         asyncio.run(use(target))
+
+
+def test_both_have_the_same_methods() -> None:
+    """With the same arguments; the last ones differ because of what each is for."""
+    blocking, awaited = _methods(Platform), _methods(AsyncPlatform)
+
+    assert {"close", "save_test"} == blocking.keys() - awaited.keys()
+    assert {"aclose", "before_each"} == awaited.keys() - blocking.keys()
+    both = blocking.keys() & awaited.keys()
+    assert {name: blocking[name] for name in both} == {name: awaited[name] for name in both}
+
+
+def _methods(kind: type) -> dict[str, list[str]]:
+    return {
+        name: list(inspect.signature(one).parameters)
+        for name, one in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
+    }
 
 
 def test_a_stream_can_be_left_early() -> None:
