@@ -46,6 +46,7 @@ def executed(path: Path) -> NotebookNode:
     for cell in notebook.cells:
         cell.metadata = NotebookNode()
     Steady().notebook(notebook)
+    nbformat.validate(notebook)
     return notebook
 
 

@@ -29,16 +29,19 @@ def looks(cell: NotebookNode) -> list[tuple[Any, ...]]:
 
 def _kind(output: NotebookNode) -> tuple[Any, ...]:
     if output.output_type == "stream":
-        return "stream", output.name, _timeless(_ANSI.sub("", output.text))
+        return "stream", output.name, _told(output.text)
     if output.output_type == "error":
-        return "error", output.ename, _timeless(_ANSI.sub("", output.evalue))
-    plain = output.data.get("text/plain", "")
-    return output.output_type, sorted(output.data), _timeless(plain)
+        return "error", output.ename, _told(output.evalue)
+    return output.output_type, sorted(output.data), _told(output.data.get("text/plain", ""))
 
 
 def _html(output: NotebookNode) -> str:
     rest = {kind: one for kind, one in output.get("data", {}).items() if kind.startswith("text/")}
     return _timeless(_IMAGE.sub("image", repr(sorted(rest.items()))))
+
+
+def _told(text: str) -> str:
+    return _timeless(_ANSI.sub("", text))
 
 
 def _timeless(text: str) -> str:

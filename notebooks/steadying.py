@@ -45,7 +45,8 @@ class Steady:
         for mime_type, content in output.get("data", {}).items():
             if mime_type.startswith(_TEXTS):
                 output.data[mime_type] = self._within(content)
-        output.metadata = NotebookNode() if "metadata" in output else output.get("metadata")
+        if "metadata" in output:
+            output.metadata = NotebookNode()
         return output
 
     def _within(self, value: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from IPython.display import publish_display_data
+
+from doublecheck.display.markup import BAD, box, coloured, pre
 from doublecheck.errors import FailedCellError
 
 if TYPE_CHECKING:
@@ -12,12 +14,14 @@ if TYPE_CHECKING:
 
 
 def fail(failure: FailedCellError | None, *, raises: bool) -> None:
-    """Raise a failure, if there is one; where it is not to end the cell it is told instead."""
+    """Raise a failure, if there is one; where it is not to end the cell it is shown instead."""
     if failure is None:
         return
     if raises:
         raise failure
-    print(*failure.lines, sep="\n", file=sys.stderr)  # noqa: T201
+    told = "\n".join(failure.lines)
+    shown = str(box(pre(coloured(told), tone=BAD)))
+    publish_display_data({"text/plain": told, "text/html": shown})
 
 
 def failure_of(result: CodeResult) -> FailedCellError | None:
