@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from doublecheck.a2a import A2aClient, AsyncA2aClient
+    from doublecheck.asking.checks import check
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
     from doublecheck.comparing.references import References
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
+        ChecksCrashedError,
         ClauseError,
         ClosedError,
         ConfigurationError,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         FaultError,
         FolderError,
         FrozenLoopError,
+        InterruptedChecksError,
         InterruptedRunError,
         MissingExtraError,
         NoAnswerError,
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from doublecheck.live import Completion, LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
+    from doublecheck.reports.report import Report
     from doublecheck.results import (
         A2aAnswer,
         AgentEvent,
@@ -84,6 +88,7 @@ _HOMES = {
     "BashResult": "results",
     "Browser": "browser",
     "BrowserInfo": "results",
+    "ChecksCrashedError": "errors",
     "ClauseError": "errors",
     "ClosedError": "errors",
     "CodeError": "results",
@@ -98,6 +103,7 @@ _HOMES = {
     "FaultError": "errors",
     "FolderError": "errors",
     "FrozenLoopError": "errors",
+    "InterruptedChecksError": "errors",
     "InterruptedRunError": "errors",
     "JournalEntry": "results",
     "LiveOutput": "live",
@@ -114,6 +120,7 @@ _HOMES = {
     "RecordingError": "errors",
     "References": "comparing.references",
     "RefusedError": "errors",
+    "Report": "reports.report",
     "ReportError": "errors",
     "SaveError": "errors",
     "Secret": "secret",
@@ -126,6 +133,7 @@ _HOMES = {
     "UnseenRequestError": "errors",
     "UntrustedError": "errors",
     "WrongAddressError": "errors",
+    "check": "asking.checks",
     "connect": "connecting",
     "connect_async": "connecting",
 }
@@ -145,6 +153,7 @@ __all__ = [
     "BashResult",
     "Browser",
     "BrowserInfo",
+    "ChecksCrashedError",
     "ClauseError",
     "ClosedError",
     "CodeError",
@@ -159,6 +168,7 @@ __all__ = [
     "FaultError",
     "FolderError",
     "FrozenLoopError",
+    "InterruptedChecksError",
     "InterruptedRunError",
     "JournalEntry",
     "LiveOutput",
@@ -175,6 +185,7 @@ __all__ = [
     "RecordingError",
     "References",
     "RefusedError",
+    "Report",
     "ReportError",
     "SaveError",
     "Secret",
@@ -187,6 +198,7 @@ __all__ = [
     "UnseenRequestError",
     "UntrustedError",
     "WrongAddressError",
+    "check",
     "connect",
     "connect_async",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,18 +27,22 @@ _WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be checked: a platform, by the options about it, and which of the checks."""
+    """What is to be checked: a platform, by the options about it, and which of the checks.
+
+    ``spelled`` returns how an option is written where it was given.
+    """
 
     platform: Mapping[str, Any]
     select: str | None = None
     verbose: bool = False
     strict_should: bool = False
+    spelled: Callable[[str], str] = "--{}".format
 
     @cached_property
     def said(self) -> Said:
         """Everything that is said about the platform."""
         given = {name: value for name, value in self.platform.items() if value is not None}
-        return Said(given, project=nearest_project(), spelled="--{}".format)
+        return Said(given, project=nearest_project(), spelled=self.spelled)
 
     @cached_property
     def plan(self) -> Plan:
@@ -75,13 +79,13 @@ def check(orders: Sequence[Order], outputs: Outputs) -> int:
     Raises TargetError, UnreachableError, ReportError, and MissingExtraError for what is not
     installed, before the first check of any of them.
     """
-    _require_pytest()
+    require_pytest()
     outputs.require_writable()
     for order in orders:
         if order.verbose:
             told = shown.lines(order.plan, order.said.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201
-        _require_target(order)
+        require_target(order)
     reports, codes = _carried_out(orders)
     if reports:
         outputs.give(reports)
@@ -106,12 +110,13 @@ def _carried_out(orders: Sequence[Order]) -> tuple[list[Report], set[int]]:
     return reports, codes
 
 
-def _require_pytest() -> None:
+def require_pytest() -> None:
+    """Raise MissingExtraError if there is nothing to run the checks with."""
     if importlib.util.find_spec("pytest") is None:
         raise MissingExtraError("pytest, which runs the checks,", install="pytest")
 
 
-def _require_target(order: Order) -> None:
+def require_target(order: Order) -> None:
     """Raise what stands in the way, before the first check stumbles over it."""
     if order.plan.in_process:
         _require_double()
@@ -134,9 +139,14 @@ def _require_double() -> None:
 
 def _nothing_ran(order: Order, pytest_exit: int) -> int:
     if order.select is not None and pytest_exit != 2:  # 2: interrupted
-        raise TargetError(f"No check matches -k {order.select!r}. Try -k INV, or without it.")
+        raise nothing_matches(f"-k {order.select!r}", "-k INV")
     print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
     return NOT_CARRIED_OUT
+
+
+def nothing_matches(given: str, example: str) -> TargetError:
+    """Return the error of a choice that chooses no check."""
+    return TargetError(f"No check matches {given}. Try {example}, or without it.")
 
 
 def _exit_code(run: Run, *, strict_should: bool) -> int:

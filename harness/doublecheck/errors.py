@@ -28,9 +28,11 @@
     ├── ClauseError               a clause id that does not exist
     ├── FolderError               a folder that cannot be written, or holds other files
     ├── NotCheckedError           a clause that this version cannot check
+    ├── ChecksCrashedError        the process that carried out the checks is dead
     └── ReportError               a report that cannot be read or written
 
     KeyboardInterrupt             of Python
+    ├── InterruptedChecksError    contract checks were interrupted; what came of them is in it
     └── InterruptedRunError       code that ran in a sandbox was interrupted
 
 Messages are for people: what happened, where, what to do. What a program needs is in
@@ -41,10 +43,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentdouble import tracebacks
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
 
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
@@ -297,6 +304,27 @@ class NotCheckedError(DoubleCheckError):
         self.clause = clause
 
 
+class ChecksCrashedError(DoubleCheckError):
+    """The process that carried out the checks ended; ``lines`` are the last that it printed."""
+
+    def __init__(self, code: int, ended: int, chosen: int, lines: Sequence[str]) -> None:
+        printed = "".join(f"\n  {line}" for line in lines) or " nothing."
+        super().__init__(
+            f"The process that carried out the checks ended with {_exit(code)} after {ended} of "
+            f"{chosen} checks, and without a report. It printed, at last:{printed}"
+        )
+        self.code = code
+        self.lines = tuple(lines)
+
+
+def _exit(code: int) -> str:
+    """Return in words how a process ended."""
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"exit code {code}"
+
+
 class ReportError(DoubleCheckError):
     """A report cannot be read, or there is no place to write one."""
 
@@ -313,3 +341,18 @@ class InterruptedRunError(KeyboardInterrupt):
             outcome = "A live platform may run it on until its timeout."
         super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")
         self.session_id = session_id
+
+
+class InterruptedChecksError(KeyboardInterrupt):
+    """Checks were interrupted; ``report`` is what came of those that were carried out.
+
+    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.cut_short)
+        self.report = report
+
+    def _render_traceback_(self) -> list[str]:
+        """Show itself in a notebook, without a page of frames."""
+        return tracebacks.short(self)

@@ -43,7 +43,7 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
 
 def _checked(said: Said, target: Target) -> Target:
     """Return a target that answers, and is what it is to be."""
-    target = _answering(target)
+    target = answering(target)
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
@@ -52,7 +52,7 @@ def _checked(said: Said, target: Target) -> Target:
     return target
 
 
-def _answering(target: Target) -> Target:
+def answering(target: Target) -> Target:
     """Return a target with what stands in the way of some of its surfaces; raise it, if of all."""
     problems = preflight.problems(target)
     if preflight.none_left(target, problems):

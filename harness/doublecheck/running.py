@@ -20,10 +20,17 @@ _FOLDER = Path(contracts.__file__).parent
 _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
-def run(arguments: Sequence[str], *, verbose: bool, modules: Sequence[str] = ()) -> Run:
+def run(
+    arguments: Sequence[str],
+    *,
+    verbose: bool,
+    modules: Sequence[str] = (),
+    plugins: Sequence[object] = (),
+) -> Run:
     """Run the checks with these pytest options on top; pytest's own output goes to stderr.
 
     ``modules`` names those whose checks are run, by default all: to collect them takes a while.
+    ``plugins`` of pytest hear how far the run is.
 
     Nothing of the folder it is started in has a say: no ini file, no conftest, no addopts, no
     plugin but ours.
@@ -42,7 +49,7 @@ def run(arguments: Sequence[str], *, verbose: bool, modules: Sequence[str] = ())
         if bars:
             options += ["-o", "console_output_style=classic"]
         with contextlib.redirect_stdout(sys.stderr):
-            ended = pytest.main([*options, *arguments], plugins=[collector, *bars])
+            ended = pytest.main([*options, *arguments], plugins=[collector, *bars, *plugins])
     return collector.run(int(ended))
 
 

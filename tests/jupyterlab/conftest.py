@@ -4,7 +4,6 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,11 @@ import pytest
 
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
+from tests.jupyterlab.pages import started
 from tests.jupyterlab.server import Lab, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 INSTALL = "pip install 'agentdouble[emulator,test,lab]'"
@@ -41,8 +41,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     _needed()
     place = tmp_path_factory.mktemp("jupyterlab")
     shutil.copytree(NOTEBOOKS, place / "notebooks")
-    with ExitStack() as stack:
-        yield stack.enter_context(serving(place))
+    with serving(place) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="package")
+def page(browser: Browser, lab: Lab) -> Iterator[Page]:
+    """A page with that JupyterLab, loaded once."""
+    with started(browser, lab) as page:
+        yield page
 
 
 @pytest.fixture(scope="session")

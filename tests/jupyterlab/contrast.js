@@ -1,5 +1,8 @@
 // How readable the texts below an element are: for each its contrast (WCAG 2) with what is behind.
 (() => {
+  // No text, or coloured by JupyterLab alone: errors, what is printed, JSON.
+  const NOT_OURS = `svg, style, script, .jp-OutputPrompt, [data-mime-type="application/json"],
+    [data-mime-type^="application/vnd.jupyter"]`;
   const read = (colour) => {
     const [r, g, b, a = 1] = colour.match(/[\d.]+%?/g).map(parseFloat);
     return colour.startsWith("color(") ? [r * 255, g * 255, b * 255, a] : [r, g, b, a];
@@ -21,7 +24,7 @@
   const opacity = (element) =>
     lineage(element).reduce((rest, one) => rest * parseFloat(getComputedStyle(one).opacity), 1);
   const shown = (element) => element.checkVisibility({ checkVisibilityCSS: true })
-    && element.getClientRects().length > 0 && !element.closest("svg, style, script, .jp-OutputPrompt");
+    && element.getClientRects().length > 0 && !element.closest(NOT_OURS);
   const judge = (element, text, page) => {
     const under = behind(element, page);
     const [r, g, b, a] = read(getComputedStyle(element).color);

@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Any
 from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Frame, Locator, Page
+    from playwright.sync_api import Browser, Frame, Locator, Page, Request, ViewportSize
 
 TIMEOUT_MS = 120_000
-SIZE = {"width": 1000, "height": 1000}
+SIZE: ViewportSize = {"width": 1000, "height": 1000}
 LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
 _HERE = Path(__file__).parent
 _CONTRAST = (_HERE / "contrast.js").read_text("utf-8")
-_OPENED = "window.jupyterapp?.shell.currentWidget?.context"
-_READY = """async () => {
-  const opened = window.jupyterapp.shell.currentWidget;
+_OPEN = """async (path) => {
+  const opened = await window.jupyterapp.commands.execute("docmanager:open", {path});
   await Promise.all([opened.context.ready, opened.revealed]);
   await opened.sessionContext.ready;
   await opened.sessionContext.session.kernel.info;
+}"""
+_CLOSE = """async () => {
+  const opened = window.jupyterapp.shell.currentWidget;
+  await opened.context.save();  // else it asks
+  await opened.sessionContext.shutdown();
+  opened.dispose();
 }"""
 _RUN_ALL = """async (patience) => {
   const late = new Promise((_, fail) => setTimeout(() => fail("a cell does not end"), patience));
@@ -49,6 +54,10 @@ class OpenNotebook:
 
     page: Page
     requests: list[str] = field(default_factory=list)
+
+    def note(self, request: Request) -> None:
+        """Remember what the page asks for."""
+        self.requests.append(request.url)
 
     def run_all(self) -> None:
         """Run all cells; return when the last one has ended."""
@@ -97,15 +106,25 @@ class OpenNotebook:
 
 
 @contextmanager
-def opened(browser: Browser, lab: Lab, notebook: str) -> Iterator[OpenNotebook]:
-    """Open a notebook in a page of its own; its kernel is ready, and has ended after it."""
+def started(browser: Browser, lab: Lab) -> Iterator[Page]:
+    """Yield a page with JupyterLab, in which nothing is open."""
     with browser.new_context(viewport=SIZE) as context:
         context.set_default_timeout(TIMEOUT_MS)
         page = context.new_page()
-        shown = OpenNotebook(page)
-        page.on("request", lambda request: shown.requests.append(request.url))
-        page.goto(lab.address_of(notebook))
-        page.wait_for_function(_OPENED)
-        page.evaluate(_READY)
+        page.goto(lab.address)
+        page.wait_for_function("window.jupyterapp !== undefined")
+        page.evaluate("() => window.jupyterapp.restored")
+        yield page
+
+
+@contextmanager
+def opened(page: Page, notebook: str) -> Iterator[OpenNotebook]:
+    """Open a notebook; its kernel is ready, and has ended after it."""
+    shown = OpenNotebook(page)
+    page.on("request", shown.note)
+    page.evaluate(_OPEN, notebook)
+    try:
         yield shown
-        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    finally:
+        page.remove_listener("request", shown.note)
+        page.evaluate(_CLOSE)

@@ -54,9 +54,10 @@ class Lab:
     token: str
     folder: Path
 
-    def address_of(self, notebook: str) -> str:
-        """Return where a browser opens a notebook, in a workspace that nothing else is open in."""
-        return f"{self.url}lab/tree/{notebook}?token={self.token}&reset"
+    @property
+    def address(self) -> str:
+        """Where a browser has it, in a workspace in which nothing is open."""
+        return f"{self.url}lab?token={self.token}&reset"
 
 
 @contextmanager
@@ -74,7 +75,7 @@ def serving(place: Path) -> Iterator[Lab]:
         text=True,
     )
     with process, _ending(process):
-        yield Lab(_address_of(process), token, folder)
+        yield Lab(_url_told_by(process), token, folder)
 
 
 def _write_settings(folder: Path) -> None:
@@ -84,7 +85,7 @@ def _write_settings(folder: Path) -> None:
         file.write_text(json.dumps(values))
 
 
-def _address_of(process: subprocess.Popen[str]) -> str:
+def _url_told_by(process: subprocess.Popen[str]) -> str:
     """Return where it says that it serves; what it says from then on is read and let go of."""
     assert process.stderr is not None
     found = Queue[str]()

@@ -29,21 +29,29 @@ def read(path: Path) -> list[Report]:
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror}.") from None
     except RecursionError:
-        raise _no_report(path, "it is nested too deeply") from None
+        raise _no_report(str(path), "it is nested too deeply") from None
     except ValueError as error:
-        raise _no_report(path, f"it is no JSON ({error})") from None
+        raise _no_report(str(path), f"it is no JSON ({error})") from None
     try:
         documents = content if isinstance(content, list) else [content]
         if not documents:
             raise _UnexpectedError("it is an empty list")
         return [_report(_Place(one, "")) for one in documents]
     except _UnexpectedError as error:
-        raise _no_report(path, str(error)) from None
+        raise _no_report(str(path), str(error)) from None
 
 
-def _no_report(path: Path, why: str) -> ReportError:
+def report(document: Mapping[str, Any]) -> Report:
+    """Return the report that a document is; raise ReportError if it is none."""
+    try:
+        return _report(_Place(document, ""))
+    except _UnexpectedError as error:
+        raise _no_report("The document", str(error)) from None
+
+
+def _no_report(what: str, why: str) -> ReportError:
     return ReportError(
-        f"{path} is no report: {why}. 'doublecheck run --json' prints one, of the format {FORMAT}."
+        f"{what} is no report: {why}. 'doublecheck run --json' prints one, of the format {FORMAT}."
     )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from doublecheck.runs import Run
+from doublecheck.runs import Check, Run
 from doublecheck.target import Kind
+from doublecheck.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,43 @@ class Report:
         """The platform in words."""
         name = "" if self.name == self.kind else f"{self.name}, "
         return name + (f"{self.kind} at {self.url}" if self.url else "a double of its own")
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every check that was carried out, or was not for a reason."""
+        return self.run.checks
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """The verdict on each clause that was checked, by its id."""
+        return {clause.id: verdict for clause, verdict in self.run.verdicts().items()}
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that fail the run: those of what is recommended only if that was asked for."""
+        return tuple(
+            check
+            for clause, checks in self.run.by_clause().items()
+            for check in checks
+            if check.verdict is Verdict.FAILED
+            and (self.run.strict_should or clause.level == "must")
+        )
+
+    def counts(self) -> Mapping[Verdict, int]:
+        """Return how many clauses came to what, the worst first."""
+        counted = Counter(self.verdicts.values())
+        return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+    def write(self, path: str | Path) -> Path:
+        """Write it to a file, whose name ends in .html, .json or .xml (JUnit); return where.
+
+        Raises ReportError.
+        """
+        from doublecheck.reports import formats, writing
+
+        path = Path(path)
+        writing.write(formats.rendered([self], path), path)
+        return path
 
     @property
     def cut_short(self) -> str | None:

@@ -1,0 +1,82 @@
+"""check(): the contract checks from Python and notebooks."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from doublecheck import checking
+from doublecheck.asking import subject
+from doublecheck.asking.bars import Bar
+from doublecheck.asking.process import Process
+from doublecheck.asking.subject import Subject
+from doublecheck.connecting import connect
+from doublecheck.errors import InterruptedChecksError, TargetError
+
+if TYPE_CHECKING:
+    from doublecheck.async_platform import AsyncPlatform
+    from doublecheck.platform import Platform
+    from doublecheck.reports.report import Report
+
+
+def check(
+    platform: Platform | AsyncPlatform | str | None = None,
+    *,
+    target: str | None = None,
+    only: str | None = None,
+    strict_should: bool = False,
+    allow_writes: bool = False,
+) -> Report:
+    """Check a platform clause by clause and return what came out.
+
+    ``platform`` is one in hand or the URL of one; ``target`` names one of the configuration
+    instead. Without either it is what the environment and the configuration name, else a double
+    of its own. ``only`` chooses among the clauses: ``"INV or PRB"``. What is only recommended
+    fails the run with ``strict_should``; with ``allow_writes`` checks also make and delete on a
+    live platform. They run in a process of their own.
+
+    Raises TargetError, UnreachableError, MissingExtraError before the first check,
+    InterruptedChecksError, which has the report of what was carried out, and
+    ChecksCrashedError.
+    """
+    checking.require_pytest()
+    about = _subject(platform, target, allow_writes=allow_writes)
+    arguments = [*about.arguments, *(["--platform-strict-should"] if strict_should else [])]
+    arguments += [] if only is None else ["-k", only]
+    with Process(arguments, about.environ) as process, Bar("contract checks") as bar:
+        try:
+            for _ in process.advance():
+                bar.show(process.ended, process.chosen, process.at)
+        except KeyboardInterrupt:
+            process.interrupt()
+            raise InterruptedChecksError(_report(process, about)) from None
+    report = _report(process, about)
+    if not report.run.checks:
+        raise checking.nothing_matches(f"only={only!r}", "only='INV'")
+    return report
+
+
+def _subject(
+    platform: Platform | AsyncPlatform | str | None, target: str | None, *, allow_writes: bool
+) -> Subject:
+    if platform is None:
+        return subject.configured(target, allow_writes=allow_writes)
+    if target is not None:
+        raise TargetError(
+            f"Both a platform and the target {target!r} are given: check one at a time."
+        )
+    if not isinstance(platform, str):
+        return subject.in_hand(subject.target_of(platform), allow_writes=allow_writes)
+    with connect(platform) as found:
+        return subject.in_hand(found.target, allow_writes=allow_writes)
+
+
+def _report(process: Process, about: Subject) -> Report:
+    from doublecheck.reports import reading  # which needs pytest
+    from doublecheck.reports.report import Report
+    from doublecheck.runs import Run
+
+    if process.document is None:  # interrupted before it came to anything
+        return Report(about.name, about.kind, about.url, Run((), pytest_exit=2, interrupted=True))
+    report = reading.report(process.document)
+    return dataclasses.replace(report, name=about.name, kind=about.kind, url=about.url)

@@ -1,0 +1,136 @@
+"""check(): the contract checks from Python and from notebooks."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+import uuid
+from contextlib import suppress
+from typing import Any
+
+import psutil
+import pytest
+
+import doublecheck
+from doublecheck.asking import subject
+from doublecheck.verdicts import Verdict
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+SECRET = "of-nobody-but-us"
+
+
+@pytest.fixture(scope="module")
+def report(platform_server: doublecheck.Target) -> doublecheck.Report:
+    """What some checks of a double in this process come to; CTL-01 needs its keys."""
+    with doublecheck.Platform(platform_server) as platform:
+        return doublecheck.check(platform, only="PRB-01 or PRB-05 or CTL-01")
+
+
+def test_a_platform_in_hand_is_checked_as_it_is(
+    report: doublecheck.Report, platform_server: doublecheck.Target
+) -> None:
+    """Its keys go along, and what it cannot show is told."""
+    expected = {
+        "PRB-01": Verdict.PASSED,
+        "PRB-05": Verdict.NOT_OBSERVABLE,
+        "CTL-01": Verdict.PASSED,
+    }
+
+    assert (platform_server.url, "double") == (report.url, report.kind)
+    assert expected == report.verdicts
+    assert () == report.failed
+
+
+def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
+    """Everybody on the machine can read those; what names another platform stays behind."""
+    monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
+    keys = doublecheck.Credentials("AK", SECRET)
+    target = dataclasses.replace(
+        platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
+    )
+
+    told = subject.in_hand(target, allow_writes=False)
+
+    assert not [one for one in told.arguments if SECRET in one]
+    assert (SECRET, SECRET) == (
+        told.environ["PLATFORM_SECRET_KEY"],
+        told.environ["DOUBLECHECK_API_KEY"],
+    )
+    assert "DOUBLECHECK_URL" not in told.environ
+
+
+def test_a_process_that_dies_is_told_with_what_it_said(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for it learns why."""
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+
+    with pytest.raises(doublecheck.ChecksCrashedError) as raised:
+        doublecheck.check(platform, only="PRB-01")
+
+    assert (1, True) == (raised.value.code, any("Fatal" in one for one in raised.value.lines))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"platform": "http://127.0.0.1:9"}, "Nothing answers at http://127.0.0.1:9"),
+        ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
+        ({"platform": 5}, "5 is no platform"),
+        ({"target": "nowhere"}, "There is no target 'nowhere'"),
+        ({"target": "live"}, "target live is about a platform that runs"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, told: str) -> None:
+    """The message says what to do."""
+    with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(told)):
+        doublecheck.check(**asked)
+
+
+def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:
+    """It would be a run in which nothing failed."""
+    with pytest.raises(doublecheck.TargetError, match="No check matches only='PRB-99'"):
+        doublecheck.check(platform, only="PRB-99")
+
+
+def test_without_pytest_the_command_that_brings_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It runs the checks, and an installation may be without."""
+    monkeypatch.setitem(sys.modules, "pytest", None)
+
+    with pytest.raises(doublecheck.MissingExtraError, match="pip install 'pytest'"):
+        doublecheck.check()
+
+
+def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> None:
+    """The double of the checks, its kernels and its servers are gone; the report says how far."""
+    token = f"DOUBLECHECK_TEST_{uuid.uuid4().hex}"
+    notebook.run(f"import doublecheck, os; os.environ[{token!r}] = 'here'")
+
+    shown: list[dict[str, Any]] = []
+    for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
+        if not shown and re.search(r"\| [1-9]", str(content.get("data"))):
+            assert _processes_with(token)  # a check has run code
+            notebook.interrupt()
+            shown.append(content)
+        shown += [content] if shown else []
+
+    assert "InterruptedChecksError" == shown[-1]["ename"]
+    assert re.fullmatch(
+        r"Interrupted: \d+ of \d+ checks were carried out\. .*", shown[-1]["evalue"]
+    )
+    assert {"text/plain": ""} == shown[-2]["data"]
+    assert [] == _processes_with(token)
+
+
+def _processes_with(variable: str) -> list[int]:
+    """Return the processes that have an environment variable; what descends from them has it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if variable in process.environ():
+                found.append(process.pid)
+    return found
