@@ -34,6 +34,13 @@ _RUN_ALL = """async (patience) => {
   const late = new Promise((_, fail) => setTimeout(() => fail("a cell does not end"), patience));
   await Promise.race([window.jupyterapp.commands.execute("notebook:run-all-cells"), late]);
 }"""
+_ADD = """async (source) => {
+  const cells = window.jupyterapp.shell.currentWidget.content;
+  cells.activeCellIndex = cells.widgets.length - 1;
+  await window.jupyterapp.commands.execute("notebook:insert-cell-below");
+  cells.activeCell.model.sharedModel.setSource(source);
+}"""
+_BEGIN = "() => { window.running = window.jupyterapp.commands.execute('notebook:run-cell'); }"
 _CELLS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
     .map(cell => cell.toJSON())"""
 
@@ -67,6 +74,26 @@ class OpenNotebook:
         """Return its code cells as the file has them."""
         cells: list[dict[str, Any]] = self.page.evaluate(_CELLS)
         return [cell for cell in cells if cell["cell_type"] == "code"]
+
+    def run(self, source: str) -> list[dict[str, Any]]:
+        """Run source in a new cell at the end; return its outputs as the file has them."""
+        self.begin(source)
+        return self.ended()
+
+    def begin(self, source: str) -> None:
+        """Begin to run source in a new cell at the end."""
+        self.write(source)
+        self.page.evaluate(_BEGIN)
+
+    def write(self, source: str) -> None:
+        """Write source into a new cell at the end."""
+        self.page.evaluate(_ADD, source)
+
+    def ended(self) -> list[dict[str, Any]]:
+        """Return the outputs of the cell that was begun last when it has ended."""
+        self.page.evaluate("() => window.running")
+        outputs: list[dict[str, Any]] = self.code_cells()[-1]["outputs"]
+        return outputs
 
     def command(self, name: str, **options: Any) -> Any:
         """Run one of JupyterLab's commands to its end."""

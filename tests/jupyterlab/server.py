@@ -41,6 +41,7 @@ _OWN = {
 }
 _SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "completer-extension/manager": {"providerTimeout": 60_000},  # a busy machine takes its time
     # cells out of sight are shown too
     "notebook-extension/tracker": {"windowingMode": "none"},
 }

@@ -1,0 +1,112 @@
+"""Cells of the sandbox in JupyterLab: typed, run, stopped and restarted as a reader does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from tests.jupyterlab.hearing import Hearing, hearing
+from tests.jupyterlab.pages import OpenNotebook, opened
+from tests.jupyterlab.server import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+EMPTY = {
+    "cells": [],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+GONE_TIMEOUT_S = 60
+HOSTILE = """
+<h1>Weather</h1>
+<script>
+  for (const page of [window, window.parent, window.top]) {{
+    try {{ page.taken = [...(page.taken ?? []), "{whose}"]; page.document.title = "{whose}"; }}
+    catch {{ }}
+  }}
+  fetch("{url}/{whose}/fetched");
+</script>
+<img src="{url}/{whose}/image" onerror="window.top.taken = ['{whose}']">
+<svg onload="window.top.taken = ['{whose}']"></svg>
+<style>@import "{url}/{whose}/style"; h1 {{ background: url({url}/{whose}/background) }}</style>
+<link rel="stylesheet" href="{url}/{whose}/sheet">
+<iframe src="{url}/{whose}/frame"></iframe>
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook(page: Page, lab: Lab) -> Iterator[OpenNotebook]:
+    """A notebook of cells of the sandbox; their state is kept."""
+    (lab.folder / "cells.ipynb").write_text(json.dumps(EMPTY))
+    with opened(page, "cells.ipynb") as shown:
+        shown.run("%load_ext doublecheck")
+        yield shown
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Hearing]:
+    """A server that a page of ours has no business with."""
+    with hearing() as heard:
+        yield heard
+
+
+def printed(outputs: list[dict[str, Any]]) -> str:
+    return "".join(one["text"] for one in outputs if one["output_type"] == "stream")
+
+
+def test_the_tab_key_offers_the_names_of_the_session(notebook: OpenNotebook) -> None:
+    """They are what its kernel knows; the notebook's own knows none of them."""
+    notebook.run("%%sandbox\nweather_in_oslo, weather_in_rome = 'rain', 'sun'")
+
+    notebook.write("%%sandbox\nweather_in")
+    notebook.command("notebook:enter-edit-mode")
+    notebook.page.keyboard.press("Control+End")
+    notebook.page.keyboard.press("Tab")
+    offered = notebook.page.locator(".jp-Completer .jp-Completer-match")
+    offered.first.wait_for()
+    names = offered.all_inner_texts()
+    notebook.page.keyboard.press("Escape")
+
+    assert ["weather_in_oslo", "weather_in_rome"] == names
+
+
+def test_html_of_a_session_does_not_reach_the_page(
+    notebook: OpenNotebook, elsewhere: Hearing
+) -> None:
+    """Nor does it ask anything of anybody; the same HTML of the notebook's own does both."""
+    cell = "from IPython.display import HTML\nHTML('''{}''')"
+    theirs = cell.format(HOSTILE.format(url=elsewhere.url, whose="theirs"))
+    ours = cell.format(HOSTILE.format(url=elsewhere.url, whose="ours"))
+
+    notebook.run(f"%%sandbox\n{theirs}")
+    notebook.run("import doublecheck\nplatform = doublecheck.connect()")
+    notebook.run(f'platform.run_code("""{theirs}""")')
+    notebook.run(ours)
+    elsewhere.wait_for("/ours/fetched")
+    notebook.run("platform.close()")
+
+    assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
+    assert ["ours"] == notebook.page.evaluate("() => [...new Set(window.taken)]")
+    assert "ours" == notebook.page.title()
+
+
+def test_a_restart_ends_what_the_notebook_has_started(notebook: OpenNotebook) -> None:
+    """A double in a kernel, its sessions and their processes go with the kernel."""
+    notebook.run("%%sandbox\n1")
+    kernel = psutil.Process(int(printed(notebook.run("import os\nprint(os.getpid())"))))
+    started = kernel.children(recursive=True)
+
+    notebook.page.evaluate(
+        "() => { window.running = window.jupyterapp.commands.execute('notebook:restart-kernel'); }"
+    )
+    notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
+    notebook.page.evaluate("() => window.running")
+    _, left = psutil.wait_procs(started, GONE_TIMEOUT_S)
+
+    assert (True, []) == (bool(started), left)
