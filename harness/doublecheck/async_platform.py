@@ -12,7 +12,7 @@ import httpx
 from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck import live, sending
+from doublecheck import listening, live, sending
 from doublecheck.a2a import AsyncA2aClient
 from doublecheck.arguments import checked_class
 from doublecheck.browser import AsyncBrowser
@@ -174,11 +174,19 @@ class AsyncPlatform:
             ttl_s=ttl_s,
             when=sending.wall(),
         )
-        result = await self._call(call)
-        if on_output is not None:
-            for output in live.of_outputs(result.outputs):
-                on_output(output)
-        return result
+        if on_output is None:
+            return await self._call(call)
+        outputs = feed.outputs(
+            self.target,
+            language,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=call.request.timeout_s,
+        )
+        sending.refuse_closed(self._http, self.url)
+        if outputs is None:
+            return live.handed_over(await self._call(call), on_output)
+        return await listening.run(self._http, self.exchanges, call, outputs, on_output)
 
     async def complete(
         self,

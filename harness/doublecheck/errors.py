@@ -336,7 +336,10 @@ class InterruptedRunError(KeyboardInterrupt):
     """
 
     def __init__(self, session_id: str, *, double: bool) -> None:
-        outcome = "It ends in the sandbox too, and the session keeps its state."
+        outcome = (
+            "It is interrupted in the sandbox too; the session keeps its state, unless the code "
+            "goes on for 2 seconds more."
+        )
         if not double:
             outcome = "A live platform may run it on until its timeout."
         super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from doublecheck.results import Output
+    from doublecheck.results import CodeResult, Output
 
 _SAYS = {
     "stream": ("name", "text"),
@@ -39,6 +39,13 @@ class Completion:
 
 
 OnOutput: TypeAlias = Callable[[LiveOutput], None]
+
+
+def handed_over(result: CodeResult, on_output: OnOutput) -> CodeResult:
+    """Hand over the outputs of a result, which is returned."""
+    for output in of_outputs(result.outputs):
+        on_output(output)
+    return result
 
 
 def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:

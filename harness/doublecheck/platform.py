@@ -77,7 +77,8 @@ class Platform:
         self.clock = PlatformClock(self)
         self.faults = PlatformFaults(self)
         self.exchanges = Exchanges()
-        self._http = httpx.Client(**sending.options(target, timeout_s))
+        self._options = sending.options(target, timeout_s)
+        self._http = httpx.Client(**self._options)
         self._on_close = on_close
 
     @property
@@ -182,13 +183,33 @@ class Platform:
             when=sending.wall(),
         )
         try:
-            result = self._call(call)
+            if on_output is None:
+                return self._call(call)
+            outputs = feed.outputs(
+                self.target,
+                language,
+                user_id=user_id,
+                session_id=session_id,
+                timeout_s=call.request.timeout_s,
+            )
+            return self._run_heard(call, outputs, on_output)
         except KeyboardInterrupt:
             raise InterruptedRunError(session_id, double=self.target.admin) from None
-        if on_output is not None:
-            for output in live.of_outputs(result.outputs):
-                on_output(output)
-        return result
+
+    def _run_heard(
+        self, call: Call[CodeResult], outputs: Request | None, on_output: OnOutput
+    ) -> CodeResult:
+        """Run code and hand over what it says, as far as that can be heard meanwhile."""
+        sending.refuse_closed(self._http, self.url)
+        if outputs is None:
+            return live.handed_over(self._call(call), on_output)
+        from doublecheck import beside, listening
+
+        async def run(on_output: OnOutput) -> CodeResult:
+            async with httpx.AsyncClient(**self._options) as http:
+                return await listening.run(http, self.exchanges, call, outputs, on_output)
+
+        return beside.run(run, on_output)
 
     def complete(
         self,

@@ -1,45 +1,69 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+import re
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from doublecheck import (
     AsyncPlatform,
+    ClosedError,
+    CodeResult,
     Completion,
+    Credentials,
+    InterruptedRunError,
     LiveOutput,
     NotADoubleError,
+    Output,
     Platform,
+    RefusedError,
     Target,
 )
 from doublecheck.doubles import serving_double
+from doublecheck.target import Kind
+from tests.doublecheck import bad_servers
 
-SAYS = """
-import sys
-from IPython.display import HTML, display
+PYTHON = """
+import base64, sys
+from IPython.display import HTML, Image, clear_output, display
+
+print("gone")
+clear_output()
 print("out")
 print("err", file=sys.stderr)
-_ = display(HTML("<b>shown</b>"))
+shown = display("first", display_id=True)
+print("more", end="")
+shown.update(HTML("<b>second</b>"))
+display("same", display_id=shown.display_id)
+shown.update("third")
+_ = display(Image(data=base64.b64decode("iVBORw0KGgo="), format="png"))
 6 * 7
 """
-SAID = [
-    LiveOutput("stream", {"name": "stdout", "text": "out\n"}),
-    LiveOutput("stream", {"name": "stderr", "text": "err\n"}),
-    LiveOutput(
-        "display_data",
-        {
-            "data": {
-                "text/plain": "<IPython.core.display.HTML object>",
-                "text/html": "<b>shown</b>",
-            },
-            "metadata": {},
-        },
-    ),
-    LiveOutput(
-        "execute_result", {"data": {"text/plain": "42"}, "metadata": {}, "execution_count": 1}
-    ),
-]
+CLEARED_LATER = """
+from IPython.display import clear_output
+for step in range(3):
+    clear_output(wait=True)
+    print(step)
+clear_output(wait=True)
+1 / 0
+"""
+JAVASCRIPT = """
+console.log("out");
+console.error("err");
+await Deno.jupyter.display({"text/html": "<b>shown</b>"}, {raw: true});
+({a: [1, 2]})
+"""
+PNG = "iVBORw0KGgo="
+GO_ON = (
+    "try:\n    print('begun')\n    while True: pass\nexcept KeyboardInterrupt:\n    print('last')"
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,35 +78,332 @@ def platform(target: Target) -> Iterator[Platform]:
         yield platform
 
 
-def test_every_output_is_handed_over(platform: Platform) -> None:
-    """In order, each as a kernel's message; the result is what it is without that."""
+def as_shown(said: Iterable[LiveOutput]) -> tuple[Output, ...]:
+    """Return what a notebook has of messages in the end, as section 2.7 says it."""
+    shown: list[Output] = []
+    ids: list[str | None] = []
+    clear = False
+    for one in said:
+        content = one.content
+        if clear or (one.msg_type == "clear_output" and not content["wait"]):
+            shown, ids, clear = [], [], False
+        if one.msg_type == "clear_output":
+            clear = content["wait"]
+            continue
+        if one.msg_type == "update_display_data":
+            for place, display_id in enumerate(ids):
+                if display_id == content["transient"]["display_id"]:
+                    data = {"data": content["data"], "metadata": content["metadata"]}
+                    shown[place] = replace(shown[place], **data)
+            continue
+        if shown and one.msg_type == "stream" and shown[-1].name == content["name"]:
+            shown[-1] = replace(shown[-1], text=f"{shown[-1].text}{content['text']}")
+            continue
+        kept = {name: value for name, value in content.items() if name != "transient"}
+        if "traceback" in kept:
+            kept["traceback"] = tuple(kept["traceback"])
+        shown.append(Output(one.msg_type, **kept))
+        ids.append(content.get("transient", {}).get("display_id"))
+    return tuple(shown)
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "kinds"),
+    [
+        pytest.param(
+            "python3",
+            PYTHON,
+            "stream stream display_data stream display_data display_data execute_result",
+            id="python",
+        ),
+        pytest.param("python3", CLEARED_LATER, "error", id="cleared before the next"),
+        pytest.param(
+            "javascript",
+            JAVASCRIPT,
+            "stream stream display_data execute_result",
+            id="javascript",
+        ),
+        pytest.param("javascript", "console.log(1); nowhere", "stream error", id="an error"),
+        pytest.param("python3", "print('x' * 2_000_000); 1", "stream stream", id="too much"),
+        pytest.param("python3", "import os; os._exit(3)", "error", id="a kernel that dies"),
+    ],
+)
+def test_what_is_handed_over_is_what_the_result_has(
+    platform: Platform, language: str, code: str, kinds: str
+) -> None:
+    """All of it, in order, and nothing else; the result is what it is without that."""
     said: list[LiveOutput] = []
-    result = platform.run_code(SAYS, session_id="outputs", on_output=said.append)
+    result = platform.run_code(code, language, session_id="same", on_output=said.append)
 
-    assert SAID == said
-    assert ("out\n", "err\n", "42") == (result.stdout, result.stderr, result.text)
+    assert kinds.split() == [output.output_type for output in result.outputs]
+    assert result.outputs == as_shown(said)
 
 
-def test_an_error_is_handed_over(platform: Platform) -> None:
-    """Its traceback is a list of lines, as in a kernel's message."""
+def test_updates_and_clearing_are_handed_over(platform: Platform) -> None:
+    """A notebook does with them what it does with those of its own kernel."""
     said: list[LiveOutput] = []
-    result = platform.run_code("1 / 0", session_id="error", on_output=said.append)
+    platform.run_code(PYTHON, session_id="kinds", on_output=said.append)
 
-    assert ["error"] == [output.msg_type for output in said]
-    assert result.error is not None
-    assert "\n".join(said[0].content["traceback"]) == result.error.traceback
+    kinds = [output.msg_type for output in said]
+    assert ["stream", "clear_output", "stream"] == kinds[:3]
+    assert 2 == kinds.count("update_display_data")
+    assert [PNG] == [
+        data["image/png"].strip()
+        for data in (one.content.get("data", {}) for one in said)
+        if "image/png" in data
+    ]
 
 
-def test_outputs_are_handed_over_in_the_callers_loop(target: Target) -> None:
-    """AsyncPlatform does what Platform does."""
+@contextmanager
+def gate(platform: Platform, session: str) -> Iterator[Path]:
+    """Give the pipe that code of the session waits for when it opens ``go``."""
+    platform.run_code("import os; os.mkfifo('go')", session_id=session)
+    listed = platform.request("GET", "/_emulator/sessions").json()["sessions"]
+    yield Path(next(s["home"] for s in listed if s["UserSessionId"].endswith(session))) / "go"
 
-    async def use() -> list[LiveOutput]:
+
+WAITS = "print('first', flush=True)\nopen('go').close()\nprint('second')"
+
+
+def test_an_output_is_handed_over_before_the_code_ends(platform: Platform) -> None:
+    """The code ends because its first output has come here."""
+    said: list[LiveOutput] = []
+
+    def let_go(output: LiveOutput) -> None:
+        if not said:
+            go.open("w").close()
+        said.append(output)
+
+    with gate(platform, "live") as go:
+        result = platform.run_code(WAITS, session_id="live", timeout_s=60, on_output=let_go)
+
+    assert "first\nsecond\n" == result.stdout
+    assert result.outputs == as_shown(said)
+
+
+def test_each_of_two_at_once_has_its_own(target: Target) -> None:
+    """Also in one session, and in the caller's loop; the second waits for the first."""
+
+    async def use(platform: AsyncPlatform, word: str) -> tuple[CodeResult, list[LiveOutput]]:
         said: list[LiveOutput] = []
-        async with AsyncPlatform(target) as platform:
-            await platform.run_code(SAYS, session_id="async", on_output=said.append)
-        return said
+        result = await platform.run_code(
+            f"print({word!r})", session_id="two", on_output=said.append
+        )
+        return result, said
 
-    assert SAID == asyncio.run(use())
+    async def both() -> list[tuple[CodeResult, list[LiveOutput]]]:
+        async with AsyncPlatform(target) as platform:
+            return await asyncio.gather(use(platform, "one"), use(platform, "two"))
+
+    ran = asyncio.run(both())
+
+    assert ["one\n", "two\n"] == [result.stdout for result, _ in ran]
+    assert [result.outputs for result, _ in ran] == [as_shown(said) for _, said in ran]
+
+
+def test_what_is_recorded_is_the_call_alone(platform: Platform) -> None:
+    """As if nobody had listened."""
+    platform.run_code("1", session_id="recorded", on_output=lambda _: None)
+    platform.run_code("1", session_id="recorded")
+
+    heard, plain = platform.exchanges
+    assert heard.request.url == plain.request.url
+    assert heard.request.headers.keys() == plain.request.headers.keys()
+    assert (200, True) == (heard.status, b"execute_result" in heard.body)
+
+
+def test_a_refusal_is_raised(platform: Platform) -> None:
+    """As it is without anybody who listens."""
+    with pytest.raises(RefusedError, match="'cobol' is not known"):
+        platform.run_code("1", "cobol", on_output=lambda _: None)
+
+
+def test_a_platform_that_is_closed_says_so(platform: Platform) -> None:
+    """No connection is opened for a listener."""
+    platform.close()
+
+    with pytest.raises(ClosedError):
+        platform.run_code("1", on_output=lambda _: None)
+
+
+def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
+    """It is raised, the code is interrupted, and the session runs the next."""
+
+    def fail(_output: LiveOutput) -> None:
+        raise LookupError("of the listener")
+
+    with pytest.raises(LookupError, match="of the listener"):
+        platform.run_code("kept = 1; print(1)\nwhile True: pass", session_id="f", on_output=fail)
+
+    assert "1" == platform.run_code("kept", session_id="f").text
+
+
+def test_an_error_in_the_listener_ends_the_run_in_a_loop(target: Target) -> None:
+    """So it does with AsyncPlatform."""
+
+    def fail(_output: LiveOutput) -> None:
+        raise LookupError("of the listener")
+
+    async def use() -> str | None:
+        async with AsyncPlatform(target) as platform:
+            with pytest.raises(LookupError, match="of the listener"):
+                await platform.run_code(
+                    "print(1)\nwhile True: pass", session_id="g", on_output=fail
+                )
+            return (await platform.run_code("2", session_id="g")).text
+
+    assert "2" == asyncio.run(use())
+
+
+def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
+    """The code is interrupted too, what it says to that is handed over, its state is kept."""
+    said: list[str] = []
+
+    def interrupt(output: LiveOutput) -> None:
+        said.append(output.content["text"])
+        if len(said) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match=r"'i' was interrupted.* keeps its state"):
+        platform.run_code(f"kept = 1\n{GO_ON}", session_id="i", on_output=interrupt)
+
+    assert ["begun\n", "last\n"] == said
+    assert "1" == platform.run_code("kept", session_id="i").text
+
+
+def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
+    """So it does with AsyncPlatform, whose caller sees the cancellation."""
+    said: list[str] = []
+
+    async def use() -> None:
+        def hear(output: LiveOutput) -> None:
+            said.append(output.content["text"])
+            running.cancel()
+
+        async with AsyncPlatform(target) as platform:
+            running = asyncio.ensure_future(
+                platform.run_code(GO_ON, session_id="c", on_output=hear)
+            )
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+    asyncio.run(use())
+
+    assert ["begun\n", "last\n"] == said[:2]
+
+
+# ---- where nothing can be heard ----
+
+RESULT = {
+    "success": True,
+    "message": "",
+    "data": {
+        "status": "ok",
+        "execution_count": 1,
+        "code": "1",
+        "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": "out\n"},
+            {"output_type": "display_data", "data": {"text/plain": "d"}, "metadata": {}},
+            {
+                "output_type": "execute_result",
+                "data": {"text/plain": "1"},
+                "metadata": {},
+                "execution_count": 1,
+            },
+            {"output_type": "error", "ename": "E", "evalue": "e", "traceback": ["a", "b"]},
+        ],
+    },
+}
+AT_THE_END = [
+    LiveOutput("stream", {"name": "stdout", "text": "out\n"}),
+    LiveOutput("display_data", {"data": {"text/plain": "d"}, "metadata": {}}),
+    LiveOutput(
+        "execute_result", {"data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
+    ),
+    LiveOutput("error", {"ename": "E", "evalue": "e", "traceback": ["a", "b"]}),
+]
+MISSED = LiveOutput(
+    "stream",
+    {
+        "name": "stderr",
+        "text": "[some outputs came too fast to be shown live; the result has all of them]\n",
+    },
+)
+Events = Sequence[tuple[str, dict[str, Any]]]
+LISTENING: Events = [("listening", {})]
+ONE: Events = [
+    ("output", {"msg_type": "stream", "content": {"name": "stdout", "text": "out\n"}}),
+]
+DROPPED: Events = [*ONE, ("dropped", {"messages": 3}), ("finished", {"status": "ok"})]
+SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+NO_ROUTE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+NO_EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n"
+
+
+class Answering:
+    """Runs no code: answers what is asked with the same, and who listens with ``events``.
+
+    They are sent when the code is asked for; with ``leaves`` the connection ends after them.
+    """
+
+    def __init__(self, head: bytes, events: Events, *, leaves: bool = False) -> None:
+        self._head = head
+        self._events = events
+        self._leaves = leaves
+        self._listener: socket.socket | None = None
+
+    def __call__(self, connection: socket.socket) -> None:
+        asked = connection.recv(65536)
+        if asked.startswith(b"GET"):
+            connection.sendall(self._head)
+            self._send(connection, LISTENING if self._head is SSE else [], "")
+            self._listener = connection
+            return
+        if self._listener is not None:
+            name = re.search(rb"x-agentdouble-run: (\w+)", asked, re.I)
+            self._send(self._listener, self._events, name[1].decode() if name else "")
+            if self._leaves:
+                self._listener.shutdown(socket.SHUT_WR)
+        result = {"ToolId": "t", "SessionId": "s-1", "Result": json.dumps(RESULT)}
+        body = {"ResponseMetadata": {"RequestId": "r"}, "Result": result}
+        content = json.dumps(body).encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content))
+        connection.sendall(content)
+
+    def _send(self, connection: socket.socket, events: Events, run: str) -> None:
+        for kind, data in events:
+            said = json.dumps({"run": run, **data})
+            connection.sendall(f"event: {kind}\ndata: {said}\n\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "server", "expected"),
+    [
+        pytest.param("live", Answering(NO_ROUTE, []), AT_THE_END, id="a live platform"),
+        pytest.param("double", Answering(NO_ROUTE, []), AT_THE_END, id="an older double"),
+        pytest.param("double", Answering(NO_EVENTS, []), AT_THE_END, id="another server"),
+        pytest.param("double", Answering(SSE, [], leaves=True), AT_THE_END, id="nothing heard"),
+        pytest.param("double", Answering(SSE, DROPPED), [AT_THE_END[0], MISSED], id="some dropped"),
+        pytest.param(
+            "double",
+            Answering(SSE, ONE, leaves=True),
+            [AT_THE_END[0], MISSED],
+            id="broken off amid it",
+        ),
+    ],
+)
+def test_nothing_is_lost_where_nothing_is_heard(
+    kind: Kind, server: Answering, expected: list[LiveOutput]
+) -> None:
+    """The outputs are handed over when the result is here; where some are missing, that is said."""
+    said: list[LiveOutput] = []
+    with bad_servers.serving(server) as serving:
+        target = Target(serving.url, kind, tool_id="t-1", credentials=Credentials("AK", "SK"))
+        with Platform(target) as platform:
+            result = platform.run_code("1", on_output=said.append)
+
+    assert expected == said
+    assert 4 == len(result.outputs)
 
 
 def test_a_session_s_kernel_completes_code(platform: Platform) -> None:

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
+from agentdouble.invoke_tool import RUN_HEADER, SHELLS
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.clients import calls
 from doublecheck.clients.admin import PREFIX
-from doublecheck.clients.calls import Call
+from doublecheck.clients.calls import Call, Request
 from doublecheck.errors import NotADoubleError
-from doublecheck.live import Completion
+from doublecheck.live import Completion, LiveOutput
 from doublecheck.target import Target
 
 if TYPE_CHECKING:
     import httpx
+
+LISTENING = "listening"  # the first event: from then on everything is heard
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a double says of an execution: an output, how many were missed, or that it is over."""
+
+    output: LiveOutput | None = None
+    dropped: int = 0
+    over: bool = False
+
+
+def outputs(
+    target: Target, language: str, *, user_id: str, session_id: str, timeout_s: float | None
+) -> Request | None:
+    """Return the request that listens to a session, None where nothing can be heard.
+
+    That is on a live platform, and of commands. Raises CredentialsMissingError.
+    """
+    if not target.admin or language in SHELLS:
+        return None
+    session = _user_session(user_id, session_id)
+    query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": session})
+    return calls.request(target, "GET", f"{PREFIX}/outputs?{query}", timeout_s=timeout_s)
+
+
+def named(request: Request, run: str) -> Request:
+    """Return a request that runs code, whose execution bears a name for who listens."""
+    return dataclasses.replace(request, headers={**request.headers, RUN_HEADER: run})
+
+
+def read(kind: str, text: str, run: str) -> Said | None:
+    """Read an event of what is listened to, None where it is of another execution."""
+    data = json.loads(text)
+    if data.get("run") != run:
+        return None
+    if kind == "output":
+        return Said(output=LiveOutput(data["msg_type"], data["content"]))
+    return Said(dropped=data.get("messages", 0), over=kind == "finished")
 
 
 def complete(
@@ -28,7 +73,7 @@ def complete(
     content = calls.json_content(
         {
             "tool_id": target.sandbox_tool(),
-            "user_session_id": Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
+            "user_session_id": _user_session(user_id, session_id),
             "language": language,
             "code": code,
             "cursor_pos": cursor,
@@ -36,6 +81,10 @@ def complete(
     )
     request = calls.request(target, "POST", f"{PREFIX}/complete", content=content)
     return Call(request, _read_completion)
+
+
+def _user_session(user_id: str, session_id: str) -> str:
+    return Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
 
 
 def _read_completion(response: httpx.Response) -> Completion:

@@ -1,0 +1,86 @@
+"""Work in an event loop of its own, in a thread, that hands over outputs to who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from doublecheck.live import LiveOutput, OnOutput
+
+T = TypeVar("T")
+Work = Callable[[OnOutput], Coroutine[Any, Any, T]]
+
+
+def run(work: Work[T], on_output: OnOutput) -> T:
+    """Return what ``work`` comes to; call ``on_output`` here, with each output that it gives.
+
+    What is raised here meanwhile cancels the work and is raised when that has ended. After a
+    KeyboardInterrupt what the work still gives is handed over; a second one ends that.
+    """
+    thread = _Thread(work)
+    try:
+        thread.hand_over(on_output)
+        return thread.result()
+    except KeyboardInterrupt:
+        thread.cancel()
+        thread.hand_over(on_output)
+        raise
+    finally:
+        thread.end()
+
+
+class _Thread(Generic[T]):
+    """The thread, which works as soon as this is made."""
+
+    def __init__(self, work: Work[T]) -> None:
+        self._work = work
+        self._given: SimpleQueue[LiveOutput | None] = SimpleQueue()
+        self._outcome: Future[T] = Future()
+        self._begun = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._task: asyncio.Task[T]
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name="doublecheck", daemon=True
+        )
+        self._thread.start()
+
+    def hand_over(self, on_output: OnOutput) -> None:
+        """Call ``on_output`` with what is given, until the work has ended."""
+        while (given := self._given.get()) is not None:
+            on_output(given)
+
+    def result(self) -> T:
+        """Return what the work came to, when it has ended."""
+        return self._outcome.result()
+
+    def cancel(self) -> None:
+        """Cancel the work, unless it has ended."""
+        self._begun.wait()
+        if not self._outcome.done():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def end(self) -> None:
+        """Return when the thread has ended; cancel the work if it has not."""
+        self.cancel()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._outcome.set_result(asyncio.run(self._main()))
+        except BaseException as error:
+            self._outcome.set_exception(error)
+        finally:
+            self._begun.set()
+            self._given.put(None)
+
+    async def _main(self) -> T:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.ensure_future(self._work(self._given.put))
+        self._begun.set()
+        return await self._task
