@@ -345,6 +345,10 @@ class InterruptedRunError(KeyboardInterrupt):
         super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")
         self.session_id = session_id
 
+    def _render_traceback_(self) -> list[str]:
+        """Show itself in a notebook, without a page of frames."""
+        return tracebacks.short(self)
+
 
 class InterruptedChecksError(KeyboardInterrupt):
     """Checks were interrupted; ``report`` is what came of those that were carried out.
