@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -27,7 +28,16 @@ def short(error: BaseException) -> list[str]:
     alone, frames = _alone(error), own_frames(error.__traceback__)
     if frames is None:  # a magic: nothing of the user's led there
         return list(shower.get_exception_only(type(error), error))
-    return list(shower.structured_traceback(type(alone), alone, frames, tb_offset=0))
+    try:
+        return list(shower.structured_traceback(type(alone), alone, frames, tb_offset=0))
+    except Exception:  # IPython cannot show every line: one that ends a text in triple quotes, say
+        return traceback.format_exception(type(alone), alone, frames)
+
+
+def shorten(error: BaseException) -> None:
+    """Have a notebook show an error that is not ours as it shows those that are."""
+    if _shower() is not None and not hasattr(error, "_render_traceback_"):
+        error._render_traceback_ = partial(short, error)  # type: ignore[attr-defined]
 
 
 def own_frames(frames: TracebackType | None) -> TracebackType | None:

@@ -12,6 +12,7 @@ from numbers import Real
 from types import FunctionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from agentdouble import tracebacks
 from doublecheck.errors import ArgumentError
 
 C = TypeVar("C", bound=type)
@@ -34,16 +35,29 @@ def checked(function: F) -> F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        check(function, args, kwargs)
-        return function(*args, **kwargs)
+        with _shortened():
+            check(function, args, kwargs)
+            return function(*args, **kwargs)
 
     @functools.wraps(function)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        check(function, args, kwargs)
-        return await function(*args, **kwargs)
+        with _shortened():
+            check(function, args, kwargs)
+            return await function(*args, **kwargs)
 
     return cast("F", awaited if inspect.iscoroutinefunction(function) else call)
+
+
+class _shortened:  # noqa: N801 (a context manager; one of contextlib would be a frame more)
+    """Have errors that pass, an interrupt say, show no frames of ours in a notebook."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _frames: object) -> None:
+        if error is not None:
+            tracebacks.shorten(error)
 
 
 def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -186,7 +186,8 @@ class AsyncPlatform:
         sending.refuse_closed(self._http, self.url)
         if outputs is None:
             return live.handed_over(await self._call(call), on_output)
-        return await listening.run(self._http, self.exchanges, call, outputs, on_output)
+        with sending.interruptible():
+            return await listening.run(self._http, self.exchanges, call, outputs, on_output)
 
     async def complete(
         self,
@@ -412,7 +413,11 @@ class AsyncPlatform:
     async def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
         sending.refuse_closed(self._http, self.url)
-        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+        with (
+            sending.translated(request.url),
+            sending.interruptible(),
+            self.exchanges.recording(request) as recording,
+        ):
             return recording.answered(await self._http.request(**sending.arguments(request)))
 
     async def aclose(self) -> None:
@@ -426,7 +431,11 @@ class AsyncPlatform:
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
         """Send a request that a client built; the context has the answer, yet to be read."""
         sending.refuse_closed(self._http, self.url)
-        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+        with (
+            sending.translated(request.url),
+            sending.interruptible(),
+            self.exchanges.recording(request) as recording,
+        ):
             async with self._http.stream(**sending.arguments(request)) as response:
                 yield recording.streamed(response)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from agentdouble import environment
+from agentdouble import environment, tracebacks
 from doublecheck.clients.calls import Request, shown
 from doublecheck.errors import (
     ArgumentError,
@@ -23,6 +25,7 @@ from doublecheck.errors import (
 from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
+TICK_S = 0.2
 
 
 def options(target: Target, timeout_s: float) -> dict[str, Any]:
@@ -79,6 +82,33 @@ def translated(url: str) -> Iterator[None]:
         ) from None
     except httpx.TransportError as error:
         raise NoAnswerError(url, _reason(error)) from None
+    except BaseException as error:
+        tracebacks.shorten(error)
+        raise
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have a notebook's loop notice soon that the cell which waits inside was interrupted.
+
+    ipykernel's signal handler leaves a callback to the loop and does not wake it: a cell that
+    waits for a silent socket, or for ``asyncio.sleep()``, would not be interrupted before it ends.
+    """
+    if "ipykernel" not in sys.modules:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
+
+    def tick() -> None:
+        nonlocal timer
+        timer = loop.call_later(TICK_S, tick)
+
+    timer = loop.call_later(TICK_S, tick)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:

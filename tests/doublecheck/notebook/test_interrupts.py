@@ -1,0 +1,77 @@
+"""A cell that is interrupted: it ends at once, with a short message, and the double lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel, Ran
+
+APPLICATION = """
+import asyncio
+import doublecheck
+from agentdouble import SimpleApp
+
+app = SimpleApp()
+held = []
+
+@app.entrypoint
+async def wait(payload, headers):
+    print("begun", flush=True)
+    held.append((asyncio.get_running_loop(), asyncio.Event()))
+    await held[-1][1].wait()
+
+platform = doublecheck.connect(apps=[app])
+awaited = doublecheck.AsyncPlatform(platform.target)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connected(notebook: NotebookKernel) -> Iterator[None]:
+    assert notebook.run(APPLICATION).error is None
+    yield
+    notebook.run("for loop, event in held: loop.call_soon_threadsafe(event.set)")
+
+
+def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
+    """Run a cell, interrupt it when it has said that it began, and return what it showed."""
+    messages = []
+    for kind, content in notebook.running(cell):
+        messages.append((kind, content))
+        if kind == "stream" and "begun" in content["text"]:
+            notebook.interrupt()
+    return Ran(tuple(messages))
+
+
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("platform.invoke('hello')", "KeyboardInterrupt"),
+        ("list(platform.stream('hello'))", "KeyboardInterrupt"),
+        ("await awaited.invoke('hello')", "CancelledError"),
+    ],
+)
+def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) -> None:
+    """Only the cell's own line is shown, and the double answers."""
+    shown = interrupted(notebook, cell).error or ""
+
+    assert [f"----> 1 {cell}", f"{error}: "] == [
+        line for line in shown.splitlines() if line.startswith(("---->", "File", error + ":"))
+    ]
+    assert "'pong!'" == notebook.run("platform.ping()").text
+
+
+def test_code_that_a_cell_awaits_is_interrupted(notebook: NotebookKernel) -> None:
+    """In the sandbox as well, whose session keeps its state."""
+    cell = """
+await awaited.run_code('''
+import time
+kept = 42
+print("begun", flush=True)
+time.sleep(600)
+''', on_output=lambda said: print(said.content["text"], flush=True))
+"""
+    assert "CancelledError" in (interrupted(notebook, cell).error or "")
+
+    assert "'42'" == notebook.run("platform.run_code('kept').text").text
