@@ -39,10 +39,9 @@ from doublecheck.results import (
     AgentSession,
     BashResult,
     CodeResult,
-    JournalEntry,
-    Session,
     StreamEvent,
 )
+from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.surfaces import Surface
 from doublecheck.target import Target
 
@@ -325,9 +324,7 @@ class AsyncPlatform:
         """Return a session with its history (API-05)."""
         return await self._call(api_server.get(self.target, app, user_id, session_id))
 
-    async def list_sessions(
-        self, app: str, *, user_id: str = DEFAULT_USER
-    ) -> tuple[AgentSession, ...]:
+    async def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
         """Return a user's sessions of an application, without their histories (API-04)."""
         return await self._call(api_server.listed(self.target, app, user_id))
 
@@ -339,9 +336,7 @@ class AsyncPlatform:
         """Return the names of a session's artifacts (API-13)."""
         return await self._call(api_server.artifacts(self.target, session))
 
-    async def run(
-        self, session: AgentSession, message: str, **fields: Any
-    ) -> tuple[AgentEvent, ...]:
+    async def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 
         ``fields`` are further ones of the request, ``stateDelta`` say.
@@ -367,11 +362,11 @@ class AsyncPlatform:
             async for event in EventSource(response).aiter_sse():
                 yield api_server.read_event(event.data)
 
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""
         return await self._call(admin.journal(self.target))
 
-    async def sessions(self) -> tuple[Session, ...]:
+    async def sessions(self) -> Sessions:
         """Return a double's living session instances; raise NotADoubleError."""
         return await self._call(admin.sessions(self.target))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from agentdouble.signing import ALGORITHM
 from doublecheck.clients.calls import Request
+from doublecheck.showing import Shown
 from doublecheck.target import API_KEY
 
 HIDDEN = "***"
@@ -31,8 +32,8 @@ _IN_TEXT = (
 _PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
 
 
-@dataclass(frozen=True)
-class Exchange:
+@dataclass(frozen=True, repr=False)
+class Exchange(Shown, drawn_by="display.exchanges.exchange"):
     """A request and what came of it.
 
     ``status`` is None where no answer came, and ``error`` says why; both are None while it is
@@ -48,6 +49,11 @@ class Exchange:
     elapsed_s: float = 0.0
     request_cut: bool = False
     body_cut: bool = False
+
+    def __repr__(self) -> str:
+        came = self.error or self.status or "under way"
+        asked = f"{self.request.method} {redacted_text(self.request.url)}"
+        return f"<Exchange {asked} {came} {self.elapsed_s * 1000:.0f} ms>"
 
 
 def redacted(exchange: Exchange) -> Exchange:

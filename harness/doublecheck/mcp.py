@@ -9,6 +9,7 @@ from doublecheck.arguments import checked_class
 from doublecheck.clients import mcp
 from doublecheck.clients.mcp import McpServer, McpSession
 from doublecheck.results import McpResult, McpTool
+from doublecheck.series import McpTools
 
 if TYPE_CHECKING:
     from doublecheck.async_platform import AsyncPlatform
@@ -33,7 +34,7 @@ class McpClient:
         """Where the server answers."""
         return self._server.url
 
-    def tools(self) -> tuple[McpTool, ...]:
+    def tools(self) -> McpTools:
         """Return the tools that the server has."""
         found: list[McpTool] = []
         page = self.ask("tools/list")
@@ -41,7 +42,7 @@ class McpClient:
         while page.get("nextCursor"):
             page = self.ask("tools/list", cursor=page["nextCursor"])
             found += mcp.tools_of(page)
-        return tuple(found)
+        return McpTools(found)
 
     def call(self, tool: str, /, **arguments: Any) -> McpResult:
         """Call a tool; one that fails is a result too, whose ``is_error`` says so."""
@@ -95,7 +96,7 @@ class AsyncMcpClient:
         """Where the server answers."""
         return self._server.url
 
-    async def tools(self) -> tuple[McpTool, ...]:
+    async def tools(self) -> McpTools:
         """Return the tools that the server has."""
         found: list[McpTool] = []
         page = await self.ask("tools/list")
@@ -103,7 +104,7 @@ class AsyncMcpClient:
         while page.get("nextCursor"):
             page = await self.ask("tools/list", cursor=page["nextCursor"])
             found += mcp.tools_of(page)
-        return tuple(found)
+        return McpTools(found)
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
         """Call a tool; one that fails is a result too, whose ``is_error`` says so."""

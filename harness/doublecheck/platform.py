@@ -44,10 +44,9 @@ from doublecheck.results import (
     AgentSession,
     BashResult,
     CodeResult,
-    JournalEntry,
-    Session,
     StreamEvent,
 )
+from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.surfaces import Surface
 from doublecheck.target import Target
 
@@ -358,7 +357,7 @@ class Platform:
         """Return a session with its history (API-05)."""
         return self._call(api_server.get(self.target, app, user_id, session_id))
 
-    def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> tuple[AgentSession, ...]:
+    def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
         """Return a user's sessions of an application, without their histories (API-04)."""
         return self._call(api_server.listed(self.target, app, user_id))
 
@@ -370,7 +369,7 @@ class Platform:
         """Return the names of a session's artifacts (API-13)."""
         return self._call(api_server.artifacts(self.target, session))
 
-    def run(self, session: AgentSession, message: str, **fields: Any) -> tuple[AgentEvent, ...]:
+    def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 
         ``fields`` are further ones of the request, ``stateDelta`` say.
@@ -394,11 +393,11 @@ class Platform:
             for event in EventSource(response).iter_sse():
                 yield api_server.read_event(event.data)
 
-    def journal(self) -> tuple[JournalEntry, ...]:
+    def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""
         return self._call(admin.journal(self.target))
 
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> Sessions:
         """Return a double's living session instances; raise NotADoubleError."""
         return self._call(admin.sessions(self.target))
 

@@ -13,12 +13,13 @@ import httpx
 
 from doublecheck.clients.calls import Request
 from doublecheck.exchanges import Exchange
+from doublecheck.showing import Shown
 
 KEPT = 64
 BODY_LIMIT = 64 * 1024
 
 
-class Exchanges(Sequence[Exchange]):
+class Exchanges(Sequence[Exchange], Shown, drawn_by="display.exchanges.exchanges"):
     """The last exchanges of a client, oldest first, those under way included."""
 
     def __init__(self, kept: int = KEPT) -> None:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doublecheck.secret import Secret
+from doublecheck.showing import Shown, clock_time, counted, short
 
-_SHOWN_CHARS = 60
 
-
-@dataclass(frozen=True)
-class Output:
+@dataclass(frozen=True, repr=False)
+class Output(Shown, drawn_by="display.outputs.output"):
     """One output of an execution, with the nine fields of section 2.7."""
 
     output_type: str
@@ -29,9 +28,14 @@ class Output:
     evalue: str | None = None
     traceback: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        shown = [one for one in (self.output_type, self.name, self.ename) if one]
+        shown += [short(one) for one in (self.text, self.evalue) if one is not None]
+        return f"<Output {' '.join([*shown, ', '.join(self.data or ())]).strip()}>"
+
 
 @dataclass(frozen=True)
-class BrowserInfo:
+class BrowserInfo(Shown, drawn_by="display.browser.info"):
     """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
 
     ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
@@ -43,8 +47,8 @@ class BrowserInfo:
     height: int
 
 
-@dataclass(frozen=True)
-class McpTool:
+@dataclass(frozen=True, repr=False)
+class McpTool(Shown, drawn_by="display.mcp.tool"):
     """A tool of an MCP server, with the JSON Schemas of what it takes and returns."""
 
     name: str
@@ -52,9 +56,20 @@ class McpTool:
     input_schema: Mapping[str, Any] = field(repr=False)
     output_schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
+    @property
+    def signature(self) -> str:
+        """Its name with its arguments; those that are optional have a question mark."""
+        required = self.input_schema.get("required") or ()
+        properties = self.input_schema.get("properties") or {}
+        names = [name if name in required else f"{name}?" for name in properties]
+        return f"{self.name}({', '.join(names)})"
 
-@dataclass(frozen=True)
-class McpResult:
+    def __repr__(self) -> str:
+        return f"<McpTool {self.signature}>"
+
+
+@dataclass(frozen=True, repr=False)
+class McpResult(Shown, drawn_by="display.mcp.result"):
     """What calling a tool came to; ``content`` are the blocks as they were sent (MCP-05)."""
 
     is_error: bool
@@ -66,9 +81,15 @@ class McpResult:
         """The text of its blocks, one below the other."""
         return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
+    def __repr__(self) -> str:
+        kinds = [str(block.get("type")) for block in self.content]
+        others = [kind for kind in kinds if kind != "text"]
+        shown = ["error"] * self.is_error + [short(self.text)] * (others != kinds) + others
+        return f"<McpResult {' '.join(shown)}>"
 
-@dataclass(frozen=True)
-class A2aAnswer:
+
+@dataclass(frozen=True, repr=False)
+class A2aAnswer(Shown, drawn_by="display.a2a.answer"):
     """What an A2A application said: a task, a message, or an event of a stream.
 
     ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
@@ -87,9 +108,13 @@ class A2aAnswer:
         """Its texts, one below the other."""
         return "\n".join(self.texts)
 
+    def __repr__(self) -> str:
+        shown = [self.kind, self.state, short(self.text) if self.texts else None]
+        return f"<A2aAnswer {' '.join(one for one in shown if one)}>"
+
 
 @dataclass(frozen=True)
-class CodeError:
+class CodeError(Shown, drawn_by="display.outputs.error"):
     """The error that ended an execution; ``traceback`` may hold ANSI colours."""
 
     ename: str
@@ -98,7 +123,7 @@ class CodeError:
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult:
+class CodeResult(Shown, drawn_by="display.code.result"):
     """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
 
     success: bool
@@ -145,24 +170,18 @@ class CodeResult:
     def __repr__(self) -> str:
         shown = [self.status, f"[{self.execution_count}]"]
         if self.stdout:
-            shown.append(f"stdout={_short(self.stdout)}")
+            shown.append(f"stdout={short(self.stdout)}")
         if self.text is not None:
-            shown.append(f"text={_short(self.text)}")
+            shown.append(f"text={short(self.text)}")
         if self.images:
             shown.append(f"images={len(self.images)}")
         if self.error is not None:
-            shown.append(f"error={_short(f'{self.error.ename}: {self.error.evalue}')}")
+            shown.append(f"error={short(f'{self.error.ename}: {self.error.evalue}')}")
         return f"<CodeResult {' '.join(shown)}>"
 
-    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
-        """Show the outputs in a notebook."""
-        from doublecheck.display import code
 
-        return {"text/plain": repr(self), "text/html": code.render(self)}
-
-
-@dataclass(frozen=True)
-class BashResult:
+@dataclass(frozen=True, repr=False)
+class BashResult(Shown, drawn_by="display.bash.result"):
     """What a command came to; ``exit_code`` is None while it runs on after its timeout.
 
     ``session_id`` is the instance's SessionId (``s-...``).
@@ -175,9 +194,15 @@ class BashResult:
     session_id: str
     command: str
 
+    def __repr__(self) -> str:
+        shown = [self.status if self.exit_code is None else f"exit {self.exit_code}"]
+        shown += [f"stdout={short(self.stdout)}"] * bool(self.stdout)
+        shown += [f"stderr={short(self.stderr)}"] * bool(self.stderr)
+        return f"<BashResult {' '.join(shown)}>"
 
-@dataclass(frozen=True)
-class StreamEvent:
+
+@dataclass(frozen=True, repr=False)
+class StreamEvent(Shown, drawn_by="display.streams.event"):
     """One event of a streaming invocation."""
 
     data: str
@@ -195,9 +220,12 @@ class StreamEvent:
     def __str__(self) -> str:
         return self.data
 
+    def __repr__(self) -> str:
+        return f"<StreamEvent {short(self.data)}>"
 
-@dataclass(frozen=True)
-class Session:
+
+@dataclass(frozen=True, repr=False)
+class Session(Shown, drawn_by="display.sessions.session"):
     """A living session instance of a double; ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
@@ -209,9 +237,13 @@ class Session:
     executions: int
     pids: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        left = f"{clock_time(self.remaining_s)} left"
+        return f"<Session {self.user_session_id} {left}, {counted(self.executions, 'execution')}>"
+
 
 @dataclass(frozen=True, repr=False)
-class AgentEvent:
+class AgentEvent(Shown, drawn_by="display.events.event"):
     """An event of an agent; ``raw`` is all of it, as it came.
 
     ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
@@ -248,22 +280,16 @@ class AgentEvent:
         if self.partial:
             shown.append("partial")
         if self.text:
-            shown.append(_short(self.text))
+            shown.append(short(self.text))
         shown += [f"calls {call.get('name')}" for call in self.function_calls]
         shown += [f"answers {one.get('name')}" for one in self.function_responses]
         if self.error is not None:
-            shown.append(f"error={_short(self.error)}")
+            shown.append(f"error={short(self.error)}")
         return f"<AgentEvent {' '.join(shown)}>"
-
-    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
-        """Show the event in a notebook."""
-        from doublecheck.display import events
-
-        return {"text/plain": repr(self), "text/html": events.render((self,))}
 
 
 @dataclass(frozen=True, repr=False)
-class AgentSession:
+class AgentSession(Shown, drawn_by="display.agent_sessions.session"):
     """A session of API-server mode; ``events`` is its history, where it was asked for.
 
     ``last_update_time`` is in Unix seconds, None where a platform does not say it.
@@ -278,17 +304,13 @@ class AgentSession:
 
     def __repr__(self) -> str:
         where = f"{self.app_name}/{self.user_id}/{self.id}"
-        return f"<AgentSession {where} events={len(self.events)} state={dict(self.state)!r}>"
-
-    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, str]:
-        """Show the session's history in a notebook."""
-        from doublecheck.display import events
-
-        return {"text/plain": repr(self), "text/html": events.render(self.events)}
+        state = repr(dict(self.state))
+        state = state if len(state) <= 60 else counted(len(self.state), "key")
+        return f"<AgentSession {where} events={len(self.events)} state={state}>"
 
 
-@dataclass(frozen=True)
-class JournalEntry:
+@dataclass(frozen=True, repr=False)
+class JournalEntry(Shown, drawn_by="display.journal.entry"):
     """A request that a double served; ``curl`` is a command that asks the same.
 
     ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
@@ -310,9 +332,16 @@ class JournalEntry:
     response_body: str = field(repr=False)
     faults: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        status = "no answer" if self.status is None else self.status
+        took = "" if self.duration_ms is None else f" {self.duration_ms:.0f} ms"
+        relied = f", {counted(len(self.unknowns), 'unknown')}" if self.unknowns else ""
+        met = "".join(f", {one}" for one in self.faults)
+        return f"<JournalEntry {self.id} {self.method} {self.url} {status}{took}{relied}{met}>"
 
-@dataclass(frozen=True)
-class ArmedFault:
+
+@dataclass(frozen=True, repr=False)
+class ArmedFault(Shown, drawn_by="display.faults.fault"):
     """A fault of a double; ``described`` says it in one line.
 
     ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and
@@ -327,6 +356,9 @@ class ArmedFault:
     met: int
     fired: int
 
+    def __repr__(self) -> str:
+        return f"<ArmedFault {self.id} {self.described}: fired {self.fired} of {self.met}>"
+
 
 def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
     """Return the images of an output: MIME type and bytes; what is no image is left out."""
@@ -340,7 +372,3 @@ def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
             except binascii.Error:
                 continue
     return tuple(found)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")

@@ -11,6 +11,7 @@ from doublecheck.clients import calls
 from doublecheck.clients.calls import Call
 from doublecheck.errors import NotADoubleError
 from doublecheck.results import JournalEntry, Session
+from doublecheck.series import Journal, Sessions
 from doublecheck.target import Target
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def reset(target: Target, wait: bool) -> Call[None]:
     )
 
 
-def journal(target: Target) -> Call[tuple[JournalEntry, ...]]:
+def journal(target: Target) -> Call[Journal]:
     """Return the call that reads a double's journal; raise NotADoubleError."""
     _require_double(target, "A journal")
     return Call(calls.request(target, "GET", f"{PREFIX}/journal"), _read_journal)
@@ -88,7 +89,7 @@ def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
     return Call(calls.request(target, "PUT", _UNKNOWNS, content=content), _read_unknowns)
 
 
-def sessions(target: Target) -> Call[tuple[Session, ...]]:
+def sessions(target: Target) -> Call[Sessions]:
     """Return the call that lists a double's living session instances; raise NotADoubleError."""
     _require_double(target, "The list of living session instances")
     return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
@@ -111,8 +112,8 @@ def _read_now(response: httpx.Response) -> dt.datetime:
     return dt.datetime.fromisoformat(calls.read_json(response)["now"])
 
 
-def _read_journal(response: httpx.Response) -> tuple[JournalEntry, ...]:
-    return tuple(_entry(entry) for entry in calls.read_json(response)["entries"])
+def _read_journal(response: httpx.Response) -> Journal:
+    return Journal(_entry(entry) for entry in calls.read_json(response)["entries"])
 
 
 def _entry(entry: Mapping[str, Any]) -> JournalEntry:
@@ -129,8 +130,8 @@ def _read_unknowns(response: httpx.Response) -> UnknownsInUse:
     return UnknownsInUse(document["in_force"], settled, relied_on, document["last"])
 
 
-def _read_sessions(response: httpx.Response) -> tuple[Session, ...]:
-    return tuple(_session(session) for session in calls.read_json(response)["sessions"])
+def _read_sessions(response: httpx.Response) -> Sessions:
+    return Sessions(_session(session) for session in calls.read_json(response)["sessions"])
 
 
 def _session(session: Mapping[str, Any]) -> Session:

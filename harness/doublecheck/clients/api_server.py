@@ -11,6 +11,7 @@ from doublecheck.clients import calls
 from doublecheck.clients.calls import Call, Request
 from doublecheck.errors import AnswerError, ArgumentError
 from doublecheck.results import AgentEvent, AgentSession
+from doublecheck.series import AgentEvents, AgentSessions
 from doublecheck.target import Target
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSe
     return Call(calls.request(target, "GET", path), read_session)
 
 
-def listed(target: Target, app: str, user_id: str) -> Call[tuple[AgentSession, ...]]:
+def listed(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
     """Return the call that lists a user's sessions (API-04)."""
     return Call(calls.request(target, "GET", sessions_path(app, user_id)), _read_sessions)
 
@@ -58,7 +59,7 @@ def artifacts(target: Target, session: AgentSession) -> Call[tuple[str, ...]]:
 
 def run(
     target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
-) -> Call[tuple[AgentEvent, ...]]:
+) -> Call[AgentEvents]:
     """Return the call that runs the agent for one turn (API-07)."""
     return Call(_request(target, "POST", "/run", body(session, message, fields)), _read_events)
 
@@ -122,15 +123,15 @@ def _request(target: Target, method: str, path: str, document: Any) -> Request:
     return calls.request(target, method, path, headers=_JSON, content=calls.json_content(document))
 
 
-def _read_sessions(response: httpx.Response) -> tuple[AgentSession, ...]:
-    return tuple(_session(one, response) for one in calls.read_json(response))
+def _read_sessions(response: httpx.Response) -> AgentSessions:
+    return AgentSessions(_session(one, response) for one in calls.read_json(response))
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
     return tuple(calls.read_json(response))
 
 
-def _read_events(response: httpx.Response) -> tuple[AgentEvent, ...]:
+def _read_events(response: httpx.Response) -> AgentEvents:
     document = calls.read_json(response)
     if not isinstance(document, list):
         raise AnswerError(
@@ -138,7 +139,7 @@ def _read_events(response: httpx.Response) -> tuple[AgentEvent, ...]:
             status=response.status_code,
             body=response.text,
         )
-    return tuple(_event(event) for event in document)
+    return AgentEvents(_event(event) for event in document)
 
 
 def _session(document: Any, response: httpx.Response) -> AgentSession:
@@ -153,7 +154,7 @@ def _session(document: Any, response: httpx.Response) -> AgentSession:
         app_name=document.get("appName", ""),
         user_id=document.get("userId", ""),
         state=document.get("state") or {},
-        events=tuple(_event(event) for event in document.get("events") or ()),
+        events=AgentEvents(_event(event) for event in document.get("events") or ()),
         last_update_time=document.get("lastUpdateTime"),
     )
 

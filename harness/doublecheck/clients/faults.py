@@ -11,6 +11,8 @@ from doublecheck.clients.admin import PREFIX
 from doublecheck.clients.calls import Call
 from doublecheck.errors import FaultError, NotADoubleError
 from doublecheck.results import ArmedFault
+from doublecheck.series import ArmedFaults
+from doublecheck.showing import Shown, counted
 from doublecheck.target import Target
 
 if TYPE_CHECKING:
@@ -20,12 +22,16 @@ _FAULTS = f"{PREFIX}/faults"
 _MARGIN_S = 30.0
 
 
-@dataclass(frozen=True)
-class FaultPlan:
+@dataclass(frozen=True, repr=False)
+class FaultPlan(Shown, drawn_by="display.faults.plan"):
     """The armed faults of a double, and which operations were asked for while there were any."""
 
     faults: tuple[ArmedFault, ...]
     seen: Mapping[str, int]
+
+    def __repr__(self) -> str:
+        described = "".join(f"; {fault.described}" for fault in self.faults)
+        return f"<FaultPlan {counted(len(self.faults), 'fault')}{described}>"
 
 
 def arm(target: Target, document: Mapping[str, Any]) -> Call[ArmedFault]:
@@ -77,7 +83,7 @@ def _call(target: Target, method: str, path: str, read: Any, **request: Any) -> 
 
 def _read_plan(response: httpx.Response) -> FaultPlan:
     document = calls.read_json(response)
-    return FaultPlan(tuple(_fault(fault) for fault in document["faults"]), document["seen"])
+    return FaultPlan(ArmedFaults(_fault(fault) for fault in document["faults"]), document["seen"])
 
 
 def _read_fault(response: httpx.Response) -> ArmedFault:

@@ -32,7 +32,7 @@ _CHART = re.compile(
     r"application/(?:vnd\.(?:plotly\.v\d+|vega(?:lite)?\.v\d+)|vnd\.dataresource|geo)\+json"
 )
 _LIMIT = 20_000_000
-_HTML_LIMIT = 5_000_000
+HTML_LIMIT = 5_000_000
 _TEXT_LIMIT = 200_000
 # they lead elsewhere, load something, or name what is the page's
 _MORE_THAN_LATEX = re.compile(
@@ -79,7 +79,7 @@ def _safe(kind: str, content: Any) -> Bundle:
 
 
 def _html(text: str) -> Bundle:
-    return {HTML: str(isolated(text))} if len(text) <= _HTML_LIMIT else {}
+    return {HTML: str(isolated(text))} if len(text) <= HTML_LIMIT else {}
 
 
 def _markdown(text: str) -> Bundle:

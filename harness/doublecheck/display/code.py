@@ -1,32 +1,30 @@
-"""How the result of running code looks."""
+"""How the result of running code looks: as its outputs do below a cell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from doublecheck.display import outputs
 from doublecheck.display.elements import Markup
-from doublecheck.display.markup import BAD, WARNING, box, coloured, image, pre
-from doublecheck.results import Output, images_of
+from doublecheck.display.markup import BAD, box, pre
 
 if TYPE_CHECKING:
-    from doublecheck.results import CodeResult
+    from doublecheck.results import CodeResult, Output
 
 
-def render(result: CodeResult) -> Markup:
-    """Return the outputs of an execution as HTML."""
-    parts = [part for output in result.outputs for part in _parts(output)]
-    if not result.success and result.error is None:
-        parts.append(pre(result.message, tone=BAD))
+def result(shown: CodeResult) -> Markup:
+    """Return the outputs of an execution, and its message if it failed without an error."""
+    parts = list(_parts(shown.outputs))
+    if not shown.success and shown.error is None:
+        parts.append(pre(shown.message, tone=BAD))
     return box(*parts)
 
 
-def _parts(output: Output) -> Iterator[Markup]:
-    if output.output_type == "error":
-        traceback = "\n".join(output.traceback or ()) or f"{output.ename}: {output.evalue}"
-        yield pre(coloured(traceback), tone=BAD)
-    elif output.output_type == "stream":
-        yield pre(coloured(output.text or ""), tone=WARNING if output.name == "stderr" else None)
-    else:
-        images = [image(mime_type, content) for mime_type, content in images_of(output)]
-        yield from images or [pre(str((output.data or {}).get("text/plain", "")))]
+def _parts(several: tuple[Output, ...]) -> Iterator[Markup]:
+    for (kind, name), group in groupby(several, key=lambda one: (one.output_type, one.name)):
+        if kind == "stream":
+            yield outputs.stream(name, "".join(one.text or "" for one in group))
+        else:
+            yield from map(outputs.part, group)

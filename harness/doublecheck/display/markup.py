@@ -7,6 +7,7 @@ dark: text has the page's colour, what is marked a middle tone that both show.
 from __future__ import annotations
 
 import base64
+import binascii
 import io
 from collections.abc import Iterable, Sequence
 
@@ -124,6 +125,16 @@ def image(mime_type: str, content: bytes) -> Markup:
     encoded = base64.b64encode(content).decode()
     source = f"data:{mime_type};base64,{encoded}"
     return element("img", src=source, alt="", style="max-width:100%")
+
+
+def image_of(mime_type: str, encoded: str) -> Markup | None:
+    """Return an image that arrived in base64, or None for what is none."""
+    if not mime_type.startswith("image/"):
+        return None
+    try:
+        return image(mime_type, base64.b64decode(encoded, validate=True))
+    except (binascii.Error, ValueError):
+        return None
 
 
 def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:

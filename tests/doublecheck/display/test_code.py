@@ -19,12 +19,31 @@ def test_printed_text_is_escaped() -> None:
     )
 
 
-def test_a_value_is_its_text_and_never_its_html() -> None:
-    """HTML that code returns would run in the reader's page."""
+def test_a_value_shows_the_richest_of_its_shapes() -> None:
+    """A table of a data frame in the page, Markdown rendered, a formula with its dollars."""
+    table = {"text/plain": "0 a", "text/html": "<table><tr><td>a</td></tr></table>"}
+    formula = {"text/plain": "x**2", "text/latex": "$$x^2$$"}
+    tree = {"text/plain": "<JSON>", "application/json": {"a": "b" * 100}}
+
+    assert "<td>a</td>" in render(Output("execute_result", data=table))
+    assert "<strong>b</strong>" in render(Output("display_data", data={"text/markdown": "**b**"}))
+    assert "<div>$$x^2$$</div>" in render(Output("display_data", data=formula))
+    assert "<details open" in render(Output("display_data", data=tree))
+
+
+def test_html_of_a_value_does_not_reach_the_page() -> None:
+    """What it would do there, it does in a frame of its own."""
     value = Output("execute_result", data={"text/plain": "a < b", "text/html": "<b onload=1>"})
 
-    assert ">a &lt; b</pre>" in render(value)
-    assert "onload" not in render(value)
+    assert "<b " not in render(value)
+    assert 'sandbox="allow-scripts"' in render(value)
+
+
+def test_what_was_printed_is_shown_as_far_as_it_can_be_read() -> None:
+    """The result has all of it."""
+    shown = render(*[Output("stream", name="stdout", text="x" * 10_000)] * 3)
+
+    assert "… 10,000 more characters; result.stdout has it all" in shown
 
 
 def test_an_image_is_inline() -> None:

@@ -1,0 +1,45 @@
+"""How sessions of API-server mode look."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from doublecheck.display import events
+from doublecheck.display.elements import Markup
+from doublecheck.display.markup import box, code, quiet, table, title
+from doublecheck.display.trees import tree
+from doublecheck.showing import counted
+
+if TYPE_CHECKING:
+    from doublecheck.results import AgentSession
+
+
+def session(shown: AgentSession) -> Markup:
+    """Return a session: whose it is, its state, and its history as a conversation."""
+    told = [f"of {shown.user_id} with {shown.app_name}", counted(len(shown.events), "event")]
+    return box(
+        title("Session", code(shown.id), quiet(", ".join(told))),
+        tree(dict(shown.state), name="state") if shown.state else None,
+        *events.lines(shown.events),
+    )
+
+
+def sessions(shown: Sequence[AgentSession]) -> Markup:
+    """Return the sessions of a user, without their histories."""
+    rows = [
+        [code(one.id), one.app_name, one.user_id, _at(one), tree(dict(one.state), opened=0)]
+        for one in shown
+    ]
+    return box(
+        title(counted(len(shown), "session")),
+        table(["session", "app", "user", "updated", "state"], rows) if rows else None,
+    )
+
+
+def _at(one: AgentSession) -> str:
+    if one.last_update_time is None:
+        return ""
+    at = dt.datetime.fromtimestamp(one.last_update_time, dt.timezone.utc)
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,78 @@
+"""Values that show themselves in a notebook: each class names the module that draws it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
+
+T_co = TypeVar("T_co", covariant=True)
+
+_SHOWN_CHARS = 60
+_NAMED = 3
+
+
+class Shown:
+    """A value that a notebook shows as HTML, and all else by its repr.
+
+    ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
+    doublecheck, whose module is imported when a notebook first shows one.
+    """
+
+    __slots__ = ()
+    _drawn_by: ClassVar[str]
+
+    def __init_subclass__(cls, drawn_by: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if drawn_by:
+            cls._drawn_by = drawn_by
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, Any]:
+        """Show the value in a notebook."""
+        module, _, function = self._drawn_by.rpartition(".")
+        draw = getattr(importlib.import_module(f"doublecheck.{module}"), function)
+        return {"text/plain": repr(self), "text/html": str(draw(self))}
+
+
+class Series(tuple[T_co, ...], Shown):
+    """A tuple that shows itself in one piece, and so does a slice of it."""
+
+    __slots__ = ()
+    _noun: ClassVar[str] = "value"
+
+    def __init_subclass__(cls, noun: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if noun:
+            cls._noun = noun
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T_co: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Series[T_co]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(tuple(self)[index])
+        return super().__getitem__(index)
+
+    def __repr__(self) -> str:
+        named = ", ".join(repr(one) for one in tuple(self)[:_NAMED])
+        more = ", ..." if len(self) > _NAMED else ""
+        return f"<{counted(len(self), self._noun)}{named and ': '}{named}{more}>"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many of something there are, in words."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def short(text: str) -> str:
+    """Return the repr of a text, of its beginning if it is long."""
+    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")
+
+
+def clock_time(seconds: float) -> str:
+    """Return a duration as a clock shows it: ``29:58``."""
+    whole = max(int(seconds), 0)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes:02}:{whole % 60:02}"
