@@ -8,7 +8,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 T_co = TypeVar("T_co", covariant=True)
 
 _SHOWN_CHARS = 60
-_NAMED = 3
+_NAMED, _NAMED_CHARS = 3, 160
 
 
 class Shown:
@@ -56,9 +56,12 @@ class Series(tuple[T_co, ...], Shown):
         return super().__getitem__(index)
 
     def __repr__(self) -> str:
-        named = ", ".join(repr(one) for one in tuple(self)[:_NAMED])
-        more = ", ..." if len(self) > _NAMED else ""
-        return f"<{counted(len(self), self._noun)}{named and ': '}{named}{more}>"
+        named = [repr(one) for one in tuple(self)[:_NAMED]]
+        while len(", ".join(named)) > _NAMED_CHARS:
+            named.pop()
+        if len(named) < len(self):
+            named.append("...")
+        return f"<{counted(len(self), self._noun)}{': ' if named else ''}{', '.join(named)}>"
 
 
 def counted(count: int, noun: str) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _BODY_CHARS = 8000
-_UNKNOWNS = 3
+_UNKNOWNS = 2
 
 
 def entry(shown: JournalEntry) -> Markup:
