@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from notebooks.executing import executed, found, read
+from notebooks.executed import executed, found, read
 from notebooks.likeness import looks
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from notebooks.executing import executed, found, read
+from notebooks.executed import executed, found, read
 from notebooks.likeness import kinds
 
 AGAIN = "`python -m notebooks {}` writes what it shows today."

@@ -39,8 +39,15 @@ class Section:
 
 def lacking(id: str, name: str, why: object, remedy: str, *, essential: bool = False) -> Finding:  # noqa: A002
     """Return the finding that something is not here, why, and what would bring it."""
+    return Finding(id, name, f"not here: {_told(why)}", False, remedy, essential)
+
+
+def _told(why: object) -> str:
+    """Return a reason in one line, that of Python in our words."""
+    if isinstance(why, ModuleNotFoundError) and why.name:
+        return f"{why.name} is not installed"
     first, *_ = str(why).strip().splitlines() or ["?"]
-    return Finding(id, name, f"not here: {first}", False, remedy, essential)
+    return first
 
 
 def extra(name: str) -> str:
@@ -68,8 +75,8 @@ def installed(id: str, name: str, says: str, names: Sequence[str], *, remedy: st
     """
     try:
         versions = ", ".join(f"{one} {metadata.version(one)}" for one in names)
-    except metadata.PackageNotFoundError as error:
-        return lacking(id, name, f"{error.name} is not installed", remedy)
+    except metadata.PackageNotFoundError as error:  # a ModuleNotFoundError
+        return lacking(id, name, error, remedy)
     return Finding(id, name, says.format(versions))
 
 
