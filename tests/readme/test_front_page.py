@@ -10,15 +10,11 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator
 from doublecheck.cli.app import app
-from tests.doublecheck.notebook.kernels import notebook_kernel
 from tests.readme.consoles import shown
 from tests.readme.pages import FRONT, block, blocks
 from tests.readme.projects import bash
 
 COMMANDS = [block(FRONT, "sh", one.text) for one in blocks(FRONT, "sh")]
-CELLS = [
-    block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox", "import doublecheck\n")
-]
 SCRIPT = block(FRONT, "python", "# my_script.py")
 EXEC = block(FRONT, "console", "$ agentdouble exec")
 STAGING = block(FRONT, "toml", "# pyproject.toml")
@@ -34,16 +30,6 @@ def test_there_are_two_commands_for_a_fresh_machine() -> None:
         assert command.count("\n") == 1
     assert demo.endswith(" && .venv/bin/agentdouble demo\n")
     assert tests.endswith(" && .venv/bin/python -m pytest\n")
-
-
-def test_the_cells_run_in_a_notebook() -> None:
-    """The magic shows the plot of the sandbox; the client's answer is the last value."""
-    with notebook_kernel() as notebook:
-        ran = [notebook.run(cell) for cell in CELLS]
-
-    assert [None, None, None] == [one.error for one in ran]
-    assert any("image/png" in bundle for bundle in ran[1].bundles) or "image/png" in ran[1].html
-    assert "3.14159" in ran[2].text
 
 
 def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ APPLICATION = {
     "conftest.py": block(HARNESS, "python", "# conftest.py"),
     "test_my_application.py": block(HARNESS, "python", "# test_my_application.py"),
 }
-NOTEBOOK = block(HARNESS, "python", "import doublecheck\n")
 CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
 TWIN = block(HARNESS, "console", "$ doublecheck twin")
 
@@ -41,11 +40,6 @@ def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
 
     assert "1 passed" in pytest_in(tmp_path)
-
-
-def test_the_notebook_lines_run() -> None:
-    """As they stand."""
-    exec(NOTEBOOK, {})
 
 
 def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,25 @@ def test_each_link_leads_somewhere(page: str) -> None:
             dead.append(link)
 
     assert [] == dead
+
+
+def test_the_source_archive_has_what_is_linked(tmp_path: Path) -> None:
+    """The pages themselves, the picture, the notebooks: they lead somewhere there as well."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+
+    linked = {
+        ((ROOT / page).parent / link.partition("#")[0]).resolve().relative_to(ROOT)
+        for page in LINKED
+        for link in links(page)
+        if not link.startswith("#")
+    }
+    missing = [one for one in linked if not any(_is_in(one, name) for name in names)]
+    assert ([], True) == (missing, len(linked) > 5)
+
+
+def _is_in(linked: Path, name: str) -> bool:
+    return name == str(linked) or name.startswith(f"{linked}/")

@@ -1,0 +1,64 @@
+"""The cells that the pages show, run in a real kernel in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
+from tests.readme.pages import FRONT, HARNESS, block
+
+LOAD, PLOT, CONNECT = (
+    block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox", "import doublecheck\n")
+)
+WITHOUT_MAGICS = [
+    block(HARNESS, "python", start) for start in ("import doublecheck\n", "platform = await ")
+]
+WITH_MAGICS = [
+    block(HARNESS, "python", start)
+    for start in (
+        "%load_ext",
+        "%%sandbox",
+        "%sandbox sessions",
+        "%sandbox clock",
+        "%sandbox faults",
+        "%sandbox log",
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def notebook() -> Iterator[NotebookKernel]:
+    """One notebook for all of them, as they share its double."""
+    with notebook_kernel() as kernel:
+        yield kernel
+
+
+def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
+    """The magic shows the plot of the sandbox; the client's answer is the last value."""
+    ran = [notebook.run(cell) for cell in (LOAD, PLOT, CONNECT)]
+
+    assert [None, None, None] == [one.error for one in ran]
+    assert any("image/png" in bundle for bundle in ran[1].bundles)
+    assert "3.14159" in ran[2].text
+
+
+def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:
+    """As the harness's page goes from cell to cell."""
+    ran = [notebook.run(cell) for cell in WITH_MAGICS]
+    _, cell, sessions, clock, faults, log = ran
+
+    assert [None] * len(ran) == [one.error for one in ran]
+    assert ("[0, 1, 4, 9, 16]\n", "30") == (cell.stdout, cell.text)
+    assert "s1" in sessions.text
+    assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
+    assert "503" in faults.stdout + "".join(str(one) for one in faults.bundles)
+
+
+def test_a_platform_answers_with_and_without_await(notebook: NotebookKernel) -> None:
+    """The client that blocks works in a running loop, too."""
+    blocking, awaited = (notebook.run(cell) for cell in WITHOUT_MAGICS)
+
+    assert [None, None] == [blocking.error, awaited.error]
+    assert "42" in awaited.text
