@@ -30,7 +30,8 @@ class Steady:
         """Make the outputs of a notebook steady, and join what was printed in pieces."""
         for cell in notebook.cells:
             if cell.cell_type == "code":
-                cell.outputs = [self._output(one) for one in _joined(cell.outputs)]
+                shown = [one for one in cell.outputs if not _gone(one)]
+                cell.outputs = [self._output(one) for one in _joined(shown)]
 
     def text(self, text: str) -> str:
         """Return a text without what differs; images in it stay as they are."""
@@ -70,6 +71,11 @@ class Steady:
         number = self._numbers.setdefault(match["uuid"], len(self._numbers) + 1)
         digits = iter(f"{number:0{sum(one != '-' for one in match['uuid'])}d}")
         return match["kind"] + "".join("-" if one == "-" else next(digits) for one in match["uuid"])
+
+
+def _gone(output: NotebookNode) -> bool:
+    """Whether it is what a progress bar leaves, which comes where something took long."""
+    return output.output_type == "display_data" and not any(output.data.values())
 
 
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:

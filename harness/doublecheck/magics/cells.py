@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from doublecheck.errors import InterruptedRunError
+from doublecheck.errors import InterruptedRunError, RefusedError
 from doublecheck.magics.failing import bad_exit_of, fail, failure_of
 from doublecheck.magics.options import BASH
-from doublecheck.magics.sessions import user_session_id
+from doublecheck.magics.sessions import refuse_name, user_session_id
 from doublecheck.magics.showing import Showing
 
 if TYPE_CHECKING:
@@ -26,9 +26,21 @@ def run(
     store: Callable[[CodeResult | BashResult], None],
 ) -> None:
     """Run a cell, show what it says, store its result; raise FailedCellError if it failed."""
-    if options.language == BASH:
-        _run_bash(platform, code, options, store)
-        return
+    try:
+        if options.language == BASH:
+            _run_bash(platform, code, options, store)
+        else:
+            _run_code(platform, code, options, store)
+    except RefusedError as error:
+        refuse_name(options.user, options.session, error)
+
+
+def _run_code(
+    platform: Platform,
+    code: str,
+    options: CellOptions,
+    store: Callable[[CodeResult | BashResult], None],
+) -> None:
     result = platform.run_code(
         code,
         options.language,

@@ -8,10 +8,12 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from doublecheck.magics import cells, commands, completion, options
 from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.telling import refuse
+from doublecheck.magics.telling import briefly, refuse
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+    from doublecheck.magics.options import CellOptions
 
 
 @magics_class
@@ -20,7 +22,7 @@ class SandboxMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self._variables = shell.user_ns
+        self._shell = shell
         self.platforms = Platforms(shell.user_ns)
         self.matcher = completion.matcher(self.platforms)
 
@@ -45,15 +47,18 @@ class SandboxMagics(Magics):
         ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
         sessions, clock, faults and log of that platform: ``%sandbox help``.
         """
-        if cell is None:
-            return commands.run(line, self.platforms)
-        given = options.parse(line)
+        with briefly(self._shell):
+            if cell is None:
+                return commands.run(line, self.platforms)
+            self._run(options.parse(line), cell)
+        return None
+
+    def _run(self, given: CellOptions, cell: str) -> None:
         if not cell.strip():
             refuse("The cell is empty: write the code that is to run below %%sandbox.")
         platform = self.platforms.find(given.on).platform
         cells.run(platform, cell, given, lambda result: self._store(given.out, result))
-        return None
 
     def _store(self, name: str | None, result: object) -> None:
         if name is not None:
-            self._variables[name] = result
+            self._shell.user_ns[name] = result

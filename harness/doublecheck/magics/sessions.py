@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NoReturn
 
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
+from doublecheck.magics.telling import refuse
 
 if TYPE_CHECKING:
+    from doublecheck.errors import RefusedError
     from doublecheck.platform import Platform
+
+_BAD_REQUEST = 400
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def user_session_id(user: str, session: str) -> str:
     """Return the id of a user's session, as a platform has it."""
     return Invocation(user, session, DEFAULT_AGENT).user_session_id
+
+
+def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
+    """Raise a platform's refusal, in the magics' words where it is about a session's name."""
+    if error.status == _BAD_REQUEST and not _PLAIN.fullmatch(user_session_id(user, session)):
+        refuse(
+            f"The platform takes no session {session!r} of user {user!r}: write letters, digits, "
+            "'_' and '-', fewer than 200 in all."
+        )
+    raise error
 
 
 def living(platform: Platform, user: str) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import clear_output, publish_display_data
 
+from doublecheck.display.bundles import safe
+
 if TYPE_CHECKING:
     from doublecheck.live import LiveOutput
-
-_HARMLESS = frozenset({"text/plain", "text/latex", "application/json", "image/png", "image/jpeg"})
 
 
 class Showing:
@@ -65,5 +65,4 @@ class RemoteValue:
 
 
 def _bundle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    data = {kind: one for kind, one in (content.get("data") or {}).items() if kind in _HARMLESS}
-    return data, dict(content.get("metadata") or {})
+    return safe(content.get("data") or {}, content.get("metadata"))

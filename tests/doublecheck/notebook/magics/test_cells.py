@@ -50,6 +50,72 @@ def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKerne
     assert "division by zero" in notebook.run("failed.error.evalue").text
 
 
+def test_displays_are_updated_and_outputs_cleared(notebook: NotebookKernel) -> None:
+    """As it happens, and under an id that is none of the notebook's own."""
+    ran = notebook.run(
+        "%%sandbox\nfrom IPython.display import clear_output, display\n"
+        "shown = display('before', display_id='one')\nshown.update('after')\n"
+        "clear_output()\nprint('end')"
+    )
+
+    kinds = ["display_data", "update_display_data", "clear_output", "stream"]
+    assert kinds == [kind for kind, _ in ran.messages]
+    ids = [content["transient"]["display_id"] for _, content in ran.messages[:2]]
+    assert ["sandbox/agent_anonymous_default/one"] * 2 == ids
+
+
+def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> None:
+    """What it said had arrived by then, the message is short, and the session lives on."""
+    notebook.run("%%sandbox\nkept = 1")
+    failed = []
+    for kind, content in notebook.running("%%sandbox\nprint('begun')\nwhile True:\n    pass"):
+        if kind == "stream" and content["text"] == "begun\n":
+            notebook.interrupt()
+        if kind == "error":
+            failed.append((content["ename"], len(content["traceback"])))
+
+    assert [("InterruptedRunError", 1)] == failed
+    assert "1" == notebook.run("%%sandbox\nkept").text
+
+
+def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
+    """Code that fails does so all the same, unless that is not wanted."""
+    assert "ZeroDivisionError" in (notebook.run("%%sandbox --out found\n1 / 0").error or "")
+    assert "'ZeroDivisionError'" == notebook.run("found.error.ename").text
+
+    ran = notebook.run("%%sandbox --out found --no-raise-error\n1 / 0")
+    assert (None, True) == (ran.error, "ZeroDivisionError" in ran.text)
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "said"),
+    [
+        ("bash", "echo said; echo warned >&2", "said\n"),
+        ("typescript", "const said: string = 'said'; console.log(said)", "said\n"),
+    ],
+)
+def test_cells_are_in_other_languages_too(
+    notebook: NotebookKernel, language: str, code: str, said: str
+) -> None:
+    """A command's exit code fails its cell."""
+    assert said == notebook.run(f"%%sandbox --language {language}\n{code}").stdout
+    failed = notebook.run("%%sandbox --language bash\nexit 3").error
+    assert "The command ended with exit code 3." == failed
+
+
+def test_html_that_could_act_on_the_page_is_isolated(notebook: NotebookKernel) -> None:
+    """What only formats passes as it is."""
+    ran = notebook.run(
+        "%%sandbox\nfrom IPython.display import HTML, display\n"
+        "display(HTML('<b>bold</b>'))\ndisplay(HTML('<b onclick=\"alert(1)\">acts</b>'))"
+    )
+
+    formats, acts = (bundle["text/html"] for bundle in ran.bundles)
+    assert "<b>bold</b>" == formats
+    assert "<iframe sandbox=" in acts
+    assert "<b onclick" not in acts
+
+
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
@@ -61,6 +127,7 @@ def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKerne
         ("%%sandbox --session\n1", "argument --session: expected one argument"),
         ("%%sandbox --session 'a b\n1", "Close the quotation mark"),
         ("%%sandbox --session ''\n1", "--session is empty"),
+        ("%%sandbox --session 'a b'\n1", "write letters, digits, '_' and '-', fewer than 200"),
         ("%%sandbox javascript\n1", "%%sandbox --language javascript"),
         ("%%sandbox b\n1", "a session is --session b"),
         (
