@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
+    from doublecheck.following import show
     from doublecheck.live import Completion, LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
@@ -71,13 +72,16 @@ if TYPE_CHECKING:
         StreamEvent,
     )
     from doublecheck.secret import Secret
+    from doublecheck.series import AgentEvents, AgentSessions, Journal, McpTools, Sessions
     from doublecheck.target import Credentials, Target
 
 _HOMES = {
     "A2aAnswer": "results",
     "A2aClient": "a2a",
     "AgentEvent": "results",
+    "AgentEvents": "series",
     "AgentSession": "results",
+    "AgentSessions": "series",
     "AnswerError": "errors",
     "ArgumentError": "errors",
     "ArmedFault": "results",
@@ -105,11 +109,13 @@ _HOMES = {
     "FrozenLoopError": "errors",
     "InterruptedChecksError": "errors",
     "InterruptedRunError": "errors",
+    "Journal": "series",
     "JournalEntry": "results",
     "LiveOutput": "live",
     "McpClient": "mcp",
     "McpResult": "results",
     "McpTool": "results",
+    "McpTools": "series",
     "MissingExtraError": "errors",
     "NoAnswerError": "errors",
     "NotADoubleError": "errors",
@@ -125,6 +131,7 @@ _HOMES = {
     "SaveError": "errors",
     "Secret": "secret",
     "Session": "results",
+    "Sessions": "series",
     "StreamEvent": "results",
     "Target": "target",
     "TargetError": "errors",
@@ -136,13 +143,16 @@ _HOMES = {
     "check": "asking.checks",
     "connect": "connecting",
     "connect_async": "connecting",
+    "show": "following",
 }
 
 __all__ = [
     "A2aAnswer",
     "A2aClient",
     "AgentEvent",
+    "AgentEvents",
     "AgentSession",
+    "AgentSessions",
     "AnswerError",
     "ArgumentError",
     "ArmedFault",
@@ -170,11 +180,13 @@ __all__ = [
     "FrozenLoopError",
     "InterruptedChecksError",
     "InterruptedRunError",
+    "Journal",
     "JournalEntry",
     "LiveOutput",
     "McpClient",
     "McpResult",
     "McpTool",
+    "McpTools",
     "MissingExtraError",
     "NoAnswerError",
     "NotADoubleError",
@@ -190,6 +202,7 @@ __all__ = [
     "SaveError",
     "Secret",
     "Session",
+    "Sessions",
     "StreamEvent",
     "Target",
     "TargetError",
@@ -201,6 +214,7 @@ __all__ = [
     "check",
     "connect",
     "connect_async",
+    "show",
 ]
 
 

@@ -1,0 +1,144 @@
+"""show(): a stream as it arrives, in one display that grows."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar, overload
+
+from doublecheck.errors import ArgumentError
+from doublecheck.showing import Series
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_SHARE = 5  # a display that is drawn anew takes at most one part in so many of the time
+
+
+class Collected(Series[T_co], noun="event", drawn_by="display.streams.collected"):
+    """The events of a stream that was shown."""
+
+    _cell: ClassVar[int | None] = None
+
+    def _ipython_display_(self) -> None:
+        """Show nothing as the value of the cell that has shown it already."""
+        if self._cell is None or self._cell != _cell():
+            raise NotImplementedError  # as always
+
+
+@overload
+def show(stream: AsyncIterable[T]) -> Coroutine[Any, Any, Collected[T]]: ...
+
+
+@overload
+def show(stream: Iterable[T]) -> Collected[T]: ...
+
+
+def show(stream: Any) -> Any:
+    """Show the events of a stream as they arrive, and return them all.
+
+    ``show(platform.run_sse(session, "hi"))`` and, with the async client, ``await show(...)``: in
+    a notebook one display that grows, elsewhere a line for each event. Whatever ends it early,
+    what arrived is shown and the stream is closed. Raises ArgumentError for what is no stream.
+    """
+    if isinstance(stream, AsyncIterable):
+        return _show_async(stream)
+    if not isinstance(stream, Iterable) or isinstance(stream, (str, bytes)):
+        raise ArgumentError(
+            f"show() takes what yields events, platform.stream(...) say, and not {stream!r:.80}."
+        )
+    return _show(stream)
+
+
+def _show(stream: Iterable[T]) -> Collected[T]:
+    events: list[T] = []
+    screen = _screen()
+    try:
+        for event in stream:
+            events.append(event)
+            screen.arrived(events)
+    finally:
+        screen.ended(events)
+        if inspect.isgenerator(stream):
+            stream.close()
+    return _collected(events)
+
+
+async def _show_async(stream: AsyncIterable[T]) -> Collected[T]:
+    events: list[T] = []
+    screen = _screen()
+    try:
+        async for event in stream:
+            events.append(event)
+            screen.arrived(events)
+    finally:
+        screen.ended(events)
+        if inspect.isasyncgen(stream):
+            await stream.aclose()
+    return _collected(events)
+
+
+class _Screen(Protocol):
+    def arrived(self, events: Sequence[Any]) -> None: ...
+
+    def ended(self, events: Sequence[Any]) -> None: ...
+
+
+class _Lines:
+    """A line for each event, where there is no notebook."""
+
+    def arrived(self, events: Sequence[Any]) -> None:
+        sys.stdout.write(f"{events[-1]}\n")
+        sys.stdout.flush()
+
+    def ended(self, events: Sequence[Any]) -> None:
+        pass
+
+
+class _Display:
+    """A display of a notebook that is drawn anew as events arrive."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._next = 0.0
+        self._drawn = 0
+
+    def arrived(self, events: Sequence[Any]) -> None:
+        if time.monotonic() < self._next:
+            return
+        began = time.monotonic()
+        self._draw(events)
+        ended = time.monotonic()
+        self._next = ended + _SHARE * (ended - began)
+
+    def ended(self, events: Sequence[Any]) -> None:
+        if self._handle is None or len(events) > self._drawn:
+            self._draw(events)
+
+    def _draw(self, events: Sequence[Any]) -> None:
+        from IPython.display import display
+
+        self._drawn = len(events)
+        if self._handle is None:
+            self._handle = display(Collected(events), display_id=True)
+        else:
+            self._handle.update(Collected(events))
+
+
+def _screen() -> _Screen:
+    return _Lines() if _cell() is None else _Display()
+
+
+def _collected(events: Iterable[T]) -> Collected[T]:
+    collected = Collected(events)
+    vars(collected)["_cell"] = _cell()
+    return collected
+
+
+def _cell() -> int | None:
+    """Return the number of the notebook's cell that runs, or None where there is no notebook."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = None if ipython is None else ipython.get_ipython()
+    return int(shell.execution_count) if hasattr(shell, "kernel") else None

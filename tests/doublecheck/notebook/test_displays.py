@@ -1,0 +1,83 @@
+"""What values and streams look like in the kernel of a notebook."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+STREAM = """
+import doublecheck
+
+def said(*texts):
+    for text in texts:
+        yield doublecheck.AgentEvent("model", ({"text": text},), author="coder")
+
+async def said_later(*texts):
+    for event in said(*texts):
+        yield event
+
+class Ends(doublecheck.DoubleCheckError):
+    pass
+
+def broken():
+    yield from said("before")
+    raise Ends("it ends here")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _defined(notebook: NotebookKernel) -> None:
+    assert notebook.run(STREAM).error is None
+
+
+def _displays(notebook: NotebookKernel, cell: str) -> list[tuple[str, str]]:
+    return [
+        (kind, content["data"]["text/plain"])
+        for kind, content in notebook.running(cell)
+        if "data" in content
+    ]
+
+
+def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
+    """The last of it shows everything, and the cell's value does not show it again."""
+    shown = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
+
+    assert ("display_data", "<1 event: <AgentEvent coder 'one'>>") == shown[0]
+    assert {"update_display_data"} == {kind for kind, _ in shown[1:]}
+    assert shown[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
+
+
+def test_what_was_shown_can_be_shown_again(notebook: NotebookKernel) -> None:
+    """In another cell it is a value as any other."""
+    notebook.run("events = doublecheck.show(said('one'))")
+
+    shown = notebook.run("events")
+
+    assert "<1 event: <AgentEvent coder 'one'>>" == shown.text
+    assert ">one<" in shown.html
+
+
+def test_a_stream_of_the_async_client_is_awaited(notebook: NotebookKernel) -> None:
+    """The same function shows it."""
+    shown = _displays(notebook, "len(await doublecheck.show(said_later('one', 'two')))")
+
+    assert [("display_data", "<1 event: <AgentEvent coder 'one'>>")] == shown[:1]
+    assert ("execute_result", "2") == shown[-1]
+
+
+def test_a_stream_that_breaks_off_has_shown_what_arrived(notebook: NotebookKernel) -> None:
+    """And its error is raised."""
+    ran = notebook.run("doublecheck.show(broken())")
+
+    assert ">before<" in ran.html
+    assert "it ends here" in (ran.error or "")
+
+
+def test_what_is_no_stream_is_refused_in_a_sentence(notebook: NotebookKernel) -> None:
+    """It says what is taken."""
+    ran = notebook.run("doublecheck.show('text')")
+
+    assert "show() takes what yields events, platform.stream(...) say, and not 'text'." in (
+        ran.error or ""
+    )
