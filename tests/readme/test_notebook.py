@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,8 @@ WITH_MAGICS = [
     )
 ]
 
+CHECK = block(HARNESS, "python", "report = doublecheck.check(")
+
 
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[NotebookKernel]:
@@ -42,6 +45,16 @@ def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
     assert [None, None, None] == [one.error for one in ran]
     assert any("image/png" in bundle for bundle in ran[1].bundles)
     assert "3.14159" in ran[2].text
+
+
+def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path) -> None:
+    """The last value of the cell is the report, which is in a file as well."""
+    assert notebook.run(f"%cd -q {tmp_path}\n{CONNECT}").error is None
+
+    ran = notebook.run(CHECK)
+
+    assert (None, True) == (ran.error, bool(ran.bundles))
+    assert "PRB-01" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:
