@@ -70,7 +70,8 @@ class AsyncPlatform:
         self.exchanges = Exchanges()
         kept = 20 if keep_connections else 0
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=kept)
-        self._http = httpx.AsyncClient(**sending.options(target, timeout_s), limits=limits)
+        self._options = sending.options(target, timeout_s)
+        self._http = httpx.AsyncClient(**self._options, limits=limits)
         self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
@@ -185,8 +186,9 @@ class AsyncPlatform:
         sending.refuse_closed(self._http, self.url)
         if outputs is None:
             return live.handed_over(await self._call(call), on_output)
+        ears = listening.Ears(outputs, self._options)
         with sending.interruptible():
-            return await listening.run(self._http, self.exchanges, call, outputs, on_output)
+            return await listening.run(self._http, self.exchanges, call, ears, on_output)
 
     async def complete(
         self,

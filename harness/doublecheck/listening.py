@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -20,27 +21,39 @@ from doublecheck.results import CodeResult
 
 _HEARD_S = 10.0  # until a double says that we are heard
 _SILENCE_S = 30.0  # between two events, once the result is here
-_LAST_WORDS_S = 5.0  # of code that is interrupted: a double kills what goes on for longer
+_LAST_WORDS_S = 10.0  # of code that is interrupted: a double kills what goes on for longer
 _NOTHING_BEGUN_S = 1.0
 
 _Events = AsyncGenerator[ServerSentEvent, None]
+
+
+@dataclass(frozen=True)
+class Ears:
+    """What listens to a session: a request, and the options of a client that sends it.
+
+    A client of its own, for one that many runs share would have no connection left for the
+    last call while all of them listen.
+    """
+
+    request: Request
+    options: Mapping[str, Any]
 
 
 async def run(
     http: httpx.AsyncClient,
     exchanges: Exchanges,
     call: Call[CodeResult],
-    outputs: Request,
+    ears: Ears,
     on_output: OnOutput,
 ) -> CodeResult:
     """Make a call that runs code; call ``on_output`` with each output as it comes.
 
-    ``outputs`` is the request that listens. Where it hears nothing, because the double is an
-    older one, say, the outputs are those of the result. Whoever cancels this interrupts the
-    code, and is kept for seconds until it has said its last.
+    Where ``ears`` hear nothing, because the double is an older one, say, the outputs are those
+    of the result. Whoever cancels this interrupts the code, and is kept for seconds until it
+    has said its last.
     """
     async with AsyncExitStack() as stack:
-        events = await _listen(stack, http, outputs)
+        events = await _listen(stack, ears)
         if events is None:
             answer = await _ask(http, exchanges, call.request)
             return live.handed_over(call.read(answer), on_output)
@@ -123,12 +136,11 @@ async def _answered(asking: asyncio.Task[httpx.Response], hearing: _Hearing) -> 
         raise
 
 
-async def _listen(
-    stack: AsyncExitStack, http: httpx.AsyncClient, outputs: Request
-) -> _Events | None:
+async def _listen(stack: AsyncExitStack, ears: Ears) -> _Events | None:
     """Return what is heard of a session from now on, None if the double lets nobody listen."""
     try:
-        stream = http.stream(**sending.arguments(outputs))
+        http = await stack.enter_async_context(httpx.AsyncClient(**ears.options))
+        stream = http.stream(**sending.arguments(ears.request))
         response = await asyncio.wait_for(stack.enter_async_context(stream), _HEARD_S)
         if response.status_code != httpx.codes.OK:
             return None

@@ -204,9 +204,11 @@ class Platform:
             return live.handed_over(self._call(call), on_output)
         from doublecheck import beside, listening
 
+        ears = listening.Ears(outputs, self._options)
+
         async def run(on_output: OnOutput) -> CodeResult:
             async with httpx.AsyncClient(**self._options) as http:
-                return await listening.run(http, self.exchanges, call, outputs, on_output)
+                return await listening.run(http, self.exchanges, call, ears, on_output)
 
         return beside.run(run, on_output)
 

@@ -63,6 +63,8 @@ class Listener:
 
     def hear(self, event: Event) -> None:
         """Take an event: drop an output there is no room for, and leave who takes nothing at all."""
+        if self.closed:
+            return
         if event.kind == "output" and self._has_no_room_for(event):
             self._dropped += 1
             return
@@ -133,10 +135,10 @@ class Feed:
         """Return what tells listeners of an execution that is about to begin."""
         return Telling(self, key, _run.get(), plain=self._plain)
 
-    def tell(self, key: InstanceKey, event: Event) -> None:
+    def tell(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
         """Have everybody who listens to a session hear an event."""
         for listener in self._listeners.get(key, ()):
-            listener.hear(event)
+            listener.hear(Event(kind, data, size))
 
     def let_go(self) -> None:
         """End whoever listens, because the double stops."""
@@ -171,4 +173,4 @@ class Telling:
         self._tell("finished", {"status": status, "context_lost": context_lost})
 
     def _tell(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
-        self._feed.tell(self._key, Event(kind, {"run": self._run, **data}, size))
+        self._feed.tell(self._key, kind, {"run": self._run, **data}, size)

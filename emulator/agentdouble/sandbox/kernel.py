@@ -159,7 +159,7 @@ class Kernel:
             try:
                 await self._send(question)
                 await self._wait_for(answer, min(timeout_s, _OVERLOOKED_S))
-                if not answer.done():  # it may have been overlooked, see _finished
+                if self.alive and not answer.done():  # it may have been overlooked, see _finished
                     await self._ask_info()
                     await self._wait_for(answer, timeout_s - _OVERLOOKED_S)
                 if not answer.done() and self.alive:
