@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     from doublecheck.a2a import A2aClient, AsyncA2aClient
     from doublecheck.asking.checks import check
+    from doublecheck.asking.questions import unknowns
+    from doublecheck.asking.twins import twin
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
+    from doublecheck.comparing.differences import Difference
     from doublecheck.comparing.references import References
     from doublecheck.connecting import connect, connect_async
+    from doublecheck.contracts.clauses import Clause
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
         FrozenLoopError,
         InterruptedChecksError,
         InterruptedRunError,
+        InterruptedTwinError,
         MissingExtraError,
         NoAnswerError,
         NotADoubleError,
@@ -51,10 +56,11 @@ if TYPE_CHECKING:
     from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
     from doublecheck.following import show
+    from doublecheck.ledger import Unknown, Unknowns
     from doublecheck.live import Completion, LiveOutput
     from doublecheck.mcp import AsyncMcpClient, McpClient
     from doublecheck.platform import Platform
-    from doublecheck.reports.report import Report
+    from doublecheck.reports.report import Report, Reports
     from doublecheck.results import (
         A2aAnswer,
         AgentEvent,
@@ -71,9 +77,11 @@ if TYPE_CHECKING:
         Session,
         StreamEvent,
     )
+    from doublecheck.runs import Check
     from doublecheck.secret import Secret
     from doublecheck.series import AgentEvents, AgentSessions, Journal, McpTools, Sessions
     from doublecheck.target import Credentials, Target
+    from doublecheck.twinning.comparison import Comparison
 
 _HOMES = {
     "A2aAnswer": "results",
@@ -92,15 +100,19 @@ _HOMES = {
     "BashResult": "results",
     "Browser": "browser",
     "BrowserInfo": "results",
+    "Check": "runs",
     "ChecksCrashedError": "errors",
+    "Clause": "contracts.clauses",
     "ClauseError": "errors",
     "ClosedError": "errors",
     "CodeError": "results",
     "CodeResult": "results",
+    "Comparison": "twinning.comparison",
     "Completion": "live",
     "ConfigurationError": "errors",
     "Credentials": "target",
     "CredentialsMissingError": "errors",
+    "Difference": "comparing.differences",
     "DoubleCheckError": "errors",
     "EmulatorCommandError": "errors",
     "Exchange": "exchanges",
@@ -109,6 +121,7 @@ _HOMES = {
     "FrozenLoopError": "errors",
     "InterruptedChecksError": "errors",
     "InterruptedRunError": "errors",
+    "InterruptedTwinError": "errors",
     "Journal": "series",
     "JournalEntry": "results",
     "LiveOutput": "live",
@@ -128,6 +141,7 @@ _HOMES = {
     "RefusedError": "errors",
     "Report": "reports.report",
     "ReportError": "errors",
+    "Reports": "reports.report",
     "SaveError": "errors",
     "Secret": "secret",
     "Session": "results",
@@ -136,6 +150,8 @@ _HOMES = {
     "Target": "target",
     "TargetError": "errors",
     "UnexpectedHostError": "errors",
+    "Unknown": "ledger",
+    "Unknowns": "ledger",
     "UnreachableError": "errors",
     "UnseenRequestError": "errors",
     "UntrustedError": "errors",
@@ -144,6 +160,8 @@ _HOMES = {
     "connect": "connecting",
     "connect_async": "connecting",
     "show": "following",
+    "twin": "asking.twins",
+    "unknowns": "asking.questions",
 }
 
 __all__ = [
@@ -163,15 +181,19 @@ __all__ = [
     "BashResult",
     "Browser",
     "BrowserInfo",
+    "Check",
     "ChecksCrashedError",
+    "Clause",
     "ClauseError",
     "ClosedError",
     "CodeError",
     "CodeResult",
+    "Comparison",
     "Completion",
     "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",
+    "Difference",
     "DoubleCheckError",
     "EmulatorCommandError",
     "Exchange",
@@ -180,6 +202,7 @@ __all__ = [
     "FrozenLoopError",
     "InterruptedChecksError",
     "InterruptedRunError",
+    "InterruptedTwinError",
     "Journal",
     "JournalEntry",
     "LiveOutput",
@@ -199,6 +222,7 @@ __all__ = [
     "RefusedError",
     "Report",
     "ReportError",
+    "Reports",
     "SaveError",
     "Secret",
     "Session",
@@ -207,6 +231,8 @@ __all__ = [
     "Target",
     "TargetError",
     "UnexpectedHostError",
+    "Unknown",
+    "Unknowns",
     "UnreachableError",
     "UnseenRequestError",
     "UntrustedError",
@@ -215,6 +241,8 @@ __all__ = [
     "connect",
     "connect_async",
     "show",
+    "twin",
+    "unknowns",
 ]
 
 

@@ -30,6 +30,7 @@ from doublecheck.clients import (
 )
 from doublecheck.clients.calls import Call, Request
 from doublecheck.faults import AsyncPlatformFaults
+from doublecheck.ledger import Unknowns
 from doublecheck.live import Completion, OnOutput
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
@@ -371,6 +372,10 @@ class AsyncPlatform:
     async def sessions(self) -> Sessions:
         """Return a double's living session instances; raise NotADoubleError."""
         return await self._call(admin.sessions(self.target))
+
+    async def unknowns(self) -> Unknowns:
+        """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
+        return await self._call(admin.ledger(self.target))
 
     async def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.

@@ -33,7 +33,8 @@
 
     KeyboardInterrupt             of Python
     ├── InterruptedChecksError    contract checks were interrupted; what came of them is in it
-    └── InterruptedRunError       code that ran in a sandbox was interrupted
+    ├── InterruptedRunError       code that ran in a sandbox was interrupted
+    └── InterruptedTwinError      a twin was interrupted; what came of its parts is in it
 
 Messages are for people: what happened, where, what to do. What a program needs is in
 the attributes.
@@ -52,6 +53,7 @@ from agentdouble import tracebacks
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
+    from doublecheck.twinning.comparison import Comparison
 
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
@@ -359,6 +361,23 @@ class InterruptedChecksError(KeyboardInterrupt):
     def __init__(self, report: Report) -> None:
         super().__init__(report.cut_short)
         self.report = report
+
+    def _render_traceback_(self) -> list[str]:
+        """Show itself in a notebook, without a page of frames."""
+        return tracebacks.short(self)
+
+
+class InterruptedTwinError(KeyboardInterrupt):
+    """A twin was interrupted; ``comparison`` is what came of the parts until then.
+
+    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    """
+
+    def __init__(self, comparison: Comparison, parts: int) -> None:
+        super().__init__(
+            f"Interrupted: {len(comparison.parts)} of {parts} parts were said to both platforms."
+        )
+        self.comparison = comparison
 
     def _render_traceback_(self) -> list[str]:
         """Show itself in a notebook, without a page of frames."""

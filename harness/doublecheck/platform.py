@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from httpx_sse import EventSource
@@ -36,6 +36,7 @@ from doublecheck.clients import (
 from doublecheck.clients.calls import Call, Request
 from doublecheck.errors import InterruptedRunError
 from doublecheck.faults import PlatformFaults
+from doublecheck.ledger import Unknowns
 from doublecheck.live import Completion, OnOutput
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
@@ -49,6 +50,9 @@ from doublecheck.results import (
 from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.surfaces import Surface
 from doublecheck.target import Target
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
 
 T = TypeVar("T")
 
@@ -402,6 +406,24 @@ class Platform:
     def sessions(self) -> Sessions:
         """Return a double's living session instances; raise NotADoubleError."""
         return self._call(admin.sessions(self.target))
+
+    def unknowns(self) -> Unknowns:
+        """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
+        return self._call(admin.ledger(self.target))
+
+    def check(
+        self,
+        *,
+        only: str | None = None,
+        strict_should: bool = False,
+        allow_writes: bool = False,
+    ) -> Report:
+        """Put the platform through the contract checks; see ``doublecheck.check``."""
+        import doublecheck  # which has what stands above
+
+        return doublecheck.check(
+            self, only=only, strict_should=strict_should, allow_writes=allow_writes
+        )
 
     def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.showing import Shown
 from doublecheck.verdicts import Verdict, worst
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown, drawn_by="reports.inline.check"):
     """One check and what it came to; ``reason`` says why, where it did not pass.
 
     ``details`` are what is shown of a failure: where it failed, the last exchanges, and how to
@@ -24,6 +25,9 @@ class Check:
     reason: str = ""
     duration_s: float = 0.0
     details: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Check {self.clause} {self.verdict.value}: {self.name}, {self.duration_s:.2f} s>"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def why_not(
     if writes and target.kind == "live" and not target.allow_writes:
         return (
             f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
-            "--platform-allow-writes allows"
+            "allow_writes (--platform-allow-writes) allows"
         )
     return None
 

@@ -66,7 +66,10 @@ def test_what_a_target_cannot_show_is_said() -> None:
         None,
         "not offered: live declares no services",
         "not offered: live declares no runtimes",
-        "not run: makes or deletes something on live, which --platform-allow-writes allows",
+        (
+            "not run: makes or deletes something on live, which allow_writes "
+            "(--platform-allow-writes) allows"
+        ),
         None,
         None,
     ] == reasons

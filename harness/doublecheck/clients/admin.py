@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from doublecheck.clients import calls
 from doublecheck.clients.calls import Call
 from doublecheck.errors import NotADoubleError
+from doublecheck.ledger import Unknowns
+from doublecheck.ledger import unknowns as unknowns_of
 from doublecheck.results import JournalEntry, Session
 from doublecheck.series import Journal, Sessions
 from doublecheck.target import Target
@@ -77,6 +79,16 @@ def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
     """
     _require_double(target, "A ledger of unknowns")
     return Call(calls.request(target, "GET", f"{_UNKNOWNS}?after={after}"), _read_unknowns)
+
+
+def ledger(target: Target) -> Call[Unknowns]:
+    """Return the call that reads a double's ledger; raise NotADoubleError."""
+
+    def read(response: httpx.Response) -> Unknowns:
+        found = _read_unknowns(response)
+        return unknowns_of(found.in_force, found.settled, found.relied_on)
+
+    return Call(unknowns(target).request, read)
 
 
 def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:

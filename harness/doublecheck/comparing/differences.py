@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from doublecheck.showing import Shown
+
 Kind = Literal["value", "type", "only double", "only live", "order"]
 
 
@@ -29,7 +31,7 @@ class Class(str, Enum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Shown, drawn_by="twinning.inline.difference"):
     """One place where two answers differ; ids and times stand there as references.
 
     ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]``
@@ -50,6 +52,9 @@ class Difference:
         if self.kind == "only live":
             return Class.ONLY_LIVE
         return Class.ONLY_DOUBLE if self.kind == "only double" else Class.DIVERGES
+
+    def __repr__(self) -> str:
+        return f"<Difference {self.cls.value}: {self}>"
 
     def __str__(self) -> str:
         reason = f" ({self.because})" if self.because else ""

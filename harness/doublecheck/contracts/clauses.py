@@ -14,6 +14,7 @@ import pytest
 
 from agentdouble import ledger
 from doublecheck.errors import ClauseError
+from doublecheck.showing import Shown
 from doublecheck.surfaces import Surface
 
 if sys.version_info >= (3, 11):
@@ -45,7 +46,7 @@ _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
 
 
 @dataclass(frozen=True)
-class Clause:
+class Clause(Shown, drawn_by="reports.inline.clause"):
     """One checkable sentence of the specification; ``section`` is where it stands."""
 
     id: str
@@ -58,6 +59,9 @@ class Clause:
     def surface(self) -> Surface:
         """The surface that a target must offer for this clause to bind it."""
         return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
+
+    def __repr__(self) -> str:
+        return f"<Clause {self}>"
 
     def __str__(self) -> str:
         return f"{self.id} ({self.level}): {self.text}"

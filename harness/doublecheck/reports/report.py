@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from doublecheck.runs import Check, Run
+from doublecheck.showing import Series, Shown, counted
 from doublecheck.target import Kind
 from doublecheck.verdicts import Verdict
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Shown, drawn_by="reports.inline.report"):
     """What is told of one platform; ``url`` is None for a double that the run itself started."""
 
     name: str
@@ -53,16 +54,23 @@ class Report:
         counted = Counter(self.verdicts.values())
         return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
 
+    def beside(self, *others: Report) -> Reports:
+        """Return this report and others side by side."""
+        return Reports((self, *others))
+
     def write(self, path: str | Path) -> Path:
         """Write it to a file, whose name ends in .html, .json or .xml (JUnit); return where.
 
         Raises ReportError.
         """
-        from doublecheck.reports import formats, writing
+        return Reports((self,)).write(path)
 
-        path = Path(path)
-        writing.write(formats.rendered([self], path), path)
-        return path
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in self.counts().items())
+        told = counts or "nothing was checked"
+        cut = ", interrupted" if self.run.interrupted else ""
+        clauses = counted(len(self.verdicts), "clause")
+        return f"<Report {self.name}: {clauses}, {told}{cut}, {self.run.duration_s:.1f} s>"
 
     @property
     def cut_short(self) -> str | None:
@@ -73,3 +81,15 @@ class Report:
             f"Interrupted: {len(self.run.checks)} of {self.run.chosen} checks were carried out. "
             "Nothing is known about the others."
         )
+
+
+class Reports(Series[Report], noun="report", drawn_by="reports.inline.render"):
+    """Reports side by side."""
+
+    def write(self, path: str | Path) -> Path:
+        """Write them to one file; see Report.write."""
+        from doublecheck.reports import formats, writing
+
+        path = Path(path)
+        writing.write(formats.rendered(self, path), path)
+        return path

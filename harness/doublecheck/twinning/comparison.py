@@ -12,11 +12,12 @@ from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs
 from doublecheck.exchanges import Exchange
+from doublecheck.showing import Shown, counted
 from doublecheck.target import Target
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(Shown, drawn_by="twinning.inline.call"):
     """One call on both platforms; a side that did not come to it is None. Without secrets."""
 
     operation: str
@@ -33,9 +34,13 @@ class Compared:
             return Class.ONLY_LIVE
         return worst(one.cls for one in self.differences)
 
+    def __repr__(self) -> str:
+        differences = counted(len(self.differences), "difference")
+        return f"<Compared {self.operation}: {self.cls.value}, {differences}>"
+
 
 @dataclass(frozen=True)
-class Part:
+class Part(Shown, drawn_by="twinning.inline.part"):
     """A part of a conversation; ``skipped`` says why it was not carried out."""
 
     name: str
@@ -47,9 +52,14 @@ class Part:
         """What the part comes to."""
         return worst(call.cls for call in self.calls)
 
+    def __repr__(self) -> str:
+        calls = counted(len(self.calls), "call")
+        told = f"not carried out: {self.skipped}" if self.skipped else f"{self.cls.value}, {calls}"
+        return f"<Part {self.name}: {told}>"
+
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown, drawn_by="twinning.inline.render"):
     """A whole conversation on both platforms, which are named by their addresses."""
 
     double: str
@@ -70,6 +80,11 @@ class Comparison:
         """Return how many calls came to what, the worst first."""
         counted = Counter(call.cls for call in self.calls)
         return {cls: counted[cls] for cls in Class if counted[cls]}
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{count} {cls.value}" for cls, count in self.counts().items())
+        calls = counted(len(self.calls), "call")
+        return f"<Comparison {self.cls.value}: {calls}{told and f', {told}'}>"
 
 
 def compared(

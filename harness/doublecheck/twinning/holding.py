@@ -56,7 +56,7 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
             if problem is not None:
                 return str(problem)
     if topic.writes and live.target.kind == "live" and not allow_writes:
-        return "it creates something on the live platform, which needs --allow-writes"
+        return "it creates something on the live platform, which needs --allow-writes (in Python allow_writes=True)"
     for platform in (double, live):
         if "sandbox" in topic.surfaces and not _has_keys(platform):
             return f"no key pair and tool id for {platform.url}"

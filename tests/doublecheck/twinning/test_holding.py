@@ -115,8 +115,9 @@ def test_nothing_is_created_on_a_live_platform_unasked(one: Platform, two: Platf
 
     probes, sessions = comparison.parts
     assert (4, None) == (len(probes.calls), probes.skipped)
-    assert "it creates something on the live platform, which needs --allow-writes" == (
-        sessions.skipped
+    assert (
+        "it creates something on the live platform, which needs --allow-writes (in Python allow_writes=True)"
+        == (sessions.skipped)
     )
 
 

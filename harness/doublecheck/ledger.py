@@ -1,0 +1,88 @@
+"""The ledger of a double as values: what is open, what is answered, and what was relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agentdouble import ledger
+from doublecheck.showing import Shown
+
+
+@dataclass(frozen=True)
+class Unknown(Shown, drawn_by="display.unknowns.one"):
+    """One question that the specification leaves open, and the answer that is in force.
+
+    ``alternatives`` are the other answers, by name, with what they mean. ``settled`` says that
+    a profile has the answer from a deployment; ``relied_on`` that an answer of this double
+    rested on it, since its journal was emptied.
+    """
+
+    id: str
+    section: str
+    question: str
+    answer: str
+    meaning: str
+    alternatives: Mapping[str, str]
+    evidence: str
+    settled: bool = False
+    relied_on: bool = False
+
+    def __repr__(self) -> str:
+        told = [self.answer, *(["settled"] if self.settled else [])]
+        told += ["relied on"] if self.relied_on else []
+        return f"<Unknown {self.id}: {', '.join(told)}>"
+
+
+class Unknowns(Mapping[str, Unknown], Shown, drawn_by="display.unknowns.render"):
+    """Unknowns by their ids, in the order of the ledger."""
+
+    def __init__(self, found: Mapping[str, Unknown]) -> None:
+        self._found = dict(found)
+
+    @property
+    def relied_on(self) -> Unknowns:
+        """Those that an answer rested on."""
+        return Unknowns({id_: one for id_, one in self.items() if one.relied_on})
+
+    def __getitem__(self, id_: str) -> Unknown:
+        return self._found[id_]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return f"<Unknowns: {len(self)}, {len(self.relied_on)} relied on>"
+
+
+def unknowns(
+    in_force: Mapping[str, str] | None = None,
+    settled: frozenset[str] = frozenset(),
+    relied_on: frozenset[str] = frozenset(),
+) -> Unknowns:
+    """Return the ledger with the answers in force by id: the defaults, where none is said."""
+    chosen = in_force or {}
+    return Unknowns(
+        {
+            id_: _unknown(one, chosen.get(id_, one.default.name), id_ in settled, id_ in relied_on)
+            for id_, one in ledger.unknowns().items()
+        }
+    )
+
+
+def _unknown(one: ledger.Unknown, answer: str, settled: bool, relied_on: bool) -> Unknown:
+    meanings = {each.name: each.meaning for each in (one.default, *one.alternatives)}
+    return Unknown(
+        one.id,
+        one.section,
+        one.question,
+        answer,
+        meanings.pop(answer, ""),
+        meanings,
+        one.evidence,
+        settled,
+        relied_on,
+    )

@@ -1,0 +1,179 @@
+"""Reports in a notebook: what failed lies open, and below it is each surface, clause by clause."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.display.elements import Markup, element, joined
+from doublecheck.display.markup import (
+    BAD,
+    GOOD,
+    INFO,
+    ODD,
+    QUIET,
+    WARNING,
+    badge,
+    box,
+    clipped,
+    code,
+    folded,
+    pre,
+    quiet,
+    scrolled,
+    table,
+    title,
+    toned,
+)
+from doublecheck.reports.matrix import Cell, Row, matrix, names
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check
+from doublecheck.showing import counted
+from doublecheck.verdicts import Verdict
+
+_TONES: Mapping[Verdict | None, str] = {
+    Verdict.PASSED: GOOD,
+    Verdict.FAILED: BAD,
+    Verdict.ERROR: ODD,
+    Verdict.OBSERVED: INFO,
+    Verdict.NOT_RUN: WARNING,
+}
+_TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
+_LINE_CHARS = 160
+
+
+def render(reports: Sequence[Report]) -> Markup:
+    """Return one report, or several side by side."""
+    rows, told = matrix(reports), names(reports)
+    looked_at = [row for row in rows if any(one in _TO_LOOK_AT for one in row.verdicts)]
+    return box(
+        *(_about(report, name) for report, name in zip(reports, told, strict=True)),
+        *(_clause(row) for row in looked_at),
+        _surfaces(rows, told) if rows else None,
+        _all(rows, told) if rows else None,
+    )
+
+
+def report(one: Report) -> Markup:
+    """Return one report."""
+    return render((one,))
+
+
+def check(one: Check) -> Markup:
+    """Return one check: its verdict, and why."""
+    explained = one.details or one.reason
+    return box(
+        title(one.clause, _badge(one.verdict), code(one.name), quiet(f"{one.duration_s:.2f} s")),
+        scrolled(pre(clipped(explained), tone=_tone(one.verdict))) if explained else None,
+    )
+
+
+def clause(one: Clause) -> Markup:
+    """Return one clause of the specification."""
+    where = f"{one.level} · {one.surface.replace('_', ' ')} · section {one.section}"
+    return box(title(one.id, quiet(where)), element("div", one.text))
+
+
+def _about(report: Report, name: str) -> Markup:
+    run = report.run
+    unchecked = len(clauses()) - len(report.verdicts)
+    facts = [
+        f"{report.kind} at {report.url}" if report.url else "a double of its own",
+        f"{counted(len(run.checks), 'check')} in {run.duration_s:.1f} s",
+        None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z"),
+        f"{unchecked} of {len(clauses())} clauses not checked" if unchecked else None,
+    ]
+    return joined(
+        (
+            title(name, *_counted(report.counts())),
+            element("div", quiet(" · ".join(one for one in facts if one))),
+            report.cut_short and element("div", toned(report.cut_short, WARNING)),
+        )
+    )
+
+
+def _counted(counts: Mapping[Verdict, int]) -> Iterator[Markup]:
+    for verdict, count in counts.items():
+        yield badge(f"{count} {verdict.value}", _tone(verdict))
+
+
+def _clause(row: Row) -> Markup:
+    """Return a clause that failed somewhere, with what is shown of that."""
+    verdicts = joined((_badge(one) for one in dict.fromkeys(row.verdicts)), " ")
+    summed = joined((element("b", row.clause.id), " ", verdicts, " ", row.clause.text))
+    shown = [
+        one
+        for cell in row.cells
+        for check in cell.checks
+        if check.verdict in _TO_LOOK_AT
+        for one in _failure(check, cell, alone=len(row.cells) == 1)
+    ]
+    return folded(summed, *shown, opened=True)
+
+
+def _failure(check: Check, cell: Cell, *, alone: bool) -> Iterator[Markup]:
+    target = None if alone else joined((element("b", cell.name), " "))
+    first = clipped(check.reason.partition("\n")[0], _LINE_CHARS)
+    yield element("div", target, code(check.name), quiet(f" {check.duration_s:.2f} s"))
+    yield element("div", toned(first, _tone(check.verdict)))
+    if check.details and check.details != first:
+        details = scrolled(pre(clipped(check.details), tone=_tone(check.verdict)))
+        yield folded("Where, what was said, and how to ask again", details, opened=alone)
+
+
+def _surfaces(rows: Sequence[Row], told: Sequence[str]) -> Markup:
+    heads = ["surface", "clauses", *(told if len(told) > 1 else [""]), "time"]
+    lines = []
+    for surface, within in _by_surface(rows).items():
+        columns = [[row.cells[index] for row in within] for index in range(len(told))]
+        counted = [joined(_counted(_counts(cells)), " ") for cells in columns]
+        checks = [check for cells in columns for cell in cells for check in cell.checks]
+        took = f"{sum(check.duration_s for check in checks):.2f} s"
+        lines.append([surface, str(len(within)), *counted, took])
+    return table(heads, lines, right=("clauses", "time"))
+
+
+def _all(rows: Sequence[Row], told: Sequence[str]) -> Markup:
+    heads = ["clause", "level", *(told if len(told) > 1 else ["verdict"]), ""]
+    lines = [[*_told(row), *map(_verdict, row.cells), _explained(row)] for row in rows]
+    return folded(counted(len(rows), "clause"), table(heads, lines))
+
+
+def _told(row: Row) -> tuple[Markup, str]:
+    return element("b", row.clause.id), row.clause.level
+
+
+def _verdict(cell: Cell) -> Markup:
+    return quiet("-") if cell.verdict is None else _badge(cell.verdict)
+
+
+def _explained(row: Row) -> Markup:
+    """Return the text of a clause, and the first line of each reason below it."""
+    reasons = dict.fromkeys(
+        clipped(check.reason.partition("\n")[0], _LINE_CHARS)
+        for cell in row.cells
+        for check in cell.checks
+        if check.reason
+    )
+    return joined([row.clause.text, *(element("div", quiet(one)) for one in reasons)])
+
+
+def _by_surface(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.clause.surface.replace("_", " "), []).append(row)
+    return found
+
+
+def _counts(cells: Sequence[Cell]) -> Mapping[Verdict, int]:
+    counted = Counter(cell.verdict for cell in cells if cell.verdict is not None)
+    return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+
+def _badge(verdict: Verdict) -> Markup:
+    return badge(verdict.value, _tone(verdict))
+
+
+def _tone(verdict: Verdict | None) -> str:
+    return _TONES.get(verdict, QUIET)
