@@ -123,7 +123,7 @@ class CodeError(Shown, drawn_by="display.outputs.error"):
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult(Shown, drawn_by="display.code.result"):
+class CodeResult(Shown, drawn_by="display.code.bundle"):
     """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
 
     success: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 
 T_co = TypeVar("T_co", covariant=True)
@@ -15,7 +16,8 @@ class Shown:
     """A value that a notebook shows as HTML, and all else by its repr.
 
     ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
-    doublecheck, whose module is imported when a notebook first shows one.
+    doublecheck, whose module is imported when a notebook first shows one. It returns HTML, or a
+    bundle of MIME types.
     """
 
     __slots__ = ()
@@ -30,7 +32,9 @@ class Shown:
         """Show the value in a notebook."""
         module, _, function = self._drawn_by.rpartition(".")
         draw = getattr(importlib.import_module(f"doublecheck.{module}"), function)
-        return {"text/plain": repr(self), "text/html": str(draw(self))}
+        drawn = draw(self)
+        bundle = drawn if isinstance(drawn, Mapping) else {"text/html": str(drawn)}
+        return {"text/plain": repr(self), **bundle}
 
 
 class Series(tuple[T_co, ...], Shown):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any, Protocol
 
 from agentdouble.errors import ServiceKeyError
@@ -20,7 +22,29 @@ class Keyed(Protocol):
     def keys(self) -> Sequence[Key]: ...
 
 
-def access_record(service: Keyed, gateway_url: str) -> dict[str, Any]:
+class AccessRecord(dict[str, Any]):
+    """A dict as any other, which shows ``***`` in the place of its key.
+
+    So are those in it. ``json.dumps`` writes it as it is, with the key.
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({name: _kept(value) for name, value in fields.items()})
+
+    def __repr__(self) -> str:
+        return f"<access record {json.dumps(_hidden(self))}, json.dumps() of it has the key>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        told = escape(json.dumps(_hidden(self), indent=2))
+        return (
+            f'<pre style="margin:0;background:none;color:inherit">{told}</pre>'
+            '<div style="opacity:.7"><code style="background:none;color:inherit">json.dumps()</code>'
+            " of it has the key</div>"
+        )
+
+
+def access_record(service: Keyed, gateway_url: str) -> AccessRecord:
     """Return ``{"mcpServers": {name: {"httpUrl": ..., "headers": ...}}}`` with the first key.
 
     Raises ServiceKeyError where every key has been revoked (SVC-03).
@@ -34,4 +58,19 @@ def access_record(service: Keyed, gateway_url: str) -> dict[str, Any]:
         "httpUrl": gateway_url.rstrip("/") + PREFIX + service.name,
         "headers": {"Authorization": f"Bearer {service.keys[0].value}"},
     }
-    return {"mcpServers": {service.name: server}}
+    return AccessRecord({"mcpServers": {service.name: server}})
+
+
+def _kept(value: Any) -> Any:
+    return AccessRecord(value) if isinstance(value, dict) else value
+
+
+def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields whose keys are not shown."""
+    return {name: _shown(name, value) for name, value in fields.items()}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _hidden(value)
+    return "Bearer ***" if name == "Authorization" else value

@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from doublecheck.display import outputs
+from doublecheck.display import bundles, outputs
 from doublecheck.display.elements import Markup
 from doublecheck.display.markup import BAD, box, pre
 
 if TYPE_CHECKING:
     from doublecheck.results import CodeResult, Output
+
+
+def bundle(shown: CodeResult) -> bundles.Bundle:
+    """Return a result for a notebook; a value that is all of it passes in its own shapes, too."""
+    values = [one.data for one in shown.outputs if one.data]
+    alone = values[0] if len(shown.outputs) == 1 and values else {}
+    passed = bundles.safe(alone)[0]
+    return {**passed, bundles.TEXT: repr(shown), bundles.HTML: str(result(shown))}
 
 
 def result(shown: CodeResult) -> Markup:

@@ -31,6 +31,20 @@ def test_a_value_shows_the_richest_of_its_shapes() -> None:
     assert "<details open" in render(Output("display_data", data=tree))
 
 
+def test_a_value_that_is_all_there_is_passes_in_its_own_shapes() -> None:
+    """A notebook that draws charts draws it, and a formula is one."""
+    data = {"text/plain": "<Chart>", "application/vnd.vegalite.v5+json": {"mark": "bar"}}
+    chart = Output("execute_result", data=data)
+    alone = CodeResult(True, "ok", "", (chart,), 1, "s-1", "")
+    beside = CodeResult(True, "ok", "", (chart, chart), 1, "s-1", "")
+
+    assert {"text/plain", "text/html", "application/vnd.vegalite.v5+json"} == set(
+        alone._repr_mimebundle_()
+    )
+    assert {"text/plain", "text/html"} == set(beside._repr_mimebundle_())
+    assert repr(alone) == alone._repr_mimebundle_()["text/plain"]
+
+
 def test_html_of_a_value_does_not_reach_the_page() -> None:
     """What it would do there, it does in a frame of its own."""
     value = Output("execute_result", data={"text/plain": "a < b", "text/html": "<b onload=1>"})
