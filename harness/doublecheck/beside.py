@@ -72,7 +72,7 @@ class _Thread(Generic[T]):
 
     def _run(self) -> None:
         try:
-            self._outcome.set_result(asyncio.run(self._main()))
+            self._outcome.set_result(_run(self._main()))
         except BaseException as error:
             self._outcome.set_exception(error)
         finally:
@@ -84,3 +84,14 @@ class _Thread(Generic[T]):
         self._task = asyncio.ensure_future(self._work(self._given.put))
         self._begun.set()
         return await self._task
+
+
+def _run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a new loop; ``asyncio.run`` may be nest_asyncio's, which closes none."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from jupyter_client import BlockingKernelClient, KernelManager
 
@@ -90,6 +90,11 @@ class NotebookKernel:
         """Interrupt the cell that runs, as the notebook's stop button does."""
         self._manager.interrupt_kernel()
 
+    def restart(self) -> None:
+        """Restart the kernel, as the notebook's button does, and return when it is ready."""
+        self._manager.restart_kernel(now=False)
+        self._client.wait_for_ready(timeout=TIMEOUT_S)
+
     def complete(self, code: str, position: int | None = None) -> list[str]:
         """Return what the tab key offers in a cell, at its end unless told otherwise."""
         reply = self._client.complete(code, position, reply=True, timeout=TIMEOUT_S)
@@ -97,10 +102,10 @@ class NotebookKernel:
 
 
 @contextmanager
-def notebook_kernel() -> Iterator[NotebookKernel]:
+def notebook_kernel(stderr: IO[str] | None = None) -> Iterator[NotebookKernel]:
     """Start the kernel of a notebook; it has ended when the context does."""
     manager = KernelManager()
-    manager.start_kernel()
+    manager.start_kernel(stderr=stderr)
     client = manager.client()
     client.start_channels()
     try:

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel, Ran
-
-APPLICATION = """
-import asyncio
-import doublecheck
-from agentdouble import SimpleApp
-
-app = SimpleApp()
-held = []
-
-@app.entrypoint
-async def wait(payload, headers):
-    print("begun", flush=True)
-    held.append((asyncio.get_running_loop(), asyncio.Event()))
-    await held[-1][1].wait()
-
-platform = doublecheck.connect(apps=[app])
-awaited = doublecheck.AsyncPlatform(platform.target)
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _connected(notebook: NotebookKernel) -> Iterator[None]:
-    assert notebook.run(APPLICATION).error is None
-    yield
-    notebook.run("for loop, event in held: loop.call_soon_threadsafe(event.set)")
 
 
 def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
@@ -39,7 +12,7 @@ def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
     messages = []
     for kind, content in notebook.running(cell):
         messages.append((kind, content))
-        if kind == "stream" and "begun" in content["text"]:
+        if kind == "stream" and "begin" in content["text"]:
             notebook.interrupt()
     return Ran(tuple(messages))
 
@@ -47,9 +20,9 @@ def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
 @pytest.mark.parametrize(
     ("cell", "error"),
     [
-        ("platform.invoke('hello')", "KeyboardInterrupt"),
-        ("list(platform.stream('hello'))", "KeyboardInterrupt"),
-        ("await awaited.invoke('hello')", "CancelledError"),
+        ("platform.invoke('wait')", "KeyboardInterrupt"),
+        ("list(platform.stream('wait'))", "KeyboardInterrupt"),
+        ("await awaited.invoke('wait')", "CancelledError"),
     ],
 )
 def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) -> None:
@@ -68,7 +41,7 @@ def test_code_that_a_cell_awaits_is_interrupted(notebook: NotebookKernel) -> Non
 await awaited.run_code('''
 import time
 kept = 42
-print("begun", flush=True)
+print("begins", flush=True)
 time.sleep(600)
 ''', on_output=lambda said: print(said.content["text"], flush=True))
 """

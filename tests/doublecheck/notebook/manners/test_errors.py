@@ -9,11 +9,6 @@ from doublecheck import TargetError
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _connected(notebook: NotebookKernel) -> None:
-    assert notebook.run("import doublecheck\nplatform = doublecheck.connect()").error is None
-
-
 def test_an_error_shows_the_line_of_the_cell_and_the_message(notebook: NotebookKernel) -> None:
     """No frame of ours is there, nor of httpx or asyncio."""
     shown = (notebook.run("1 + 1\nplatform.get_session('nope', 'x')").error or "").splitlines()
@@ -37,10 +32,7 @@ def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKe
 
 def test_an_awaited_call_shows_as_little(notebook: NotebookKernel) -> None:
     """The loop's frames stay out as well."""
-    ran = notebook.run(
-        "found = doublecheck.AsyncPlatform(platform.target)\n"
-        "try:\n    await found.get_session('nope', 'x')\nfinally:\n    await found.aclose()"
-    )
+    ran = notebook.run("await awaited.get_session('nope', 'x')")
 
     assert "File " not in (ran.error or "File ")
 

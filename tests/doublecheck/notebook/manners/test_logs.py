@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-APPLICATION = """
-import logging
-import doublecheck
-from agentdouble import SimpleApp
-
-app = SimpleApp()
-
-@app.entrypoint
-async def answer(payload, headers):
-    print("the application prints")
-    logging.getLogger("mine").warning("the application logs")
-    if payload["prompt"] == "fetch":
-        import httpx
-        async with httpx.AsyncClient() as client:
-            await client.get(platform.url + "/ping")
-    if payload["prompt"] == "fail":
-        raise ValueError("the application fails")
-    return "done"
-
-platform = doublecheck.connect(apps=[app])
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _connected(notebook: NotebookKernel) -> None:
-    ran = notebook.run(APPLICATION)
-    assert (None, "") == (ran.error, ran.stderr)
-
 
 @pytest.fixture
-def debugging(notebook: NotebookKernel) -> None:
+def debugging(notebook: NotebookKernel) -> Iterator[None]:
     """The user wants to see every log there is."""
     notebook.run("logging.basicConfig(level=logging.DEBUG, format='%(name)s: %(message)s')")
+    yield
+    notebook.run("logging.root.handlers.clear()\nlogging.root.setLevel(logging.WARNING)")
 
 
 def test_an_application_prints_and_logs_below_the_cell_that_invoked_it(
     notebook: NotebookKernel,
 ) -> None:
     """Its double was started by another cell."""
-    ran = notebook.run("platform.invoke('hello')")
+    ran = notebook.run("platform.invoke('log')")
 
-    assert ("the application prints\n", "the application logs\n", "'done'") == (
+    assert ("the application begins\n", "the application logs\n", "'done'") == (
         ran.stdout,
         ran.stderr,
         ran.text,

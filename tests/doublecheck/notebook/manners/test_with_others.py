@@ -1,0 +1,94 @@
+"""A platform beside what notebooks do else: threads, other magics, loops within loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+NESTED = """
+try:
+    import nest_asyncio
+except ImportError:
+    import nest_asyncio2 as nest_asyncio
+nest_asyncio.apply()
+
+async def ask():
+    found = await doublecheck.connect_async()
+    try:
+        return (await found.run_code("6 * 7")).text
+    finally:
+        await found.aclose()
+
+heard = []
+platform.run_code("print('live')", on_output=heard.append)
+import gc
+gc.collect()
+loop = asyncio.get_event_loop()
+asyncio.run(ask()), loop.run_until_complete(asyncio.to_thread(platform.ping)), len(heard)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("await asyncio.to_thread(platform.ping)", "'pong!'"),
+        (
+            (
+                "from concurrent.futures import ThreadPoolExecutor\n"
+                "with ThreadPoolExecutor(4) as pool:\n"
+                "    texts = list(pool.map(lambda n: platform.run_code(f'{n}').text, range(4)))\n"
+                "texts"
+            ),
+            "['0', '1', '2', '3']",
+        ),
+        ("%%time\nplatform.ping()", "'pong!'"),
+        (
+            (
+                "found = await doublecheck.connect_async()\n"
+                "async with found:\n"
+                "    events = [event async for event in\n"
+                "              found.run_sse(await found.create_session('echo'), 'hello')]\n"
+                "events[-1].text"
+            ),
+            "'hello'",
+        ),
+    ],
+)
+def test_it_works_beside(notebook: NotebookKernel, cell: str, text: str) -> None:
+    """Threads of the user's, timing, async iteration: with no warning."""
+    ran = notebook.run(cell)
+
+    assert (None, "", text) == (ran.error, ran.stderr, ran.text)
+
+
+def test_what_is_captured_is_not_shown(notebook: NotebookKernel) -> None:
+    """Of a cell below ``%%capture``, where the outputs are read afterwards."""
+    shown = notebook.run("%%capture kept\nplatform.run_code('6 * 7')\nplatform.ping()")
+
+    assert [] == shown.bundles
+    assert "'pong!'" in notebook.run("kept.outputs[-1].data['text/plain']").text
+
+
+def test_a_module_that_is_reloaded_keeps_its_platform(
+    notebook: NotebookKernel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With ``%autoreload``, and errors are those that the notebook knows."""
+    module = tmp_path_factory.mktemp("modules") / "asking.py"
+    module.write_text("def ask(platform):\n    return platform.get_session('echo', 'none')\n")
+    notebook.run(
+        f"%load_ext autoreload\n%autoreload 2\nimport sys\nsys.path[:0] = ['{module.parent}']"
+    )
+    notebook.run("import asking")
+
+    ran = notebook.run(
+        "try:\n    asking.ask(platform)\nexcept doublecheck.RefusedError:\n    print('caught')"
+    )
+    assert (None, "caught\n") == (ran.error, ran.stdout)
+
+
+def test_loops_within_loops(notebook: NotebookKernel) -> None:
+    """With nest_asyncio, which changes ``asyncio.run``: the last, as nothing takes it back."""
+    ran = notebook.run(NESTED)
+
+    assert (None, "", "('42', 'pong!', 1)") == (ran.error, ran.stderr, ran.text)

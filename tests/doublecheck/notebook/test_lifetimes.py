@@ -1,0 +1,52 @@
+"""How long what a notebook started lives: no longer than its kernel."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.doublecheck.notebook.kernels import TIMEOUT_S, NotebookKernel, notebook_kernel
+
+BEGIN = """
+import doublecheck
+platform = doublecheck.connect()
+awaited = await doublecheck.connect_async(platform.url)
+await awaited.ping()
+platform.run_code("import subprocess; subprocess.Popen(['sleep', '600'])")
+import os
+os.getpid()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a killed process takes all along")
+def test_nothing_outlives_a_kernel(tmp_path: Path) -> None:
+    """Neither one that is restarted, which says nothing of it, nor one that is killed."""
+    log = tmp_path / "log"
+    with log.open("w") as written, notebook_kernel(stderr=written) as notebook:
+        started = _begun(notebook)
+        notebook.restart()
+        assert [] == _alive(started)
+
+        started = _begun(notebook)
+        psutil.Process(started[0].ppid()).kill()
+        assert [] == _alive(started)
+
+    said = [line for line in log.read_text().splitlines() if "[IPKernelApp]" not in line]
+    assert [] == said
+
+
+def _begun(notebook: NotebookKernel) -> list[psutil.Process]:
+    """Start a double with a session in a notebook; return the processes that this began."""
+    ran = notebook.run(BEGIN)
+    assert (None, "") == (ran.error, ran.stderr)
+    found = psutil.Process(int(ran.text)).children(recursive=True)
+    assert "sleep" in [process.name() for process in found]
+    return found
+
+
+def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Return those that still are when all others have ended, or after a long time."""
+    return list(psutil.wait_procs(processes, timeout=TIMEOUT_S)[1])
