@@ -1,76 +1,63 @@
-"""Running a cell: on one platform, shown here as it runs."""
+"""Running a cell: on one platform and shown here as it runs, or on two and compared."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck.errors import InterruptedRunError, RefusedError
 from doublecheck.magics.failing import bad_exit_of, fail, failure_of
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import refuse_name, user_session_id
 from doublecheck.magics.showing import Showing
+from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from doublecheck.live import OnOutput
     from doublecheck.magics.options import CellOptions
     from doublecheck.platform import Platform
-    from doublecheck.results import BashResult, CodeResult
+
+Result: TypeAlias = "CodeResult | BashResult"
+Store: TypeAlias = Callable[[Any], None]
 
 
-def run(
-    platform: Platform,
-    code: str,
-    options: CellOptions,
-    store: Callable[[CodeResult | BashResult], None],
-) -> None:
+@dataclass(frozen=True)
+class Cell:
+    """The code of a cell and what was said of it on its first line."""
+
+    code: str
+    options: CellOptions
+
+    def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
+        """Run it and return its result; a command hands nothing over while it runs."""
+        who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
+        timeout_s = self.options.timeout_s
+        if self.options.language != BASH:
+            return platform.run_code(
+                self.code, self.options.language, **who, timeout_s=timeout_s, on_output=on_output
+            )
+        try:
+            return platform.exec_bash(self.code, **who, timeout_s=timeout_s)
+        except KeyboardInterrupt as error:
+            if isinstance(error, InterruptedRunError):
+                raise
+            session = self.options.session
+            raise InterruptedRunError(session, double=platform.target.admin) from None
+
+
+def show(cell: Cell, platform: Platform, store: Store) -> None:
     """Run a cell, show what it says, store its result; raise FailedCellError if it failed."""
+    options = cell.options
     try:
-        if options.language == BASH:
-            _run_bash(platform, code, options, store)
-        else:
-            _run_code(platform, code, options, store)
+        result = cell.run(platform, Showing(user_session_id(options.user, options.session)))
     except RefusedError as error:
         refuse_name(options.user, options.session, error)
-
-
-def _run_code(
-    platform: Platform,
-    code: str,
-    options: CellOptions,
-    store: Callable[[CodeResult | BashResult], None],
-) -> None:
-    result = platform.run_code(
-        code,
-        options.language,
-        user_id=options.user,
-        session_id=options.session,
-        timeout_s=options.timeout_s,
-        on_output=Showing(user_session_id(options.user, options.session)),
-    )
     store(result)
-    fail(failure_of(result), raises=options.raises)
-
-
-def _run_bash(
-    platform: Platform,
-    command: str,
-    options: CellOptions,
-    store: Callable[[CodeResult | BashResult], None],
-) -> None:
-    try:
-        result = platform.exec_bash(
-            command,
-            user_id=options.user,
-            session_id=options.session,
-            timeout_s=options.timeout_s,
-        )
-    except InterruptedRunError:
-        raise
-    except KeyboardInterrupt:
-        raise InterruptedRunError(options.session, double=platform.target.admin) from None
+    if isinstance(result, CodeResult):
+        fail(failure_of(result), raises=options.raises)
+        return
     sys.stdout.write(result.stdout)
     sys.stderr.write(result.stderr)
-    store(result)
     fail(bad_exit_of(result, options.timeout_s), raises=options.raises)

@@ -105,8 +105,9 @@ class Platforms:
                 "--both compares two platforms, and here is a double alone. %sandbox use "
                 "staging=URL names another."
             )
+        live = next(filter(_is_live, others), None)
         if _is_double(one):
-            return one, next(filter(_is_live, others), others[0])
+            return (others[0], one) if live is None else (one, live)
         return next(filter(_is_double, others), None) or Named(DOUBLE, self.double()), one
 
     def double(self) -> Platform:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.display import display
 
 from doublecheck.magics import cells, commands, completion, options
+from doublecheck.magics.both import compare
+from doublecheck.magics.cells import Cell
 from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.telling import briefly, refuse
 
@@ -33,13 +36,14 @@ class SandboxMagics(Magics):
         ::
 
           %%sandbox [--session NAME] [--user NAME] [--language LANGUAGE] [--timeout SECONDS]
-                    [--on NAME] [--out VARIABLE] [--no-raise-error]
+                    [--on NAME] [--both] [--out VARIABLE] [--no-raise-error]
 
         --session NAME     the session whose kernel runs it, ``default`` if none is given
         --user NAME        whose session that is, ``anonymous`` if none is given
         --language NAME    python3, javascript, typescript or bash
         --timeout SECONDS  how long it may run, 300 at most
         --on NAME          the platform: a variable of the notebook, or a name of ``%sandbox use``
+        --both             run it on the double and on another platform, and compare
         --out VARIABLE     put the result into a variable, too
         --no-raise-error   code that fails does not fail the cell
 
@@ -56,8 +60,17 @@ class SandboxMagics(Magics):
     def _run(self, given: CellOptions, cell: str) -> None:
         if not cell.strip():
             refuse("The cell is empty: write the code that is to run below %%sandbox.")
-        platform = self.platforms.find(given.on).platform
-        cells.run(platform, cell, given, lambda result: self._store(given.out, result))
+        run = self._compare if given.both else self._show
+        run(Cell(cell, given))
+
+    def _show(self, cell: Cell) -> None:
+        platform = self.platforms.find(cell.options.on).platform
+        cells.show(cell, platform, lambda result: self._store(cell.options.out, result))
+
+    def _compare(self, cell: Cell) -> None:
+        both = compare(self.platforms.pair(cell.options.on), cell.run)
+        self._store(cell.options.out, both)
+        display(both)
 
     def _store(self, name: str | None, result: object) -> None:
         if name is not None:

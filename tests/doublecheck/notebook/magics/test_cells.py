@@ -131,8 +131,8 @@ def test_html_that_could_act_on_the_page_is_isolated(notebook: NotebookKernel) -
         ("%%sandbox javascript\n1", "%%sandbox --language javascript"),
         ("%%sandbox b\n1", "a session is --session b"),
         (
-            "%%sandbox --on staging\n1",
-            "There is no platform 'staging' here. There are: double, platform",
+            "%%sandbox --on nowhere\n1",
+            "There is no platform 'nowhere' here. There are: double, ",
         ),
         ("%%sandbox --out 1x\n1", "--out takes the name of a variable"),
         ("%sandbox sesions", "Did you mean 'sessions'?"),
