@@ -27,6 +27,7 @@ from agentdouble.errors import (
     HostingError,
     InstanceEndedError,
     LedgerError,
+    LiveError,
     SandboxError,
     TooManyListenersError,
     UnknownRuntimeError,
@@ -92,7 +93,8 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             _RefusedError: _render_refused,
             FaultError: _render_fault,
             HostingError: _render_hosting,
-            SandboxError: _render_sandbox,
+            LiveError: _render_live,
+            SandboxError: _render_live,
         },
     )
     return _LoopbackOnly(app, controls.is_session) if loopback_only else app
@@ -245,7 +247,7 @@ async def _render_hosting(request: Request, error: Exception) -> Response:
     return guard.render_json(request, guard.Refusal(status, kind, str(error)))
 
 
-async def _render_sandbox(request: Request, error: Exception) -> Response:
+async def _render_live(request: Request, error: Exception) -> Response:
     status, kind = 400, "BadRequest"
     if isinstance(error, TooManyListenersError):
         status, kind = 503, "TooManyListeners"

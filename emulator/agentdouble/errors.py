@@ -60,6 +60,9 @@
     │   ├── UnknownVersionError
     │   ├── LogQueryError         a parameter of a question about logs that is wrong
     │   └── UnknownRuntimeError
+    ├── LiveError                 what a session's code says cannot be listened to as was asked
+    │   ├── LiveRequestError      a request for that, or for completion, is wrong
+    │   └── TooManyListenersError
     └── SandboxError              a session instance cannot do what was asked
         ├── UnknownLanguageError
         ├── DirectoryError        code cannot run in the directory that was asked for
@@ -69,8 +72,6 @@
         ├── UnknownSessionError
         ├── TooManyInstancesError
         ├── TooManyNotebooksError
-        ├── TooManyListenersError
-        ├── LiveRequestError      a request for live outputs or for completion that is wrong
         ├── InstanceBusyError
         ├── InstancePausedError
         ├── InstanceEndedError
@@ -596,6 +597,28 @@ class UnknownRuntimeError(HostingError):
         super().__init__(name, f"There is no runtime {name[:100]!r}. {there}")
 
 
+class LiveError(AgentDoubleError):
+    """What a session's code says cannot be listened to as it was asked."""
+
+
+class LiveRequestError(LiveError):
+    """A request for live outputs or for completion is wrong; ``field`` names what of it is."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field!r} {reason}.")
+        self.field = field
+
+
+class TooManyListenersError(LiveError):
+    """As many listen to what code says as may; ``limit`` is how many that is."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} listen to the outputs of sessions, which is as many as may: end some."
+        )
+        self.limit = limit
+
+
 class SandboxError(AgentDoubleError):
     """A session instance cannot do what was asked."""
 
@@ -671,24 +694,6 @@ class TooManyNotebooksError(SandboxError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
         self.limit = limit
-
-
-class TooManyListenersError(SandboxError):
-    """As many listen to what code says as may; ``limit`` is how many that is."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"{limit} listen to the outputs of sessions, which is as many as may: end some."
-        )
-        self.limit = limit
-
-
-class LiveRequestError(SandboxError):
-    """A request for live outputs or for completion is wrong; ``field`` names what of it is."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field!r} {reason}.")
-        self.field = field
 
 
 class InstanceBusyError(SandboxError):

@@ -29,7 +29,7 @@ _LARGE = 64 * 1024  # bytes; to write such an event as JSON would hold up the lo
 
 
 def live_routes(instances: Instances, tool_id: str) -> list[Route]:
-    """Return the routes, below the double's own prefix; they raise SandboxError."""
+    """Return the routes, below the double's own prefix; they raise LiveError and SandboxError."""
     routes = _Routes(instances, tool_id)
     return [
         Route("/outputs", routes.outputs),
