@@ -28,7 +28,10 @@ WITH_MAGICS = [
     )
 ]
 
-CHECK = block(HARNESS, "python", "report = doublecheck.check(")
+CHECK, TWIN = (
+    block(HARNESS, "python", start)
+    for start in ("report = doublecheck.check(", "doublecheck.twin(")
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,18 @@ def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path)
     assert "PRB-01" in (tmp_path / "report.html").read_text("utf-8")
 
 
+def test_twins_and_unknowns_show_themselves(notebook: NotebookKernel) -> None:
+    """A double is like the double in hand, whose answers rested on something."""
+    assert notebook.run(CONNECT).error is None
+    twin, unknowns = TWIN.splitlines()
+
+    same, ledger = notebook.run(twin), notebook.run(unknowns)
+
+    assert (None, None) == (same.error, ledger.error)
+    assert same.text.startswith("<Comparison same")
+    assert "U-SIGNING" in ledger.html
+
+
 def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:
     """As the harness's page goes from cell to cell."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
@@ -64,7 +79,7 @@ def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookK
 
     assert [None] * len(ran) == [one.error for one in ran]
     assert ("[0, 1, 4, 9, 16]\n", "30") == (cell.stdout, cell.text)
-    assert "s1" in sessions.text
+    assert "agent_anonymous_s1" in sessions.html
     assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
     assert "503" in faults.stdout + "".join(str(one) for one in faults.bundles)
 
