@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import reprlib
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,19 +19,19 @@ from doublecheck.async_platform import AsyncPlatform
 from doublecheck.configuration.files import nearest_project
 from doublecheck.configuration.plan import Said, plan
 from doublecheck.doubles import answers_as_double, environment_of, start_double
-from doublecheck.errors import TargetError
+from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.platform import TIMEOUT_S, Platform
 from doublecheck.target import Target, named_url
 
 if TYPE_CHECKING:
-    from agentdouble import A2AApp, MCPApp, SimpleApp
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 Stop: TypeAlias = Callable[[], None]
 
 
 @checked
 def connect(
-    url: str | None = None,
+    url: str | Emulator | None = None,
     *,
     target: str | None = None,
     control_plane: str | None = None,
@@ -43,6 +45,7 @@ def connect(
 ) -> Platform:
     """Return a platform: the one at ``url``, else the one the environment names, else a double.
 
+    ``url`` may be an Emulator of this process, too, which has been started.
     The environment names one by DOUBLECHECK_URL or PLATFORM_TOOL_HOST, and its keys by the
     other PLATFORM_ variables. ``target`` names one of ``[tool.doublecheck]`` in the nearest
     pyproject.toml instead, ``staging`` say, which has its keys from the environment.
@@ -69,7 +72,7 @@ def connect(
 
 @checked
 async def connect_async(
-    url: str | None = None,
+    url: str | Emulator | None = None,
     *,
     target: str | None = None,
     control_plane: str | None = None,
@@ -104,7 +107,7 @@ async def connect_async(
 class _Found:
     """What was said of the platform to connect to."""
 
-    url: str | None
+    url: str | Emulator | None
     target: str | None
     control_plane: str | None
     tool_id: str | None
@@ -121,7 +124,9 @@ class _Found:
         if self.target is not None:
             return self._configured(self.target)
         url = self.url or named_url()
-        return _own_double() if url is None else (self._at(url), None)
+        if url is None:
+            return _own_double()
+        return (self._at(url) if isinstance(url, str) else _target_of(url)), None
 
     def _double_of_apps(self) -> tuple[Target, Stop]:
         if isinstance(self.apps, str) or not isinstance(self.apps, Sequence):
@@ -165,6 +170,17 @@ class _Found:
         with ExitStack() as stack:
             target = stack.enter_context(opening.opened(said, planned))
             return target, stack.pop_all().close
+
+
+def _target_of(double: Emulator) -> Target:
+    """Return the target that a double of this process is; raise ArgumentError for what is none."""
+    kind = sys.modules.get("agentdouble.emulator")
+    if kind is None or not isinstance(double, kind.Emulator):
+        raise ArgumentError(
+            "connect() takes url as str, as an Emulator or None, and was given "
+            f"{type(double).__name__}: {reprlib.repr(double)}."
+        )
+    return Target.of(double)
 
 
 def _own_double(*apps: SimpleApp | MCPApp | A2AApp | str) -> tuple[Target, Stop]:

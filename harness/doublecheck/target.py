@@ -174,7 +174,8 @@ class Target:
             raise CredentialsMissingError(
                 f"Requests to the control plane at {self.control_plane} must be signed: pass "
                 f"access_key and secret_key, or set {environment.ACCESS_KEY} and "
-                f'{environment.SECRET_KEY}; for a running double: eval "$(agentdouble env)".'
+                f'{environment.SECRET_KEY}; for a running double: eval "$(agentdouble env)"; '
+                "for an Emulator of this process: connect(it)."
             )
         return Address(self.control_plane, self.credentials, self.region)
 
@@ -183,7 +184,8 @@ class Target:
         if self.tool_id is None:
             raise CredentialsMissingError(
                 "Code runs in a sandbox tool, and nobody says which: pass tool_id or set "
-                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)".'
+                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)"; '
+                "for an Emulator of this process: connect(it)."
             )
         return self.tool_id
 

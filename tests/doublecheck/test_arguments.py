@@ -120,10 +120,7 @@ NOWHERE = Target(url="http://127.0.0.1:1")
         ),
         (
             lambda platform: doublecheck.connect(8000),
-            (
-                "connect() takes url as str or None, and was given int: 8000. Pass it as text: "
-                "str(...)."
-            ),
+            ("connect() takes url as str, as an Emulator or None, and was given int: 8000."),
         ),
     ],
 )

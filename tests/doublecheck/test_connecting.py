@@ -42,6 +42,19 @@ def test_a_double_ends_with_its_interpreter() -> None:
     assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
 
 
+def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
+    """And goes on when the platform is closed."""
+    with Emulator() as double:
+        with connect(double) as platform:
+            assert ("double", double.credentials) == (
+                platform.target.kind,
+                platform.target.credentials,
+            )
+            assert platform.target.admin
+        with connect(double) as platform:
+            assert "pong!" == platform.ping()
+
+
 def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
     """Its clock can be moved; its keys come from arguments or the environment."""
     with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as found:
