@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 from doublecheck.errors import ArgumentError
+from doublecheck.results import AgentEvent
 from doublecheck.showing import Series
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class _Lines:
     """A line for each event, where there is no notebook."""
 
     def arrived(self, events: Sequence[Any]) -> None:
-        sys.stdout.write(f"{events[-1]}\n")
+        sys.stdout.write(f"{_line(events[-1])}\n")
         sys.stdout.flush()
 
     def ended(self, events: Sequence[Any]) -> None:
@@ -125,6 +126,14 @@ class _Display:
             self._handle = display(Collected(events), display_id=True)
         else:
             self._handle.update(Collected(events))
+
+
+def _line(event: Any) -> str:
+    """Return an event as text, all of it where text is all there is."""
+    if isinstance(event, AgentEvent) and event.error is None:
+        only_text = all("text" in part for part in event.parts)
+        return f"{event.author or event.role}: {event.text}" if only_text else str(event)
+    return str(event)
 
 
 def _screen() -> _Screen:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doublecheck.secret import Secret
-from doublecheck.showing import Shown, clock_time, counted, short
+from doublecheck.showing import Shown, clock_time, counted, short, without_token
 
 
 @dataclass(frozen=True, repr=False)
@@ -337,7 +337,7 @@ class JournalEntry(Shown, drawn_by="display.journal.entry"):
         took = "" if self.duration_ms is None else f" {self.duration_ms:.0f} ms"
         relied = f", {counted(len(self.unknowns), 'unknown')}" if self.unknowns else ""
         met = "".join(f", {one}" for one in self.faults)
-        return f"<JournalEntry {self.id} {self.method} {self.url} {status}{took}{relied}{met}>"
+        return f"<JournalEntry {self.id} {self.method} {without_token(self.url)} {status}{took}{relied}{met}>"
 
 
 @dataclass(frozen=True, repr=False)

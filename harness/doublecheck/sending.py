@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from agentdouble import environment, tracebacks
-from doublecheck.clients.calls import Request, shown
+from doublecheck.clients.calls import Request
 from doublecheck.errors import (
     ArgumentError,
     ClosedError,
@@ -22,6 +22,7 @@ from doublecheck.errors import (
     UnreachableError,
     UntrustedError,
 )
+from doublecheck.showing import without_token
 from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
@@ -70,7 +71,7 @@ def arguments(request: Request) -> dict[str, Any]:
 @contextmanager
 def translated(url: str) -> Iterator[None]:
     """Raise httpx's errors inside as UnreachableError and NoAnswerError."""
-    url = shown(url)
+    url = without_token(url)
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:

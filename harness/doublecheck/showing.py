@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 
 T_co = TypeVar("T_co", covariant=True)
 
 _SHOWN_CHARS = 60
+_TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
 _NAMED, _NAMED_CHARS = 3, 160
 
 
@@ -76,6 +78,11 @@ def counted(count: int, noun: str) -> str:
 def short(text: str) -> str:
     """Return the repr of a text, of its beginning if it is long."""
     return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")
+
+
+def without_token(url: str) -> str:
+    """Return a URL without the token of a session's Endpoint."""
+    return _TOKEN.sub(r"\1***", url)
 
 
 def clock_time(seconds: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 import doublecheck
-from doublecheck import StreamEvent
+from doublecheck import AgentEvent, StreamEvent
 
 EVENTS = (StreamEvent("a"), StreamEvent('{"b": 1}'))
 
@@ -28,6 +28,16 @@ def test_async_events_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert EVENTS == asyncio.run(doublecheck.show(stream()))
     assert 'a\n{"b": 1}\n' == capsys.readouterr().out
+
+
+def test_events_of_agents_are_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of a text, and tool calls by name."""
+    call = {"functionCall": {"name": "add"}}
+    said = AgentEvent("model", ({"text": "x" * 200},), author="coder")
+
+    doublecheck.show((said, AgentEvent("model", (call,), author="coder")))
+
+    assert f"coder: {'x' * 200}\n<AgentEvent coder calls add>\n" == capsys.readouterr().out
 
 
 def test_a_stream_that_is_left_early_is_closed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
+from doublecheck.showing import without_token
 from doublecheck.surfaces import Surface, surface_of
 from doublecheck.target import Target
 
@@ -23,10 +23,9 @@ _ADVICE = {
     "Session not found": "list_sessions() says which there are, create_session() makes one.",
     "Agent not found": "list_apps() says which there are.",
 }
-_TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Request:
     """One HTTP request; ``timeout_s`` None stands for the platform's own."""
 
@@ -35,6 +34,9 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     content: bytes = field(default=b"", repr=False)
     timeout_s: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {without_token(self.url)}>"
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def refuse(response: httpx.Response) -> None:
 def _told(response: httpx.Response) -> str:
     """Return what an answer says went wrong, and what to do where that is known."""
     if response.is_redirect:
-        return f"a redirection to {shown(response.headers['Location'])}, which is not followed"
+        return (
+            f"a redirection to {without_token(response.headers['Location'])}, which is not followed"
+        )
     said = _detail(response)
     advice = next((todo for what, todo in _ADVICE.items() if said.startswith(what)), None)
     return said if advice is None else f"{said}. {advice}"
@@ -122,12 +126,7 @@ def _detail(response: httpx.Response) -> str:
 
 
 def _asked(response: httpx.Response) -> str:
-    return f"{response.request.method} {shown(str(response.request.url))}"
-
-
-def shown(url: str) -> str:
-    """Return a URL without the token of a session's Endpoint."""
-    return _TOKEN.sub(r"\1***", url)
+    return f"{response.request.method} {without_token(str(response.request.url))}"
 
 
 def _quoted(text: str) -> str:

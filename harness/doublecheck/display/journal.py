@@ -25,6 +25,7 @@ from doublecheck.display.markup import (
     table,
     title,
 )
+from doublecheck.display.trees import tree
 from doublecheck.exchanges import redacted_text
 from doublecheck.showing import counted
 
@@ -104,12 +105,12 @@ def section(name: str, headers: Mapping[str, str], body: str) -> Markup:
     return element(
         "div",
         folded(name, pre(redacted_text(told))) if told else quiet(name),
-        scrolled(pre(clipped(redacted_text(_pretty(body)), _BODY_CHARS))) if body else None,
+        scrolled(_body(redacted_text(body))) if body else None,
     )
 
 
-def _pretty(body: str) -> str:
+def _body(body: str) -> Markup:
     try:
-        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+        return element("div", tree(json.loads(body), opened=2), style="padding-left:.6em")
     except (ValueError, RecursionError):
-        return body
+        return pre(clipped(body, _BODY_CHARS))

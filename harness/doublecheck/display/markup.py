@@ -65,7 +65,8 @@ def table(
         for row in rows
     ]
     style = "border-collapse:collapse;border:0;margin:.3em 0;font-size:.93em"
-    return element("table", element("thead", head), element("tbody", *body), style=style)
+    above = element("thead", head) if any(heads) else None
+    return element("table", above, element("tbody", *body), style=style)
 
 
 def folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
@@ -166,8 +167,8 @@ def coloured(text: str) -> Markup:
 
 
 def _cell(name: str, content: str | None, side: str) -> Markup:
-    style = _CELL.format(side)
-    return element(name, content, style=f"{style};font-weight:{600 if name == 'th' else 'inherit'}")
+    weight = "600;white-space:nowrap" if name == "th" else "inherit"
+    return element(name, content, style=f"{_CELL.format(side)};font-weight:{weight}")
 
 
 def _spaced(children: Iterable[str | None]) -> Iterable[Markup]:
