@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from doublecheck.a2a import A2aClient, AsyncA2aClient
+    from doublecheck.asking.calibrating import calibrate
     from doublecheck.asking.checks import check
     from doublecheck.asking.questions import unknowns
     from doublecheck.asking.twins import twin
     from doublecheck.async_platform import AsyncPlatform
     from doublecheck.browser import AsyncBrowser, Browser
+    from doublecheck.calibration.findings import Finding, Findings
     from doublecheck.comparing.differences import Difference
     from doublecheck.comparing.references import References
     from doublecheck.connecting import connect, connect_async
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
+        CalibrationError,
         ChecksCrashedError,
         ClauseError,
         ClosedError,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
         FaultError,
         FolderError,
         FrozenLoopError,
+        InterruptedCalibrationError,
         InterruptedChecksError,
         InterruptedRunError,
         InterruptedTwinError,
@@ -100,6 +104,7 @@ _HOMES = {
     "BashResult": "results",
     "Browser": "browser",
     "BrowserInfo": "results",
+    "CalibrationError": "errors",
     "Check": "runs",
     "ChecksCrashedError": "errors",
     "Clause": "contracts.clauses",
@@ -117,8 +122,11 @@ _HOMES = {
     "EmulatorCommandError": "errors",
     "Exchange": "exchanges",
     "FaultError": "errors",
+    "Finding": "calibration.findings",
+    "Findings": "calibration.findings",
     "FolderError": "errors",
     "FrozenLoopError": "errors",
+    "InterruptedCalibrationError": "errors",
     "InterruptedChecksError": "errors",
     "InterruptedRunError": "errors",
     "InterruptedTwinError": "errors",
@@ -156,6 +164,7 @@ _HOMES = {
     "UnseenRequestError": "errors",
     "UntrustedError": "errors",
     "WrongAddressError": "errors",
+    "calibrate": "asking.calibrating",
     "check": "asking.checks",
     "connect": "connecting",
     "connect_async": "connecting",
@@ -181,6 +190,7 @@ __all__ = [
     "BashResult",
     "Browser",
     "BrowserInfo",
+    "CalibrationError",
     "Check",
     "ChecksCrashedError",
     "Clause",
@@ -198,8 +208,11 @@ __all__ = [
     "EmulatorCommandError",
     "Exchange",
     "FaultError",
+    "Finding",
+    "Findings",
     "FolderError",
     "FrozenLoopError",
+    "InterruptedCalibrationError",
     "InterruptedChecksError",
     "InterruptedRunError",
     "InterruptedTwinError",
@@ -237,6 +250,7 @@ __all__ = [
     "UnseenRequestError",
     "UntrustedError",
     "WrongAddressError",
+    "calibrate",
     "check",
     "connect",
     "connect_async",

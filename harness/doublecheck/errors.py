@@ -32,6 +32,8 @@
     └── ReportError               a report that cannot be read or written
 
     KeyboardInterrupt             of Python
+    ├── InterruptedCalibrationError
+    │                             a calibration was interrupted; what it found is in it
     ├── InterruptedChecksError    contract checks were interrupted; what came of them is in it
     ├── InterruptedRunError       code that ran in a sandbox was interrupted
     └── InterruptedTwinError      a twin was interrupted; what came of its parts is in it
@@ -52,6 +54,7 @@ from typing import TYPE_CHECKING
 from agentdouble import tracebacks
 
 if TYPE_CHECKING:
+    from doublecheck.calibration.findings import Findings
     from doublecheck.reports.report import Report
     from doublecheck.twinning.comparison import Comparison
 
@@ -378,6 +381,21 @@ class InterruptedTwinError(KeyboardInterrupt):
             f"Interrupted: {len(comparison.parts)} of {parts} parts were said to both platforms."
         )
         self.comparison = comparison
+
+    def _render_traceback_(self) -> list[str]:
+        """Show itself in a notebook, without a page of frames."""
+        return tracebacks.short(self)
+
+
+class InterruptedCalibrationError(KeyboardInterrupt):
+    """A calibration was interrupted; ``findings`` are those until then.
+
+    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    """
+
+    def __init__(self, findings: Findings, unknowns: int) -> None:
+        super().__init__(f"Interrupted: {len(findings)} of {unknowns} unknowns were asked about.")
+        self.findings = findings
 
     def _render_traceback_(self) -> list[str]:
         """Show itself in a notebook, without a page of frames."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentdouble import ledger
 from agentdouble.ledger import Unknown
@@ -14,13 +15,14 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.platform import Platform
 from doublecheck.probes import NotSettledError, Probe, probes
 from doublecheck.probes.probing import Patience, Probing
+from doublecheck.showing import Series, Shown, counted
 
 _UNSEEN = "no probe tells its answers apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown, drawn_by="calibration.inline.finding"):
     """What a probe came to: the name of an answer, or "" and the reason why there is none."""
 
     unknown: str
@@ -28,6 +30,9 @@ class Finding:
     reason: str = ""
     date: str = ""
     exchanges: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Finding {self.unknown}: {self.answer or f'not settled, {self.reason}'}>"
 
     @property
     def settled(self) -> bool:
@@ -47,6 +52,37 @@ class Finding:
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
         return next((one.meaning for one in answers if one.name == self.answer), "")
+
+
+class Findings(Series[Finding], noun="finding", drawn_by="calibration.inline.render"):
+    """What a calibration found, and of which platform; ``target`` is its address."""
+
+    target: str
+
+    def __new__(cls, found: Iterable[Finding] = (), *, target: str = "") -> Findings:
+        made = super().__new__(cls, found)
+        made.target = target
+        return made
+
+    @property
+    def settled(self) -> tuple[Finding, ...]:
+        """Those that have an answer."""
+        return tuple(one for one in self if one.settled)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the answers as a profile, or add them to one; return where.
+
+        ``agentdouble serve --profile`` lives it. Raises CalibrationError and MissingExtraError.
+        """
+        from doublecheck.calibration import writing
+
+        path = Path(path)
+        writing.check(path)
+        writing.write(path, self.target, self)
+        return path
+
+    def __repr__(self) -> str:
+        return f"<Findings of {self.target}: {counted(len(self), 'unknown')}, {len(self.settled)} settled>"
 
 
 def calibrate(

@@ -40,7 +40,8 @@ _TONES: Mapping[Verdict | None, str] = {
     Verdict.NOT_RUN: WARNING,
 }
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
-_LINE_CHARS = 160
+_LINE_CHARS = 200
+_FEW = 3  # failures whose details lie open, too
 
 
 def render(reports: Sequence[Report]) -> Markup:
@@ -49,7 +50,7 @@ def render(reports: Sequence[Report]) -> Markup:
     looked_at = [row for row in rows if any(one in _TO_LOOK_AT for one in row.verdicts)]
     return box(
         *(_about(report, name) for report, name in zip(reports, told, strict=True)),
-        *(_clause(row) for row in looked_at),
+        *(_clause(row, details=len(looked_at) <= _FEW) for row in looked_at),
         _surfaces(rows, told) if rows else None,
         _all(rows, told) if rows else None,
     )
@@ -98,7 +99,7 @@ def _counted(counts: Mapping[Verdict, int]) -> Iterator[Markup]:
         yield badge(f"{count} {verdict.value}", _tone(verdict))
 
 
-def _clause(row: Row) -> Markup:
+def _clause(row: Row, *, details: bool) -> Markup:
     """Return a clause that failed somewhere, with what is shown of that."""
     verdicts = joined((_badge(one) for one in dict.fromkeys(row.verdicts)), " ")
     summed = joined((element("b", row.clause.id), " ", verdicts, " ", row.clause.text))
@@ -107,19 +108,20 @@ def _clause(row: Row) -> Markup:
         for cell in row.cells
         for check in cell.checks
         if check.verdict in _TO_LOOK_AT
-        for one in _failure(check, cell, alone=len(row.cells) == 1)
+        for one in _failure(check, cell, alone=len(row.cells) == 1, details=details)
     ]
     return folded(summed, *shown, opened=True)
 
 
-def _failure(check: Check, cell: Cell, *, alone: bool) -> Iterator[Markup]:
+def _failure(check: Check, cell: Cell, *, alone: bool, details: bool) -> Iterator[Markup]:
     target = None if alone else joined((element("b", cell.name), " "))
-    first = clipped(check.reason.partition("\n")[0], _LINE_CHARS)
+    first = _line(check.reason)
     yield element("div", target, code(check.name), quiet(f" {check.duration_s:.2f} s"))
     yield element("div", toned(first, _tone(check.verdict)))
     if check.details and check.details != first:
-        details = scrolled(pre(clipped(check.details), tone=_tone(check.verdict)))
-        yield folded("Where, what was said, and how to ask again", details, opened=alone)
+        shown = scrolled(pre(clipped(check.details), tone=_tone(check.verdict)))
+        opened = alone and details
+        yield folded("Where, what was said, and how to ask again", shown, opened=opened)
 
 
 def _surfaces(rows: Sequence[Row], told: Sequence[str]) -> Markup:
@@ -151,12 +153,14 @@ def _verdict(cell: Cell) -> Markup:
 def _explained(row: Row) -> Markup:
     """Return the text of a clause, and the first line of each reason below it."""
     reasons = dict.fromkeys(
-        clipped(check.reason.partition("\n")[0], _LINE_CHARS)
-        for cell in row.cells
-        for check in cell.checks
-        if check.reason
+        _line(check.reason) for cell in row.cells for check in cell.checks if check.reason
     )
     return joined([row.clause.text, *(element("div", quiet(one)) for one in reasons)])
+
+
+def _line(reason: str) -> str:
+    first = reason.partition("\n")[0]
+    return first if len(first) <= _LINE_CHARS else f"{first[:_LINE_CHARS]}…"
 
 
 def _by_surface(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
