@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ _SAYS = {
     "execute_result": ("data", "metadata", "execution_count"),
     "error": ("ename", "evalue", "traceback"),
 }
+_TOLD = ("name", "text", "ename", "evalue", "wait")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LiveOutput:
     """A message of a kernel's IOPub channel, as Jupyter's messaging protocol has it.
 
@@ -26,7 +28,11 @@ class LiveOutput:
     """
 
     msg_type: str
-    content: Mapping[str, Any] = field(repr=False)
+    content: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        told = [f"{n}={reprlib.repr(self.content[n])}" for n in _TOLD if n in self.content]
+        return f"<LiveOutput {' '.join([self.msg_type, *told, *self.content.get('data', ())])}>"
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from httpx_sse import EventSource
 from agentdouble import Emulator
 from agentdouble.errors import TooManyListenersError
 from agentdouble.invoke_tool import RUN_HEADER
+from agentdouble.sandbox import feed
 from agentdouble.sandbox.feed import KEPT, LISTENERS, Event, Feed, Kind, Listener, called
 from agentdouble.sandbox.instance import InstanceKey
-from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
+from tests.agentdouble.calling import Begun, body_of, data_plane, eventually, http, run, signed
 
 Heard = tuple[str, dict[str, Any]]
 KEY = InstanceKey("t-1", "s")
@@ -33,11 +34,25 @@ def listening(double: Emulator, session: str) -> Iterator[Iterator[Heard]]:
 
 
 def to_the_end(events: Iterator[Heard]) -> Iterator[Heard]:
-    """Yield what is heard of one execution."""
+    """Yield what is heard of one execution, what comes in several pieces in one."""
+    last: Heard | None = None
     for kind, data in events:
-        yield kind, data
+        if last is not None and _goes_on(last, (kind, data)):
+            last[1]["content"]["text"] += data["content"]["text"]
+            continue
+        if last is not None:
+            yield last
+        last = kind, data
         if kind == "finished":
+            yield last
             return
+
+
+def _goes_on(before: Heard, after: Heard) -> bool:
+    return all(
+        kind == "output" and data["msg_type"] == "stream" and data["content"]["name"] == "stdout"
+        for kind, data in (before, after)
+    )
 
 
 def printed(text: str, name: str = "stdout") -> Heard:
@@ -85,7 +100,8 @@ def test_an_execution_bears_the_name_that_its_caller_gave_it(shared: Emulator) -
         http.request("POST", request.url, headers=headers, content=request.body)
         heard = list(to_the_end(events))
 
-    assert ["mine"] * 3 == [data["run"] for _, data in heard]
+    assert ["started", "output", "finished"] == [kind for kind, _ in heard]
+    assert {"mine"} == {data["run"] for _, data in heard}
 
 
 def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
@@ -134,6 +150,20 @@ def test_a_reset_leaves_who_listens(double: Emulator) -> None:
         double.reset()
         run(double, "print('new')", "s")
         assert [started(1), printed("new\n"), finished()] == list(to_the_end(events))
+
+
+def test_a_client_that_leaves_makes_room(shared: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The double notices when its connection is closed, and not at the next output."""
+    monkeypatch.setattr(feed, "LISTENERS", 1)
+    address = f"{shared.url}/_emulator/outputs?user_session_id=feed-left"
+
+    def status() -> int:
+        with http.stream("GET", address) as response:
+            return response.status_code
+
+    with listening(shared, "feed-left"):
+        assert 503 == status()
+    eventually(status, lambda found: found == 200)
 
 
 @pytest.mark.parametrize("query", ["", "tool_id=t-1"])
@@ -208,23 +238,23 @@ async def test_who_takes_nothing_at_all_is_left() -> None:
 @in_a_loop
 async def test_a_listener_that_has_left_makes_room() -> None:
     """There may be so many and no more."""
-    feed = Feed(plain_tracebacks=False)
-    kept = [feed.listening(KEY) for _ in range(LISTENERS)]
+    one_feed = Feed(plain_tracebacks=False)
+    kept = [one_feed.listening(KEY) for _ in range(LISTENERS)]
     for one in kept:
         one.__enter__()
 
     with pytest.raises(TooManyListenersError, match="100 listen"):
-        feed.check_room()
+        one_feed.check_room()
     kept[0].__exit__(None, None, None)
-    feed.check_room()
+    one_feed.check_room()
 
 
 @in_a_loop
 async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
-    feed = Feed(plain_tracebacks=True)
-    with called("r"), feed.listening(KEY) as listener:
-        feed.telling(KEY).output("error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1)
+    one_feed = Feed(plain_tracebacks=True)
+    with called("r"), one_feed.listening(KEY) as listener:
+        one_feed.telling(KEY).output("error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1)
         listener.close()
         *_, heard = [event async for event in listener.events()]
 
@@ -235,9 +265,9 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
 @in_a_loop
 async def test_listening_ends_with_the_feed() -> None:
     """Also for who comes when the double is about to stop."""
-    feed = Feed(plain_tracebacks=False)
-    feed.let_go()
-    with feed.listening(KEY) as listener:
+    one_feed = Feed(plain_tracebacks=False)
+    one_feed.let_go()
+    with one_feed.listening(KEY) as listener:
         assert ["listening"] == [event.kind async for event in listener.events()]
 
 
