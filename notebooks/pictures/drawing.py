@@ -58,6 +58,7 @@ def draw(printed: str, columns: int, title: str) -> str:
         file=StringIO(), record=True, width=columns, force_terminal=True, color_system="truecolor"
     )
     console.print(Text.from_ansi(printed), highlight=False)
+    console.print()  # or the last line is cut off below
     return console.export_svg(title=title, theme=THEME, code_format=FORMAT, unique_id="demo")
 
 
@@ -70,4 +71,4 @@ def text_of(svg: str) -> str:
                 column = round(float(one.get("x", 0)) / _COLUMN)
                 row = rows[float(one.get("y", 0))]
                 rows[float(one.get("y", 0))] = row.ljust(column) + (one.text or "")
-    return "\n".join(rows[y].replace("\xa0", " ").rstrip() for y in sorted(rows))
+    return "\n".join(rows[y].replace("\xa0", " ").rstrip() for y in sorted(rows)).rstrip()
