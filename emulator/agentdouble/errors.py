@@ -91,15 +91,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentdouble import tracebacks
+from agentdouble.tracebacks import ShownShort
 
 
-class AgentDoubleError(Exception):
+class AgentDoubleError(ShownShort, Exception):
     """The base of every exception that agentdouble raises on purpose."""
-
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)
 
 
 class SettingsError(AgentDoubleError):

@@ -11,13 +11,22 @@ import sys
 import traceback
 from collections.abc import Iterator
 from functools import partial
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
-from agentdouble.whose import whose
+from agentdouble.whose import Whose, whose
 
 _FEW = 4
 _ALL = "Verbose"
+_OURS = frozenset({"agentdouble", "doublecheck"})
+
+
+class ShownShort:
+    """An exception that a notebook shows without a page of frames; to be named before its base."""
+
+    def _render_traceback_(self) -> list[str]:
+        assert isinstance(self, BaseException)
+        return short(self)
 
 
 def short(error: BaseException) -> list[str]:
@@ -65,7 +74,15 @@ def _alone(error: BaseException) -> BaseException:
 
 def _own(frames: TracebackType | None) -> list[TracebackType]:
     """Return the frames of the user's code, outermost first."""
-    return [one for one in _each(frames) if whose(one.tb_frame.f_code.co_filename) == "user"]
+    return [one for one in _each(frames) if _whose(one.tb_frame) == "user"]
+
+
+def _whose(frame: FrameType) -> Whose:
+    """Return whose a frame is; code that a library has made, for a dataclass say, has no file."""
+    named = str(frame.f_globals.get("__name__")).partition(".")[0]
+    if named in _OURS:
+        return "ours"
+    return whose(frame.f_code.co_filename)
 
 
 def _each(frames: TracebackType | None) -> Iterator[TracebackType]:

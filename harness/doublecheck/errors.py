@@ -51,7 +51,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentdouble import tracebacks
+from agentdouble.tracebacks import ShownShort
 
 if TYPE_CHECKING:
     from doublecheck.calibration.findings import Findings
@@ -61,12 +61,8 @@ if TYPE_CHECKING:
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
 
-class DoubleCheckError(Exception):
+class DoubleCheckError(ShownShort, Exception):
     """The base of every exception that doublecheck raises on purpose."""
-
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)
 
 
 class ArgumentError(DoubleCheckError, TypeError):
@@ -334,7 +330,7 @@ class ReportError(DoubleCheckError):
     """A report cannot be read, or there is no place to write one."""
 
 
-class InterruptedRunError(KeyboardInterrupt):
+class InterruptedRunError(ShownShort, KeyboardInterrupt):
     """Code that ran in a sandbox was interrupted; ``session_id`` is the caller's session.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
@@ -350,12 +346,8 @@ class InterruptedRunError(KeyboardInterrupt):
         super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")
         self.session_id = session_id
 
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)
 
-
-class InterruptedChecksError(KeyboardInterrupt):
+class InterruptedChecksError(ShownShort, KeyboardInterrupt):
     """Checks were interrupted; ``report`` is what came of those that were carried out.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
@@ -365,12 +357,8 @@ class InterruptedChecksError(KeyboardInterrupt):
         super().__init__(report.cut_short)
         self.report = report
 
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)
 
-
-class InterruptedTwinError(KeyboardInterrupt):
+class InterruptedTwinError(ShownShort, KeyboardInterrupt):
     """A twin was interrupted; ``comparison`` is what came of the parts until then.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
@@ -382,12 +370,8 @@ class InterruptedTwinError(KeyboardInterrupt):
         )
         self.comparison = comparison
 
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)
 
-
-class InterruptedCalibrationError(KeyboardInterrupt):
+class InterruptedCalibrationError(ShownShort, KeyboardInterrupt):
     """A calibration was interrupted; ``findings`` are those until then.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
@@ -396,7 +380,3 @@ class InterruptedCalibrationError(KeyboardInterrupt):
     def __init__(self, findings: Findings, unknowns: int) -> None:
         super().__init__(f"Interrupted: {len(findings)} of {unknowns} unknowns were asked about.")
         self.findings = findings
-
-    def _render_traceback_(self) -> list[str]:
-        """Show itself in a notebook, without a page of frames."""
-        return tracebacks.short(self)

@@ -18,6 +18,14 @@ def test_an_error_shows_the_line_of_the_cell_and_the_message(notebook: NotebookK
     assert [] == [line for line in shown if line.startswith("File ")]
 
 
+def test_code_that_was_generated_for_ours_does_not_show(notebook: NotebookKernel) -> None:
+    """A dataclass's own lines are in no file, and not the user's."""
+    shown = notebook.run("doublecheck.connect('localhost:8000')").error or "File "
+
+    assert "TargetError" in shown
+    assert "File " not in shown
+
+
 def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKernel) -> None:
     """Of many, the first and the last."""
     ran = notebook.run(
