@@ -23,9 +23,9 @@ def bundle(shown: CodeResult) -> bundles.Bundle:
 
 
 def result(shown: CodeResult) -> Markup:
-    """Return the outputs of an execution, and its message if it failed without an error."""
+    """Return the outputs of an execution, and its message where no error says why it failed."""
     parts = list(_parts(shown.outputs))
-    if not shown.success and shown.error is None:
+    if not shown.success and (shown.error is None or shown.status != "error"):
         parts.append(pre(shown.message, tone=BAD))
     return box(*parts)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from doublecheck.display.elements import Markup, element
-from doublecheck.display.markup import GOOD, INFO, clipped, code, folded, quiet, toned
+from doublecheck.display.markup import GOOD, INFO, clipped, code, folded, pre, quiet, toned
 from doublecheck.showing import counted
 
 _ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
@@ -20,6 +20,8 @@ def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0
     if held is not None:
         inner = tree(held, opened=opened, depth=depth + 1)
         return folded(element("span", head, quiet("JSON in a string")), inner, opened=opened > 0)
+    if isinstance(value, str) and "\n" in value.strip():
+        return element("div", head, pre(clipped(value, _OF_A_TEXT)))
     line = _line(value)
     if line is not None or depth > _DEEPEST:
         return element("div", head, _leaf(value, line or "..."))

@@ -81,6 +81,14 @@ def test_a_traceback_keeps_its_colours() -> None:
     )
 
 
+def test_a_timeout_says_so() -> None:
+    """The error is that of the interrupt, which the code did not ask for."""
+    interrupted = Output("error", ename="KeyboardInterrupt", evalue="", traceback=("Kbd",))
+
+    assert ">too long</pre>" in render(interrupted, status="timeout")
+    assert "too long" not in render(interrupted, status="error")
+
+
 def test_a_failure_without_an_error_shows_its_message() -> None:
     """A timeout has no traceback; the platform's sentence is shown instead."""
     shown = render(status="timeout")
