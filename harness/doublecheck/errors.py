@@ -338,12 +338,12 @@ class InterruptedRunError(ShownShort, KeyboardInterrupt):
 
     def __init__(self, session_id: str, *, double: bool) -> None:
         outcome = (
-            "It is interrupted in the sandbox too; the session keeps its state, unless the code "
-            "goes on for 2 seconds more."
+            "in the sandbox too. The session keeps its state, unless the code does not heed that "
+            "for 2 seconds"
         )
         if not double:
-            outcome = "A live platform may run it on until its timeout."
-        super().__init__(f"The code of the session {session_id!r} was interrupted. {outcome}")
+            outcome = "here alone: a live platform may run it on until its timeout"
+        super().__init__(f"The code of the session {session_id!r} was interrupted, {outcome}.")
         self.session_id = session_id
 
 
