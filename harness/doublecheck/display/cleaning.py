@@ -194,10 +194,8 @@ def cleaned(html: str) -> str | None:
         html,
         tags=set(_TAGS),
         clean_content_tags={"script", "style"},
-        attributes={tag: set(_OF_ALL | _ATTRIBUTES.get(tag, set())) - {"class"} for tag in _TAGS},
+        attributes={tag: set(_OF_ALL | _ATTRIBUTES.get(tag, set())) for tag in _TAGS},
         attribute_filter=_kept,
-        allowed_classes={"table": {"dataframe"}},
-        filter_style_properties=set(_PROPERTIES),
         url_schemes={"http", "https", "mailto", "data"},
     )
     return clean if _harmless(clean) else None
@@ -230,6 +228,8 @@ def _formats(one: Tag | Style, nested: Counter[str]) -> bool:
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
+    if name == "class":  # the page's own, but for that of data frames, would be styled as the page
+        return "dataframe" if tag == "table" and "dataframe" in value.split() else None
     return value if name == "rel" or _allowed(tag, name, value) else None
 
 

@@ -80,7 +80,7 @@ def test_html_that_does_more_than_format_is_isolated(html: str) -> None:
     ("html", "shown"),
     [
         ("<h1>a</h1><ul><li>b</li></ul>", "<h1>a</h1><ul><li>b</li></ul>"),
-        ("<b style='color: red'>a</b>", '<b style="color:red">a</b>'),
+        ("<b style='color: red'>a</b>", '<b style="color: red">a</b>'),
         ("a < b & c", "a &lt; b &amp; c"),
         ("<!-- said --><i>a</i>", "<i>a</i>"),
         (f"<img src='data:image/png;base64,{PNG}'>", f'<img src="data:image/png;base64,{PNG}">'),
