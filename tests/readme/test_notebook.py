@@ -28,9 +28,8 @@ WITH_MAGICS = [
     )
 ]
 
-CHECK, TWIN = (
-    block(HARNESS, "python", start)
-    for start in ("report = doublecheck.check(", "doublecheck.twin(")
+CHECK, CALIBRATE = (
+    block(HARNESS, "python", start) for start in ("report = doublecheck.", "found = doublecheck.")
 )
 
 
@@ -51,25 +50,15 @@ def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
 
 
 def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path) -> None:
-    """The last value of the cell is the report, which is in a file as well."""
+    """And calibrated; what came out is the value of the cell, and in a file as well."""
     assert notebook.run(f"%cd -q {tmp_path}\n{CONNECT}").error is None
 
-    ran = notebook.run(CHECK)
+    checked, calibrated = notebook.run(CHECK), notebook.run(CALIBRATE)
 
-    assert (None, True) == (ran.error, bool(ran.bundles))
+    assert [None, None] == [checked.error, calibrated.error]
+    assert (True, True) == (bool(checked.bundles), "U-PROBE-BODIES" in calibrated.html)
     assert "PRB-01" in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_twins_and_unknowns_show_themselves(notebook: NotebookKernel) -> None:
-    """A double is like the double in hand, whose answers rested on something."""
-    assert notebook.run(CONNECT).error is None
-    twin, unknowns = TWIN.splitlines()
-
-    same, ledger = notebook.run(twin), notebook.run(unknowns)
-
-    assert (None, None) == (same.error, ledger.error)
-    assert same.text.startswith("<Comparison same")
-    assert "U-SIGNING" in ledger.html
+    assert 'U-PROBE-BODIES = "object"' in (tmp_path / "profile.toml").read_text("utf-8")
 
 
 def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:

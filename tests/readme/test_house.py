@@ -1,0 +1,36 @@
+"""CONTRIBUTING's house has the rooms that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.readme.pages import ROOT, read
+
+PACKAGES = {
+    "emulator/agentdouble": "The double has floors",
+    "harness/doublecheck": "The harness has floors",
+}
+NO_ROOMS = {"__init__.py", "__main__.py", "__pycache__/"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_room_is_on_a_floor(package: str) -> None:
+    """A newcomer finds every module in the table, and none that is gone."""
+    found = {_spelled(one) for one in (ROOT / package).iterdir()} - NO_ROOMS
+    table = read("CONTRIBUTING.md").split(PACKAGES[package])[1].split("\n\n")[1]
+    rooms = {name for row in table.splitlines() for name in re.findall(r"`(\S+)`", _rooms(row))}
+
+    assert found == rooms
+
+
+def _spelled(path: Path) -> str:
+    return (
+        f"{path.name}/" if path.is_dir() else path.name if path.suffix == ".py" else "__init__.py"
+    )
+
+
+def _rooms(row: str) -> str:
+    return row.split("|")[2]
