@@ -56,7 +56,7 @@ def test_both_have_the_same_methods() -> None:
     """With the same arguments; the last ones differ because of what each is for."""
     blocking, awaited = _methods(Platform), _methods(AsyncPlatform)
 
-    assert {"close", "save_test"} == blocking.keys() - awaited.keys()
+    assert {"check", "close", "save_test"} == blocking.keys() - awaited.keys()
     assert {"aclose", "before_each"} == awaited.keys() - blocking.keys()
     both = blocking.keys() & awaited.keys()
     assert {name: blocking[name] for name in both} == {name: awaited[name] for name in both}

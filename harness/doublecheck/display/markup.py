@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 from doublecheck.display.elements import Markup, element, joined
@@ -31,6 +32,7 @@ _PRE = (
     "white-space:pre-wrap;overflow-wrap:anywhere"
 )
 _CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
+_TERMINAL = re.compile("[\x1b\r\b\x9b]")
 _COLOURS = [
     (128, 128, 128),
     (208, 69, 60),
@@ -148,6 +150,8 @@ def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
 
 def coloured(text: str) -> Markup:
     """Return text with ANSI colours as HTML."""
+    if not _TERMINAL.search(text):  # rich takes its time to import
+        return joined([text.rstrip("\n")])
     from rich.console import Console
     from rich.terminal_theme import TerminalTheme
     from rich.text import Text
