@@ -135,7 +135,8 @@ def image_of(mime_type: str, encoded: str) -> Markup | None:
     if not mime_type.startswith("image/"):
         return None
     try:
-        return image(mime_type, base64.b64decode(encoded, validate=True))
+        usual = encoded.replace("-", "+").replace("_", "/")  # events have the alphabet of URLs
+        return image(mime_type, base64.b64decode(usual, validate=True))
     except (binascii.Error, ValueError):
         return None
 

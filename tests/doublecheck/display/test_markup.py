@@ -42,3 +42,11 @@ def test_the_parts_show_on_light_and_dark() -> None:
 
     assert ("#000" in shown, "#fff" in shown, "http" in shown) == (False, False, False)
     assert "color: #808080" in shown
+
+
+def test_an_image_may_have_arrived_in_the_alphabet_of_urls() -> None:
+    """Agents' events have it, kernels the usual one; what is no base64 is no image."""
+    shown = markup.image("image/png", b"\xfb\xff")
+
+    assert shown == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")
+    assert markup.image_of("image/png", "?") is None
