@@ -17,20 +17,14 @@ BROWSER = block(DOUBLE, "python", "# test_my_browser.py")
 SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
 
-def test_the_test_of_javascript_passes(tmp_path: Path) -> None:
-    """A cell imports, another one awaits."""
+def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
+    """A cell imports, another one awaits; a page is written on, where there is a Chromium."""
     (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
+    with_a_browser = "CI" in os.environ or chromium.find(None) is not None
+    if with_a_browser:
+        (tmp_path / "test_my_browser.py").write_text(BROWSER)
 
-    assert "1 passed" in pytest_in(tmp_path)
-
-
-def test_the_test_of_the_browser_passes(tmp_path: Path) -> None:
-    """The page is written on."""
-    if "CI" not in os.environ and chromium.find(None) is None:
-        pytest.skip(f"needs Chromium: {chromium.INSTALL}")
-    (tmp_path / "test_my_browser.py").write_text(BROWSER)
-
-    assert "1 passed" in pytest_in(tmp_path)
+    assert f"{1 + with_a_browser} passed" in pytest_in(tmp_path)
 
 
 def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
