@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -12,6 +12,7 @@ from typing import IO, Any
 from jupyter_client import BlockingKernelClient, KernelManager
 
 TIMEOUT_S = 120
+_SILENT_S = 5
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -73,15 +74,12 @@ class NotebookKernel:
         """Run a cell and yield the messages of its outputs as they arrive."""
         asked = self._client.execute(cell)
         while True:
-            try:
-                message = self._client.get_iopub_msg(timeout=TIMEOUT_S)
-            except queue.Empty:
-                raise TimeoutError(f"The cell still runs after {TIMEOUT_S} s: {cell}") from None
+            message = self._received(self._client.get_iopub_msg, cell)
             if message["parent_header"].get("msg_id") != asked:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
-                self._client.get_shell_msg(timeout=TIMEOUT_S)
+                self._reply(asked, cell)
                 return
             if kind not in ("status", "execute_input"):
                 yield kind, content
@@ -97,8 +95,27 @@ class NotebookKernel:
 
     def complete(self, code: str, position: int | None = None) -> list[str]:
         """Return what the tab key offers in a cell, at its end unless told otherwise."""
-        reply = self._client.complete(code, position, reply=True, timeout=TIMEOUT_S)
-        return list(reply["content"]["matches"])
+        asked = self._client.complete(code, position)
+        return list(self._reply(asked, code)["content"]["matches"])
+
+    def _reply(self, asked: str, cell: str) -> dict[str, Any]:
+        while True:
+            reply = self._received(self._client.get_shell_msg, cell)
+            if reply["parent_header"].get("msg_id") == asked:
+                return reply
+
+    def _received(self, get: Callable[..., dict[str, Any]], cell: str) -> dict[str, Any]:
+        """Return the next message; a kernel that is silent is asked for something else, too.
+
+        A request that arrives while ipykernel before 7.4 replies may lie there until the next
+        one comes (https://github.com/ipython/ipykernel/issues/1554).
+        """
+        for _ in range(TIMEOUT_S // _SILENT_S):
+            try:
+                return get(timeout=_SILENT_S)
+            except queue.Empty:
+                self._client.kernel_info()
+        raise TimeoutError(f"The cell still runs after {TIMEOUT_S} s: {cell}")
 
 
 @contextmanager
