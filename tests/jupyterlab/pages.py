@@ -13,9 +13,10 @@ from tests.jupyterlab.server import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Locator, Page, Request, ViewportSize
 
-TIMEOUT_MS = 120_000
+TIMEOUT_MS = 60_000
 SIZE: ViewportSize = {"width": 1000, "height": 1000}
 LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
+READABLE = 3.0  # what WCAG asks of large text; middle tones have it on light and on dark
 _HERE = Path(__file__).parent
 _CONTRAST = (_HERE / "contrast.js").read_text("utf-8")
 _OPEN = """async (path) => {
@@ -111,12 +112,18 @@ class OpenNotebook:
         """What is shown below its code cells, one element a cell."""
         return self.page.locator(".jp-CodeCell .jp-Cell-outputArea")
 
+    def framed(self, text: str) -> Locator:
+        """A text in the frame of the last output, which is brought into sight: then it loads."""
+        outer = self.outputs().last.locator("iframe")
+        outer.scroll_into_view_if_needed()
+        return outer.content_frame.frame_locator("iframe").get_by_text(text, exact=True)
+
     def faint_texts(self, least: float) -> list[Faint]:
         """Return the texts in outputs whose contrast is less, those in frames included."""
         script = f"([root, behind]) => ({_CONTRAST})(root, behind)"
         found = [Faint(**one) for one in self.page.evaluate(script, [".jp-OutputArea", None])]
         for frame in self._frames_of_outputs():
-            behind = frame.frame_element().evaluate(f"({_CONTRAST}).behind")
+            behind = frame.frame_element().evaluate(f"frame => ({_CONTRAST}).behind(frame)")
             found += [Faint(**one) for one in frame.evaluate(script, ["body", behind])]
         return [one for one in found if one.contrast < least]
 

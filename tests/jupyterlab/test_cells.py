@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
 from tests.jupyterlab.hearing import Hearing, hearing
-from tests.jupyterlab.pages import OpenNotebook, opened
+from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ WATCH_TITLE = """() => {
   const note = () => window.titles.push(document.title);
   new MutationObserver(note).observe(document.querySelector("title"), {childList: true});
 }"""
+RUNS = "<p>as it was</p><p id=it></p><script>it.textContent = 'drawn by a script'</script>"
 HOSTILE = """
 <h1>Weather</h1>
 <script>
@@ -99,6 +101,23 @@ def test_the_tab_key_offers_the_names_of_the_session(notebook: OpenNotebook) -> 
     assert ["weather_in_oslo", "weather_in_rome"] == names
 
 
+def test_html_that_runs_is_shown_in_a_frame_of_its_own(
+    notebook: OpenNotebook, screenshots: Path | None
+) -> None:
+    """Its script runs there, and what that draws is readable in either theme."""
+    faint = {}
+    notebook.run(f"%%sandbox\nfrom IPython.display import HTML\nHTML({RUNS!r})")
+    notebook.framed("drawn by a script").wait_for()
+
+    for theme in (DARK, LIGHT):
+        notebook.show_in(theme)
+        faint[theme] = notebook.faint_texts(READABLE)
+        if screenshots is not None:
+            notebook.photograph(screenshots / theme.split()[-1].lower(), "cells")
+
+    assert {DARK: [], LIGHT: []} == faint
+
+
 def test_html_of_a_session_does_not_reach_the_page(
     notebook: OpenNotebook, elsewhere: Hearing
 ) -> None:
@@ -108,12 +127,13 @@ def test_html_of_a_session_does_not_reach_the_page(
     ours = cell.format(HOSTILE.format(url=elsewhere.url, whose="ours"))
 
     notebook.page.evaluate(WATCH_TITLE)
-    notebook.run(f"%%sandbox\n{theirs}")
-    notebook.run("import doublecheck\nplatform = doublecheck.connect()")
-    notebook.run(f'platform.run_code("""{theirs}""")')
+    notebook.run("import doublecheck\nmine = doublecheck.connect()")
+    for shows in (f"%%sandbox\n{theirs}", f'mine.run_code("""{theirs}""")'):
+        notebook.run(shows)
+        notebook.framed("Weather").wait_for()
     notebook.run(ours)
     elsewhere.wait_for("/ours/fetched")
-    notebook.run("platform.close()")
+    notebook.run("mine.close()")
 
     assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
     assert ["ours"] == notebook.page.evaluate("() => [...new Set(window.taken)]")

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.jupyterlab.conftest import NOTEBOOKS
-from tests.jupyterlab.pages import DARK, LIGHT, opened
+from tests.jupyterlab.pages import DARK, LIGHT, READABLE, opened
 from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-READABLE = 3.0  # what WCAG asks of large text; middle tones have it on light and on dark
 
 
 @pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))
