@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 _DATA = re.compile(r"(data:[\w/+.-]+;base64,[\w+/=]+)")
 _ADDRESS = re.compile(r"\b127\.0\.0\.1:\d{4,5}\b")
 _FOLDER = re.compile(r"/tmp/tmp[a-z0-9_]{8}\b")
+_SOURCE = re.compile(r"(?:[\w.~-]*/)+(?=(?:harness/doublecheck|emulator/agentdouble)/)")
 _OBJECT = re.compile(r"\bat 0x[0-9a-f]{6,}")
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d(?P<between>[T ])\d\d:\d\d:\d\d(?:\.\d+)?")
 _TIME = re.compile(r"(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?\b")
@@ -62,6 +63,7 @@ class Steady:
     def _said(self, text: str) -> str:
         text = _ADDRESS.sub("127.0.0.1:8000", text)
         text = _FOLDER.sub("/tmp/folder", text)
+        text = _SOURCE.sub("", text)
         text = _OBJECT.sub("at 0x7f0000000000", text)
         text = _MOMENT.sub(r"2026-01-01\g<between>12:00:00", text)
         text = _TIME.sub("12:00:00", text)

@@ -49,7 +49,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,
-            env=environ,
+            env={**environ, "PY_COLORS": "0"},  # a notebook's kernel asks for colours
             start_new_session=True,  # an interrupt of this process's group is not one of it
         )
         self._begin(arguments)

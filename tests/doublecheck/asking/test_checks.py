@@ -40,6 +40,19 @@ def test_a_platform_in_hand_is_checked_as_it_is(
     assert () == report.failed
 
 
+def test_what_failed_is_told_without_colours(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel of a notebook asks every program for them, and a display has its own."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    platform.faults.gateway("liveness", times="all")
+
+    failed = doublecheck.check(platform, only="PRB-07").failed
+
+    assert ["PRB-07"] == [check.clause for check in failed]
+    assert "\x1b" not in failed[0].details
+
+
 def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
     """Everybody on the machine can read those; what names another platform stays behind."""
     monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
