@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -149,13 +150,12 @@ class Platforms:
         found = self._platform_of(value)
         if found is not None:
             return found
-        url = getattr(value, "url", value)  # an Emulator has one
-        if not isinstance(url, str):
+        if not isinstance(value, (str, _emulator())):
             refuse(
                 f"{what} is a {type(value).__name__}, not a platform. %sandbox use takes a "
                 "Platform, as connect(URL) returns it, or a URL."
             )
-        return self._opened.enter_context(connect(url))
+        return self._opened.enter_context(connect(value))
 
     def _value(self, expression: str) -> Any:
         try:
@@ -192,6 +192,12 @@ def _is_double(named: Named) -> bool:
 
 def _is_live(named: Named) -> bool:
     return not _is_double(named)
+
+
+def _emulator() -> Any:
+    """Return the class of doubles; nothing is one where nobody has imported it."""
+    module = sys.modules.get("agentdouble.emulator")
+    return str if module is None else module.Emulator
 
 
 def _named_after(what: str) -> str:

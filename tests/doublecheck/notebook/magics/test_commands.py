@@ -73,6 +73,15 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
     notebook.run("live.close()")
 
 
+def test_an_emulator_of_the_notebook_is_a_platform_too(notebook: NotebookKernel) -> None:
+    """Its keys need not be said."""
+    notebook.run("from agentdouble import Emulator\nemulator = Emulator()\nemulator.start()")
+
+    assert "Cells run on mine, double at" in notebook.run("%sandbox use mine=emulator").stdout
+    assert "42" == notebook.run("%%sandbox\n6 * 7").text
+    notebook.run("emulator.stop()")
+
+
 def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:
     """The magics are gone then; ``%reload_ext`` brings new ones with a new double."""
     first = notebook.run("%sandbox use double\n%sandbox url").text
