@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 _LASTED = re.compile(r"\b\d+(?:\.\d+)?(?= ?(?:µs|ms|s|min)\b)")
 _LEFT = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
+_WIDTH = re.compile(r"width:\d+(?:\.\d+)?%")
 _IMAGE = re.compile(r"data:image/[\w/+.;,=-]+")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -37,7 +38,7 @@ def _kind(output: NotebookNode) -> tuple[Any, ...]:
 
 def _html(output: NotebookNode) -> str:
     rest = {kind: one for kind, one in output.get("data", {}).items() if kind.startswith("text/")}
-    return _timeless(_IMAGE.sub("image", repr(sorted(rest.items()))))
+    return _timeless(_WIDTH.sub("width:", _IMAGE.sub("image", repr(sorted(rest.items())))))
 
 
 def _told(text: str) -> str:

@@ -8,12 +8,22 @@ from typing import Any
 from nbformat import NotebookNode
 
 _DATA = re.compile(r"(data:[\w/+.-]+;base64,[\w+/=]+)")
-_ADDRESS = re.compile(r"\b127\.0\.0\.1:\d{4,5}\b")
-_FOLDER = re.compile(r"/tmp/tmp[a-z0-9_]{8}\b")
-_SOURCE = re.compile(r"(?:[\w.~-]*/)+(?=(?:harness/doublecheck|emulator/agentdouble)/)")
-_OBJECT = re.compile(r"\bat 0x[0-9a-f]{6,}")
-_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d(?P<between>[T ])\d\d:\d\d:\d\d(?:\.\d+)?")
-_TIME = re.compile(r"(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?\b")
+# in this order
+_REPLACED = (
+    (r"\b127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:8000"),
+    (r"/tmp/tmp[a-z0-9_]{8}\b", "/tmp/folder"),
+    (r"(?:[\w.~-]*/)+(?=(?:harness/doublecheck|emulator/agentdouble)/)", ""),
+    (r"\bat 0x[0-9a-f]{6,}", "at 0x7f0000000000"),
+    (r"\bAKLT[0-9a-f]{24}\b", "AKLT" + "0" * 24),
+    (r"\b\d{8}T\d{6}Z\b", "20260101T120000Z"),
+    (r"(?<=/)20\d{6}(?=/)", "20260101"),
+    (r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4}(?= \d\d:)", "Thu, 01 Jan 2026"),
+    (
+        r"\b\d{4}-\d\d-\d\d(?P<between>[T ])\d\d:\d\d:\d\d(?:\.\d+)?",
+        r"2026-01-01\g<between>12:00:00",
+    ),
+    (r"(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?\b", "12:00:00"),
+)
 _ID = re.compile(
     r"\b(?P<kind>[a-z]{1,5}-|)(?P<uuid>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
     r"|[0-9a-f]{32}|(?<=-)[0-9a-f]{20}|(?<=-)[0-9a-f]{16})\b"
@@ -61,12 +71,8 @@ class Steady:
         return value
 
     def _said(self, text: str) -> str:
-        text = _ADDRESS.sub("127.0.0.1:8000", text)
-        text = _FOLDER.sub("/tmp/folder", text)
-        text = _SOURCE.sub("", text)
-        text = _OBJECT.sub("at 0x7f0000000000", text)
-        text = _MOMENT.sub(r"2026-01-01\g<between>12:00:00", text)
-        text = _TIME.sub("12:00:00", text)
+        for pattern, replacement in _REPLACED:
+            text = re.sub(pattern, replacement, text)
         return _ID.sub(self._id, text)
 
     def _id(self, match: re.Match[str]) -> str:
