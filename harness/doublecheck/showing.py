@@ -17,7 +17,7 @@ _NAMED, _NAMED_CHARS = 3, 160
 class Shown:
     """A value that a notebook shows as HTML, and all else by its repr.
 
-    ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
+    ``class Report(Shown, drawn_by="reports.inline.report")`` is drawn by that function of
     doublecheck, whose module is imported when a notebook first shows one. It returns HTML, or a
     bundle of MIME types.
     """

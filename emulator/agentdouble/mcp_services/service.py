@@ -29,7 +29,7 @@ class Key:
     value: str = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Access:
     """What has an address and keys of its own: a service or a toolset.
 
@@ -49,6 +49,10 @@ class Access:
     def key_values(self) -> tuple[str, ...]:
         """What its clients may send."""
         return tuple(key.value for key in self.keys)
+
+    def __repr__(self) -> str:
+        keys = ", ".join(key.name for key in self.keys) or "none"
+        return f"<{type(self).__name__} {self.name!r} {self.id}, keys: {keys}>"
 
     def _record(self, **own: Any) -> Record:
         """Return it as JSON-ready data, with what its kind has of its ``own``."""
@@ -71,7 +75,7 @@ class Access:
         return cls(**{**record, **times, "keys": keys, **own})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Service(Access):
     """An MCP service."""
 

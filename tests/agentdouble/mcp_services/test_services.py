@@ -52,6 +52,7 @@ def test_the_access_record_has_the_specified_shape(services: Emulator, backend: 
         }
     } == services.mcp.record("shape")
     assert access_record(service, services.url + "/") == services.mcp.record("shape")
+    assert f"<Service 'shape' {service.id}, keys: default>" == repr(service)
 
 
 def test_a_service_is_made_found_and_deleted(services: Emulator, backend: Backend) -> None:

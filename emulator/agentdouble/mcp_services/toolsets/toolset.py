@@ -12,7 +12,7 @@ Exposes = Literal["all", "search-and-use"]
 EXPOSES: tuple[Exposes, ...] = get_args(Exposes)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Toolset(Access):
     """Several MCP services as one endpoint.
 

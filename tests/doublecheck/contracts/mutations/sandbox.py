@@ -51,7 +51,7 @@ def _run_before_each(patch: pytest.MonkeyPatch, before: str) -> None:
 
 
 def destroy_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setenv("AGENTDOUBLE_SESSION_TTL_S", "1799")
+    patch.setenv("AGENTDOUBLE_SESSION_TTL_S", "1780")
 
 
 def destroy_late(patch: pytest.MonkeyPatch) -> None:
