@@ -23,6 +23,7 @@ class Terminal:
     def __init__(self) -> None:
         self._names = (f"default-{n}" if n > 1 else "default" for n in itertools.count(1))
         self._kept = next(self._names)
+        self._closing: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def run(self, workbench: Workbench, command: Mapping[str, Any]) -> dict[str, Any]:
         """Run a command, a body of ``POST /v1/bash/exec``, and return the envelope it answers."""
@@ -39,11 +40,23 @@ class Terminal:
         try:
             answer = await workbench.post(_EXEC, {**command, "session_id": name})
         except asyncio.CancelledError:  # nobody is left who could want it
-            await workbench.post(_CLOSE.format(name), {})
+            await self._close(workbench, name)
             raise
         if _status(answer) == "completed":
-            await workbench.post(_CLOSE.format(name), {})
+            await self._close(workbench, name)
         return answer
+
+    async def _close(self, workbench: Workbench, name: str) -> None:
+        """Close a bash, in a task of its own: whoever was cancelled may be so once more."""
+        closing = asyncio.ensure_future(workbench.post(_CLOSE.format(name), {}))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closed)
+        await asyncio.shield(closing)
+
+    def _closed(self, closing: asyncio.Task[dict[str, Any]]) -> None:
+        self._closing.discard(closing)
+        if not closing.cancelled():
+            closing.exception()  # seen by who waits; if nobody does, the session has ended
 
 
 def _status(answer: Mapping[str, Any]) -> str | None:

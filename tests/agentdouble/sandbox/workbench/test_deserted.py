@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agentdouble.sandbox.workbench.bash_session import BashSession, Command
 from tests.agentdouble.calling import (
     DataPlane,
     data_plane,
+    eventually,
     exec_bash,
     has_gone,
     home_of,
@@ -156,8 +158,7 @@ def test_exec_bash_of_a_fresh_bash_leaves_none_behind() -> None:
 
         assert has_gone(pid, timeout_s=10)
         plane = data_plane(double)
-        while plane.get("/v1/bash/sessions").json()["data"]:
-            pass
+        eventually(lambda: plane.get("/v1/bash/sessions").json()["data"], not_)
 
 
 @pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])
