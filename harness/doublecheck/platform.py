@@ -185,7 +185,7 @@ class Platform:
             ttl_s=ttl_s,
             when=sending.wall(),
         )
-        try:
+        with self._telling_of_interrupts(session_id):
             if on_output is None:
                 return self._call(call)
             outputs = feed.outputs(
@@ -196,6 +196,12 @@ class Platform:
                 timeout_s=call.request.timeout_s,
             )
             return self._run_heard(call, outputs, on_output)
+
+    @contextmanager
+    def _telling_of_interrupts(self, session_id: str) -> Iterator[None]:
+        """Raise a KeyboardInterrupt inside as one that says what becomes of what runs."""
+        try:
+            yield
         except KeyboardInterrupt:
             raise InterruptedRunError(session_id, double=self.target.admin) from None
 
@@ -248,19 +254,20 @@ class Platform:
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
-        One that fails is a result, whose ``exit_code`` says so. Raises CredentialsMissingError.
+        One that fails is a result, whose ``exit_code`` says so. Raises CredentialsMissingError, and
+        InterruptedRunError for a KeyboardInterrupt.
         """
-        return self._call(
-            data_plane.exec_bash(
-                self.target,
-                command,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=timeout_s,
-                ttl_s=ttl_s,
-                when=sending.wall(),
-            )
+        call = data_plane.exec_bash(
+            self.target,
+            command,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
         )
+        with self._telling_of_interrupts(session_id):
+            return self._call(call)
 
     def upload(
         self,

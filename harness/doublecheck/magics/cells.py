@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from doublecheck.errors import InterruptedRunError, RefusedError
+from doublecheck.errors import RefusedError
 from doublecheck.magics.failing import bad_exit_of, fail, failure_of
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import refuse_name, user_session_id
@@ -38,13 +38,7 @@ class Cell:
             return platform.run_code(
                 self.code, self.options.language, **who, timeout_s=timeout_s, on_output=on_output
             )
-        try:
-            return platform.exec_bash(self.code, **who, timeout_s=timeout_s)
-        except KeyboardInterrupt as error:
-            if isinstance(error, InterruptedRunError):
-                raise
-            session = self.options.session
-            raise InterruptedRunError(session, double=platform.target.admin) from None
+        return platform.exec_bash(self.code, **who, timeout_s=timeout_s)
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:
