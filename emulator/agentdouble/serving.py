@@ -2,8 +2,8 @@
 
 The only place that opens a listening socket, or has gRPC open one. Two measured facts shape it. A socket made with
 ``proto=0`` gets no TCP_NODELAY from asyncio and costs 44 ms a request, so ours says
-IPPROTO_TCP. And on a stock event loop a frozen clock (freezegun) freezes every timer of the
-server, so the loop keeps a clock of its own that nobody can freeze.
+IPPROTO_TCP. And on a stock event loop a frozen clock (freezegun, time-machine 2) freezes every
+timer of the server, so the loop keeps a clock of its own that nobody can freeze.
 """
 
 from __future__ import annotations
@@ -49,10 +49,12 @@ _websocket_log.addFilter(lambda record: "completing handshake" not in str(record
 
 
 def _unfreezable_clock() -> Callable[[], float]:
-    monotonic = time.monotonic  # a closure: freezegun rewrites module attributes, not this
+    # A closure, as freezegun rewrites the attributes of modules; and not time.monotonic, as
+    # time-machine before 3 rewrites that function itself, wherever it is kept.
+    perf_counter = time.perf_counter
 
     def read() -> float:
-        return monotonic()
+        return perf_counter()
 
     return read
 

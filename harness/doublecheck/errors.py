@@ -243,8 +243,9 @@ class FrozenLoopError(DoubleCheckError):
 
     def __init__(self) -> None:
         super().__init__(
-            "freezegun has frozen the clock of this test's event loop, so its timers never fire. "
-            "Freeze with freeze_time(..., real_asyncio=True)."
+            "The clock of this test's event loop is frozen, so its timers never fire. With "
+            "freezegun: freeze_time(..., real_asyncio=True). With time-machine: from version 3 on "
+            "it leaves that clock alone."
         )
 
 

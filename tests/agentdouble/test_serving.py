@@ -5,11 +5,13 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
 
 import freezegun
 import httpx
 import pytest
+import time_machine
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -177,14 +179,23 @@ def test_the_address_is_one_that_reaches_the_socket(bound: str, url: str) -> Non
     listener.close()
 
 
-def test_timers_run_while_the_clocks_are_frozen() -> None:
-    """freezegun stands still, the loop does not."""
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        pytest.param(lambda: freezegun.freeze_time("2030-01-01"), id="freezegun"),
+        pytest.param(lambda: time_machine.travel("2030-01-01", tick=False), id="time-machine"),
+    ],
+)
+def test_timers_run_while_the_clocks_are_frozen(
+    frozen: Callable[[], AbstractContextManager[object]],
+) -> None:
+    """The wall clock stands still, the loop does not."""
 
     async def timers() -> bool:
-        with freezegun.freeze_time("2030-01-01"):
-            before = time.monotonic()
+        with frozen():
+            before = time.time()
             await asyncio.sleep(0.01)
-            return before == time.monotonic()
+            return before == time.time()
 
     assert serving.run(timers())
 
