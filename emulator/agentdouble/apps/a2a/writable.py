@@ -15,7 +15,7 @@ _Holder = Union[Message, Artifact]  # noqa: UP007 (evaluated, also on Python 3.1
 
 
 def check(event: Event) -> None:
-    """Raise ValueError for an event that has a number which JSON has not, or an unknown state.
+    """Raise ValueError for an event that JSON cannot tell, or of an unknown state.
 
     Only what may hold any value is written for it: files may be large.
     """
@@ -44,8 +44,10 @@ def _holds_values(holder: _Holder) -> bool:
 
 
 def _write(event: Event) -> None:
+    kind = type(event).__name__
     try:
         MessageToDict(event)
     except (SerializeToJsonError, ValueError) as error:
-        kind = type(event).__name__
         raise ValueError(f"This {kind} cannot be written as JSON: {error}") from None
+    except RecursionError:  # protobuf 5 reads what is deeper than it can write
+        raise ValueError(f"This {kind} cannot be written as JSON: it is too deep.") from None
