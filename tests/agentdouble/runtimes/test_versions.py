@@ -213,6 +213,7 @@ async def test_no_request_is_lost_while_versions_change(tmp_path: Path) -> None:
             go_on.set()
             await asyncio.gather(*asking)
             last = await client.get(f"{double.url}/runtimes/telling/")
+            printed = double.runtimes.logs("telling")
 
-    assert {200} == statuses
+    assert {200} == statuses, printed
     assert "2" == last.text.split()[-1]
