@@ -1,0 +1,9 @@
+"""What every exception of agentdouble's is."""
+
+from __future__ import annotations
+
+from agentdouble.tracebacks import ShownShort
+
+
+class AgentDoubleError(ShownShort, Exception):
+    """The base of every exception that agentdouble raises on purpose."""

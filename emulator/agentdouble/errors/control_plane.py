@@ -1,0 +1,44 @@
+"""Actions that are refused, and answers of a control plane that say so."""
+
+from __future__ import annotations
+
+from agentdouble.errors.base import AgentDoubleError
+
+
+class ActionError(AgentDoubleError):
+    """A control-plane action is refused; ``code`` is the platform's, ``status`` the HTTP status."""
+
+    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+class SignatureError(AgentDoubleError):
+    """A signature does not verify; ``code`` is the platform's own error code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class EnvelopeError(AgentDoubleError):
+    """An answer is not the envelope of section 2.8; ``status`` is its HTTP status."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class PlatformError(AgentDoubleError):
+    """The platform answered with an error envelope.
+
+    ``code``, ``message`` and ``request_id`` are the platform's, ``status`` is the HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, *, status: int, request_id: str) -> None:
+        super().__init__(f"{code}: {message} (HTTP {status}, request {request_id or 'without id'})")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.request_id = request_id

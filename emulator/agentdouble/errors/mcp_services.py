@@ -1,0 +1,98 @@
+"""MCP services that cannot do what was asked, and HTTP APIs that cannot become tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentdouble.errors.base import AgentDoubleError
+
+
+class DefinitionError(AgentDoubleError):
+    """A definition of an HTTP API cannot become tools.
+
+    ``place`` is where in the document, as a JSON pointer, or ``""``; ``source`` names the document.
+    """
+
+    def __init__(self, reason: str, *, place: str = "", source: str = "the definition") -> None:
+        at = f" at {place}" if place else ""
+        super().__init__(f"{source[:1].upper()}{source[1:]} cannot be used{at}: {reason}.")
+        self.reason = reason
+        self.place = place
+        self.source = source
+
+
+class ToolCallError(AgentDoubleError):
+    """A tool that calls an HTTP API did not reach its end; the message is for the caller."""
+
+
+class McpServiceError(AgentDoubleError):
+    """An MCP service cannot be had, or cannot do what was asked; ``service`` names it."""
+
+    def __init__(self, message: str, *, service: str) -> None:
+        super().__init__(message)
+        self.service = service
+
+
+class UnknownServiceError(McpServiceError):
+    """A name or an id that no MCP service has; ``known`` are the names there are."""
+
+    def __init__(self, service: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known) or "none"
+        super().__init__(
+            f"There is no MCP service {service!r}; this double has {shown}.", service=service
+        )
+        self.known = tuple(known)
+
+
+class UnknownToolsetError(McpServiceError):
+    """A name or an id that no toolset has; ``known`` are the names there are."""
+
+    def __init__(self, toolset: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known) or "none"
+        super().__init__(
+            f"There is no MCP toolset {toolset!r}; this double has {shown}.", service=toolset
+        )
+        self.known = tuple(known)
+
+
+class ServiceUnansweredError(McpServiceError):
+    """A service of a toolset cannot be asked; ``reason`` says what was seen."""
+
+    def __init__(self, service: str, reason: str) -> None:
+        super().__init__(
+            f"The MCP service {service!r} does not do its part: {reason}", service=service
+        )
+        self.reason = reason
+
+
+class ServiceNameError(McpServiceError):
+    """A name that cannot stand in ``/mcp/<service_name>``."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__(
+            f"{service!r} is no name of an MCP service, for it stands in its address: it has 1 to "
+            "128 ASCII letters, digits, '.', '_' and '-', and begins with a letter or digit.",
+            service=service,
+        )
+
+
+class ServiceNameTakenError(McpServiceError):
+    """Another MCP service has the name."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__(
+            f"There is an MCP service {service!r} already. Delete it, or take another name.",
+            service=service,
+        )
+
+
+class ServiceKeyError(McpServiceError):
+    """A key of an MCP service that cannot be sent, or that is not there."""
+
+
+class BackendError(McpServiceError):
+    """Something that no MCP service can stand in front of."""
+
+
+class BackendLostError(McpServiceError):
+    """What stands behind a service breaks off amid its answer."""

@@ -1,0 +1,160 @@
+"""Runtimes that cannot be had or do not do what was asked, and callers whom they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agentdouble.errors.base import AgentDoubleError
+
+
+class HostingError(AgentDoubleError):
+    """A runtime cannot be had, or cannot do what was asked; ``name`` is the runtime's."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class AccessError(HostingError):
+    """A runtime's gateway refuses a caller; ``kind`` is a short name for programs.
+
+    ``status`` is the answer's, ``challenge`` its ``WWW-Authenticate`` where it has one; ``call`` is
+    the id of the JSON-RPC call that is refused, where it is one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        message: str,
+        *,
+        status: int,
+        kind: str,
+        challenge: str | None = None,
+        call: Any = None,
+    ) -> None:
+        super().__init__(name, message)
+        self.status = status
+        self.kind = kind
+        self.challenge = challenge
+        self.call = call
+
+
+class AuthorizerError(HostingError):
+    """Callers of a runtime cannot prove themselves that way; ``name`` is the runtime's, if known."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(name, message)
+
+
+class IssuerError(HostingError):
+    """An issuer of tokens does not do its part; ``url`` was asked, ``reason`` says what was seen."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__("", f"The issuer of tokens at {url[:200]} {reason}.")
+
+
+class RuntimeNameError(HostingError):
+    """A runtime cannot have that name; ``reason`` says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"A runtime cannot be called {name[:100]!r}: {reason}.")
+        self.reason = reason
+
+
+class RuntimeStartError(HostingError):
+    """An instance did not start or never got ready; ``reason`` says what was seen."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            name,
+            f"The runtime {name!r} did not start: {reason}. "
+            f"What it printed: agentdouble runtime logs {name}",
+        )
+        self.reason = reason
+
+
+class RuntimeBusyError(HostingError):
+    """No instance is free for a request; ``reason`` says why, ``retry_after_s`` when to ask again."""
+
+    def __init__(self, name: str, reason: str, retry_after_s: int) -> None:
+        super().__init__(
+            name, f"The runtime {name!r} is busy: {reason}. Ask again in {retry_after_s} s."
+        )
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class RuntimeEndedError(HostingError):
+    """A runtime has been ended, and no request reaches it any more; ``reason`` says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"The runtime {name!r} has ended: {reason}.")
+        self.reason = reason
+
+
+class UnknownVersionError(HostingError):
+    """A runtime has no version of that number, or none any more; ``known`` are those it has."""
+
+    def __init__(self, name: str, number: int, known: Sequence[int]) -> None:
+        has = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"only {known[0]}"
+        super().__init__(name, f"The runtime {name!r} has no version {number}; it has {has}.")
+        self.number = number
+        self.known = tuple(known)
+
+
+class UnknownInstanceError(HostingError):
+    """A runtime has no instance of that name; ``known`` are those it has."""
+
+    def __init__(self, name: str, instance: str, known: Iterable[str] = ()) -> None:
+        self.instance = instance
+        self.known = tuple(known)
+        has = f"it has {', '.join(self.known)}" if self.known else "it has none at the moment"
+        super().__init__(name, f"The runtime {name!r} has no instance {instance[:100]!r}; {has}.")
+
+
+class LogQueryError(HostingError):
+    """A parameter of a question about logs is wrong; ``parameter`` names it."""
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__("", f"The parameter {parameter[:100]!r} {reason}.")
+        self.parameter = parameter
+
+
+class InstanceLostError(HostingError):
+    """An instance is not there, or breaks off; ``instance`` is its name.
+
+    ``unreached`` where the request cannot have reached it, ``amid`` where its answer had begun.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instance: str,
+        reason: str,
+        *,
+        unreached: bool = False,
+        amid: bool = False,
+    ) -> None:
+        failed = "broke off amid its answer" if amid else "did not answer"
+        reached = "did not reach" if unreached else "may have reached"
+        super().__init__(
+            name,
+            f"The instance {instance!r} of the runtime {name!r} {failed}: {reason}. The "
+            f"request {reached} it. What it printed: agentdouble runtime logs {name}",
+        )
+        self.instance = instance
+        self.reason = reason
+        self.unreached = unreached
+        self.amid = amid
+
+
+class UnknownRuntimeError(HostingError):
+    """There is no such runtime; ``known`` are the names there are."""
+
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        self.known = tuple(known)
+        there = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
+        super().__init__(name, f"There is no runtime {name[:100]!r}. {there}")

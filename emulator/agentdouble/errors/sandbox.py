@@ -1,0 +1,188 @@
+"""Sessions of the sandbox that cannot do what was asked, or cannot be listened to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentdouble.errors.base import AgentDoubleError
+
+
+class LiveError(AgentDoubleError):
+    """What a session's code says cannot be listened to as it was asked."""
+
+
+class LiveRequestError(LiveError):
+    """A request for live outputs or for completion is wrong; ``field`` names what of it is."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field!r} {reason}.")
+        self.field = field
+
+
+class TooManyListenersError(LiveError):
+    """As many listen to what code says as may; ``limit`` is how many that is."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} listen to the outputs of sessions, which is as many as may: end some."
+        )
+        self.limit = limit
+
+
+class SandboxError(AgentDoubleError):
+    """A session instance cannot do what was asked."""
+
+
+class UnknownLanguageError(SandboxError):
+    """A language that the sandbox does not run; ``known`` are those it does."""
+
+    def __init__(self, language: str, known: Sequence[str]) -> None:
+        super().__init__(f"The language {language!r} is not known. Known are: {', '.join(known)}.")
+        self.language = language
+        self.known = tuple(known)
+
+
+class DirectoryError(SandboxError):
+    """A directory of the session in which code cannot run."""
+
+    def __init__(self, directory: str, reason: str) -> None:
+        super().__init__(f"Code cannot run in the directory {directory!r}: {reason}.")
+        self.directory = directory
+
+
+class UnknownToolError(SandboxError):
+    """A tool id that no tool has, or none any more; ``known`` are some of those there are."""
+
+    def __init__(self, tool_id: str, known: Sequence[str]) -> None:
+        shown = ", ".join(repr(one) for one in known)
+        super().__init__(f"There is no tool {tool_id!r}; this double has {shown}.")
+        self.tool_id = tool_id
+        self.known = tuple(known)
+
+
+class ToolNameTakenError(SandboxError):
+    """Another tool has the name; ``tool_id`` is that tool's."""
+
+    def __init__(self, name: str, tool_id: str) -> None:
+        super().__init__(f"The tool {tool_id!r} has the name {name!r} already.")
+        self.name = name
+        self.tool_id = tool_id
+
+
+class FixedToolError(SandboxError):
+    """The tool of the setting ``tool_id`` cannot be deleted."""
+
+    def __init__(self, tool_id: str) -> None:
+        super().__init__(
+            f"The tool {tool_id!r} is the double's own (the setting tool_id): it cannot be deleted."
+        )
+        self.tool_id = tool_id
+
+
+class UnknownSessionError(SandboxError):
+    """A SessionId that no instance of the tool has or had."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session instance {session_id!r}.")
+        self.session_id = session_id
+
+
+class TooManyInstancesError(SandboxError):
+    """The largest number of session instances is alive; ``limit`` is that number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} session instances are alive and the setting max_instances allows no more. "
+            "Destroy one, wait for one to expire, or raise the setting."
+        )
+        self.limit = limit
+
+
+class TooManyNotebooksError(SandboxError):
+    """A session has as many Jupyter sessions as it may have; ``limit`` is that number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
+        self.limit = limit
+
+
+class InstanceBusyError(SandboxError):
+    """The instance runs code and the ledger says that a second call is refused meanwhile."""
+
+    def __init__(self, user_session_id: str) -> None:
+        super().__init__(f"The instance of session {user_session_id!r} is running code.")
+        self.user_session_id = user_session_id
+
+
+class InstancePausedError(SandboxError):
+    """The instance is paused; it runs nothing until it is resumed."""
+
+    def __init__(self, user_session_id: str) -> None:
+        super().__init__(f"The instance of session {user_session_id!r} is paused: resume it first.")
+        self.user_session_id = user_session_id
+
+
+class InstanceEndedError(SandboxError):
+    """The session's instance has ended; ``reason`` says when and why."""
+
+    def __init__(self, user_session_id: str, reason: str) -> None:
+        super().__init__(f"The instance of session {user_session_id!r} has ended: {reason}.")
+        self.user_session_id = user_session_id
+        self.reason = reason
+
+
+class KernelStartError(SandboxError):
+    """A kernel process did not start or did not answer; ``reason`` says what was seen."""
+
+    def __init__(self, language: str, reason: str) -> None:
+        super().__init__(f"The {language} kernel did not start: {reason}")
+        self.language = language
+        self.reason = reason
+
+
+class WorkbenchError(SandboxError):
+    """A session's workbench, which serves its terminals and files, did not start or has ended."""
+
+    def __init__(self, reason: str, *, lives: bool = False) -> None:
+        super().__init__(
+            f"The session's workbench did not answer: {reason}. It lives still."
+            if lives
+            else f"The session's workbench is gone: {reason}. What ran in its terminals is lost, "
+            "files are kept; the next call starts another one."
+        )
+        self.reason = reason
+
+
+class BrowserError(SandboxError):
+    """A session's browser did not start or has ended; ``reason`` says what was seen."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The session's browser is gone: {reason}. The next call starts another.")
+        self.reason = reason
+
+
+class BrowserMissingError(SandboxError):
+    """This machine lacks what a browser needs; ``remedy`` is the command that installs it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} is not installed. Install it: {remedy}")
+        self.remedy = remedy
+
+
+class TooManyBrowsersError(SandboxError):
+    """The largest number of browsers runs; ``limit`` is that number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"{limit} browsers run and the setting max_browsers allows no more. "
+            "Destroy a session that has one, or raise the setting."
+        )
+        self.limit = limit
+
+
+class PageError(SandboxError):
+    """A page in a session's browser did not do what was asked; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The page in front did not do what was asked: {reason}.")
+        self.reason = reason

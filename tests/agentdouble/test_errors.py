@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+from agentdouble import errors
+
+
+def drawn() -> dict[str, str]:
+    """Return the base of each exception but the first, as the tree in the docstring has it."""
+    path: list[str] = []
+    bases = {}
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"    (?P<branch>(?:[│ ] {3})*(?:[├└]── )?)(?P<name>\w+Error)\b", line)
+        if found is None:
+            continue
+        depth = len(found["branch"]) // 4
+        path[depth:] = [found["name"]]
+        if depth:
+            bases[found["name"]] = path[depth - 1]
+    return bases
+
+
+def test_the_tree_is_the_one_that_is_drawn() -> None:
+    """Whoever reads the package's docstring knows every exception, and what catches it."""
+    bases = {name: getattr(errors, name).__bases__[0].__name__ for name in errors.__all__}
+
+    assert bases.pop("AgentDoubleError") == "ShownShort"
+    assert bases == drawn()
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_an_exception_is_called_by_where_it_is_imported_from(name: str) -> None:
+    """A traceback and a pickle say ``agentdouble.errors``, whatever file it stands in."""
+    error = getattr(errors, name)
+
+    assert f"agentdouble.errors.{name}" == f"{error.__module__}.{error.__qualname__}"
+    assert error is pickle.loads(pickle.dumps(error))
