@@ -29,7 +29,10 @@ WITHIN_S = 10.0
 
 class Which(TypedDict, total=False):
     """Which calls of the operation meet a fault: the ``nth`` since it was armed (1 is the next),
-    then each ``every``-th, ``times`` in all (1, or "all")."""
+    then each ``every``-th, ``times`` in all, a number or "all".
+
+    Without ``times`` one call meets it, and with ``every`` each one that is its turn.
+    """
 
     nth: int
     every: int

@@ -18,7 +18,8 @@ Body = Annotated[str, Field(max_length=_LARGEST_BODY)]
 class Fault(BaseModel):
     """A fault: the ``nth`` matching call since it was armed meets it, then each ``every``-th.
 
-    ``times`` is how many calls meet it in all, a number or "all".
+    ``times`` is how many calls meet it in all, a number or "all": 1, but "all" for a fault whose
+    ``every`` is given.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -30,6 +31,11 @@ class Fault(BaseModel):
     times: Annotated[int, Field(ge=1)] | Literal["all"] = 1
 
     only: ClassVar[str | None] = None  # which operations it is for, where not for any
+
+    @model_validator(mode="before")
+    @classmethod
+    def _every_goes_on(cls, given: Any) -> Any:
+        return {"times": "all", **given} if "every" in given else given
 
     def meets(self, call: int) -> bool:
         """Whether the call of that number, counted from 1, is one of those that may meet it."""

@@ -23,6 +23,9 @@ PING = call_of("GET", "/ping", "")
         ({"times": "all"}, [1, 2, 3, 4, 5, 6, 7]),
         ({"nth": 2, "every": 3, "times": "all"}, [2, 5]),
         ({"nth": 2, "every": 2, "times": 2}, [2, 4]),
+        ({"every": 1}, [1, 2, 3, 4, 5, 6, 7]),
+        ({"nth": 2, "every": 3}, [2, 5]),
+        ({"every": 2, "times": 1}, [1]),
     ],
 )
 def test_which_calls_meet_a_fault(which: dict[str, Any], expected: list[int]) -> None:
