@@ -32,7 +32,7 @@ class LiveOutput:
 
     def __repr__(self) -> str:
         told = [f"{n}={reprlib.repr(self.content[n])}" for n in _TOLD if n in self.content]
-        return f"<LiveOutput {' '.join([self.msg_type, *told, *self.content.get('data', ())])}>"
+        return f"<LiveOutput {' '.join([self.msg_type, *told, *(self.content.get('data') or ())])}>"
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from doublecheck.target import Target
 def opened(said: Said, planned: Plan) -> Iterator[Target]:
     """Yield the target of a plan that says where the platform is.
 
-    A double that a command starts ends with the context. The target has the problems of surfaces that do not answer. Raises TargetError for a target that is
-    unusable, or is no double and should be; and if none of its surfaces answers, why not.
+    A double that a command starts ends with the context. The target has the problems of surfaces
+    that do not answer. Raises TargetError for a target that is unusable, or is no double and
+    should be; and if none of its surfaces answers, why not.
     """
     with ExitStack() as stack:
         if "emulator_command" in planned.facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from doublecheck.showing import Shown
 
 KEPT = 64
 BODY_LIMIT = 64 * 1024
+_INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Exchanges(Sequence[Exchange], Shown, drawn_by="display.exchanges.exchanges"):
@@ -34,7 +36,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="display.exchanges.exchanges
         self.total += 1
         try:
             yield recording
-        except Exception as error:
+        except BaseException as error:
             recording.failed(error)
             raise
         finally:
@@ -93,10 +95,14 @@ class Recording:
         response.stream = _Overheard(response.stream, self._heard)
         return response
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """Record that no answer came, or not all of it."""
-        if self._known.error is None and isinstance(error, httpx.HTTPError):
+        if self._known.error is not None:
+            return
+        if isinstance(error, httpx.HTTPError):
             self._known = dataclasses.replace(self._known, error=f"{type(error).__name__}: {error}")
+        elif isinstance(error, _INTERRUPTS):
+            self._known = dataclasses.replace(self._known, error="it was interrupted")
 
     def ended(self) -> None:
         """Record that it is over."""

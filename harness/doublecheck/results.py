@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Mapping
@@ -268,12 +268,16 @@ class AgentEvent(Shown, drawn_by="display.events.event"):
     @property
     def function_calls(self) -> tuple[Mapping[str, Any], ...]:
         """The tool calls among its parts."""
-        return tuple(part["functionCall"] for part in self.parts if "functionCall" in part)
+        return self._of_parts("functionCall")
 
     @property
     def function_responses(self) -> tuple[Mapping[str, Any], ...]:
         """The answers of tools among its parts."""
-        return tuple(part["functionResponse"] for part in self.parts if "functionResponse" in part)
+        return self._of_parts("functionResponse")
+
+    def _of_parts(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        """Return what parts have of a kind; null stands for nothing."""
+        return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
 
     def __repr__(self) -> str:
         shown = [self.author or self.role or "?"]
@@ -367,8 +371,12 @@ def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
         if mime_type == "image/svg+xml":
             found.append((mime_type, str(content).encode()))
         elif mime_type.startswith("image/"):
-            try:
-                found.append((mime_type, base64.b64decode(str(content))))
-            except binascii.Error:
-                continue
+            with contextlib.suppress(ValueError):  # binascii.Error is one, too
+                found.append((mime_type, base64.b64decode(_unbroken(content), validate=True)))
     return tuple(found)
+
+
+def _unbroken(content: Any) -> str:
+    """Return base64 in one piece: there may be line ends in it, or a list of its lines."""
+    lines = content if isinstance(content, (list, tuple)) else [content]
+    return "".join("".join(map(str, lines)).split())

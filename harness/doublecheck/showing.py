@@ -58,8 +58,12 @@ class Series(tuple[T_co, ...], Shown):
 
     def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
-            return type(self)(tuple(self)[index])
+            return self._with(tuple(self)[index])
         return super().__getitem__(index)
+
+    def _with(self, some: tuple[T_co, ...]) -> Series[T_co]:
+        """Return one of the same kind that has some of the values."""
+        return type(self)(some)
 
     def __repr__(self) -> str:
         named = [repr(one) for one in tuple(self)[:_NAMED]]

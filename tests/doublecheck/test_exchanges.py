@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -63,6 +65,21 @@ def test_what_never_came_is_kept_with_its_reason() -> None:
         (exchange,) = platform.exchanges
     assert (None, b"") == (exchange.status, exchange.body)
     assert (exchange.error or "").startswith("ConnectError: ")
+
+
+def test_what_was_interrupted_says_so() -> None:
+    """It is no longer under way."""
+
+    async def interrupted(url: str) -> Exchange:
+        async with AsyncPlatform(Target(url)) as platform:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(platform.ping(), 0.05)
+            return platform.exchanges[-1]
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        exchange = asyncio.run(interrupted(f"http://127.0.0.1:{mute.getsockname()[1]}"))
+
+    assert (None, "it was interrupted") == (exchange.status, exchange.error)
 
 
 def test_the_last_ones_are_kept(platform: Platform) -> None:

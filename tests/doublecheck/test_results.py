@@ -47,9 +47,21 @@ def test_a_repr_is_short() -> None:
 
 def test_what_is_no_image_is_left_out() -> None:
     """Garbage where base64 should be does no harm."""
-    broken = result(Output("display_data", data={"image/png": "a", "image/svg+xml": "<svg/>"}))
+    broken = [Output("display_data", data={"image/png": one}) for one in ("a", "é", "no image!")]
+    drawn = Output("display_data", data={"image/png": "é", "image/svg+xml": "<svg/>"})
 
-    assert (b"<svg/>",) == broken.images
+    assert (b"<svg/>",) == result(*broken, drawn).images
+    assert "<CodeResult ok [3]>" == repr(result(*broken))
+
+
+def test_an_image_may_come_in_lines() -> None:
+    """As encoders write it, or as the format of notebooks has it."""
+    lines = [f"{PNG[:4]}\n", f"{PNG[4:]}\n"]
+    shown = result(
+        *(Output("display_data", data={"image/png": one}) for one in (lines, "".join(lines)))
+    )
+
+    assert (b"\x89PNG",) * 2 == shown.images
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.inline.ren
         made.target = target
         return made
 
+    def _with(self, some: tuple[Finding, ...]) -> Findings:
+        return Findings(some, target=self.target)
+
     @property
     def settled(self) -> tuple[Finding, ...]:
         """Those that have an answer."""

@@ -41,5 +41,8 @@ def sessions(shown: Sequence[AgentSession]) -> Markup:
 def _at(one: AgentSession) -> str:
     if one.last_update_time is None:
         return ""
-    at = dt.datetime.fromtimestamp(one.last_update_time, dt.timezone.utc)
+    try:
+        at = dt.datetime.fromtimestamp(one.last_update_time, dt.timezone.utc)
+    except (ValueError, OverflowError, OSError, TypeError):  # in other units, or no number
+        return str(one.last_update_time)
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -12,7 +12,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
 
 
 class Markup(str):
-    """Text that is HTML already; ``element`` and ``joined`` alone make it."""
+    """Text that is HTML already: of ``element`` and ``joined``, or made harmless before."""
 
     __slots__ = ()
 

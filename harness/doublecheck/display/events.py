@@ -93,12 +93,12 @@ def _part(part: Mapping[str, Any]) -> Iterator[Markup]:
     if part.get("text"):
         text = clipped(str(part["text"]), whole="event.text")
         yield element("div", quiet(text) if part.get("thought") else text, style=_TEXT)
-    if "functionCall" in part:
+    if part.get("functionCall") is not None:
         yield _call(part["functionCall"])
-    if "functionResponse" in part:
+    if part.get("functionResponse") is not None:
         answer = part["functionResponse"]
         yield tree(answer.get("response"), name=f"↳ {answer.get('name')}", opened=0)
-    if "inlineData" in part:
+    if part.get("inlineData") is not None:
         yield _media(part["inlineData"])
 
 

@@ -108,8 +108,9 @@ def _data(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a bundle with sums in place of images, which would pass for ids, and fill pages."""
     if "data" not in content:
         return {}
-    data = content["data"].items()
-    return {"data": {key: _sum(one) if key.startswith("image/") else one for key, one in data}}
+    data = content["data"] or {}
+    told = {key: _sum(one) if key.startswith("image/") else one for key, one in data.items()}
+    return {"data": told}
 
 
 def _sum(image: Any) -> str:

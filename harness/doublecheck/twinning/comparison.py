@@ -78,8 +78,8 @@ class Comparison(Shown, drawn_by="twinning.inline.render"):
 
     def counts(self) -> Mapping[Class, int]:
         """Return how many calls came to what, the worst first."""
-        counted = Counter(call.cls for call in self.calls)
-        return {cls: counted[cls] for cls in Class if counted[cls]}
+        counts = Counter(call.cls for call in self.calls)
+        return {cls: counts[cls] for cls in Class if counts[cls]}
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {cls.value}" for cls, count in self.counts().items())

@@ -25,6 +25,7 @@ def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
         written = found.write(tmp_path / "profile.toml")
 
     assert f"<Findings of {target.url}: 2 unknowns, 1 settled>" == repr(found)
+    assert (type(found), target.url) == (type(found[:1]), found[:1].target)
     assert {"U-PROBE-BODIES": "text"} == profiles.read(written).unknowns
     html = found._repr_mimebundle_()["text/html"]
     assert "not the double&#x27;s own" in html

@@ -10,6 +10,7 @@ import pytest
 from doublecheck import (
     A2aAnswer,
     AgentEvent,
+    AgentSession,
     ArmedFault,
     BashResult,
     BrowserInfo,
@@ -25,7 +26,7 @@ from doublecheck import (
 from doublecheck.clients.calls import Request
 from doublecheck.clients.faults import FaultPlan
 from doublecheck.recording import Exchanges
-from doublecheck.series import AgentEvents, ArmedFaults, Journal, McpTools
+from doublecheck.series import AgentEvents, AgentSessions, ArmedFaults, Journal, McpTools
 
 HOSTILE = "<script>alert('x')</script>"
 SHOWN = "&lt;script&gt;"
@@ -88,6 +89,30 @@ def test_increments_of_a_text_are_folded() -> None:
     shown = AgentEvents([*increments, whole])._repr_mimebundle_()["text/html"]
 
     assert (1, 1) == (shown.count("<details"), shown.count("3 increments"))
+
+
+def test_null_stands_for_nothing() -> None:
+    """A platform may name each kind of part and fill only one."""
+    empty = dict.fromkeys(("functionCall", "functionResponse", "inlineData", "text"))
+    event = AgentEvent("model", ({**empty, "text": "hi"}, empty))
+
+    assert ((), (), "<AgentEvent model 'hi'>") == (
+        event.function_calls,
+        event.function_responses,
+        repr(event),
+    )
+    assert "hi" in event._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [(1893499200.0, "2030-01-01 12:00:00 UTC"), (1893499200000, "1893499200000")],
+)
+def test_a_session_says_when_it_was_updated(at: float, shown: str) -> None:
+    """As it came, where it is in no seconds."""
+    sessions = AgentSessions((AgentSession("s", "app", "u", last_update_time=at),))
+
+    assert f">{shown}<" in sessions._repr_mimebundle_()["text/html"]
 
 
 def test_an_image_of_a_tool_is_shown() -> None:

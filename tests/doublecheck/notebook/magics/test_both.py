@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from doublecheck import CodeResult, Output, Platform, Target
+from doublecheck.live import of_outputs
+from doublecheck.magics.both import compare
+from doublecheck.magics.platforms import Named
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
@@ -62,6 +66,17 @@ def test_images_are_compared_as_well(notebook: NotebookKernel) -> None:
         "['$.outputs[0].data[\"image/gif\"]']"
         == notebook.run("[one.path for one in found.differences]").text
     )
+
+
+def test_an_output_without_data_is_compared_too() -> None:
+    """A platform may leave out what there is none of."""
+    output = Output("display_data")
+    result = CodeResult(True, "ok", "it ran", (output,), 1, "s-1", "code")
+    with Platform(Target("http://127.0.0.1:1")) as platform:
+        both = compare((Named("a", platform), Named("b", platform)), lambda _: result)
+
+    assert both.same
+    assert ["<LiveOutput display_data>"] == [repr(one) for one in of_outputs([output])]
 
 
 def test_a_platform_that_refuses_is_a_column_too(notebook: NotebookKernel) -> None:
