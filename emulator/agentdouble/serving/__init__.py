@@ -1,0 +1,31 @@
+"""One way to serve an ASGI application: socket, event loop, start, stop.
+
+The only place that opens a listening socket, or has gRPC open one.
+"""
+
+from __future__ import annotations
+
+from agentdouble.serving.connections import PEER, TRANSPORT, hang_up, is_closed
+from agentdouble.serving.loops import SteadyLoop, new_event_loop, run
+from agentdouble.serving.protocols import LARGEST_WEBSOCKET_MESSAGE
+from agentdouble.serving.sockets import address_of, open_grpc, open_socket, open_unix_socket
+from agentdouble.serving.starting import GRACE_S, Prepare, ServerThread, serve
+
+__all__ = [
+    "GRACE_S",
+    "LARGEST_WEBSOCKET_MESSAGE",
+    "PEER",
+    "TRANSPORT",
+    "Prepare",
+    "ServerThread",
+    "SteadyLoop",
+    "address_of",
+    "hang_up",
+    "is_closed",
+    "new_event_loop",
+    "open_grpc",
+    "open_socket",
+    "open_unix_socket",
+    "run",
+    "serve",
+]

@@ -1,0 +1,44 @@
+"""The connection of a request: who is at its other end, whether it is closed, closing it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+
+from starlette.types import Receive, Scope
+
+PEER = "agentdouble.peer"  # in the scope: the address at the other end, not what a proxy says
+TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for who must end it
+
+
+def is_closed(scope: Scope) -> bool:
+    """Whether the connection of a request is closed, as far as this side knows."""
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    return transport is not None and transport.is_closing()
+
+
+async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> None:
+    """Close the connection of a request when what was sent is out; return when it is closed.
+
+    With ``reset`` the other end is told that it was reset. What the application sends after
+    that goes nowhere. Without a socket, where the application is called in this process, it
+    raises ConnectionResetError.
+    """
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    if transport is None:
+        raise ConnectionResetError("The connection was closed, as a fault says.")
+    await asyncio.sleep(0)  # a head that waits for its body goes out
+    if reset:
+        no_farewell = struct.pack("ii", 1, 0)
+        # through a copy: what uvloop gives is not a whole socket
+        with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as copy:
+            copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
+    encrypted = transport.get_extra_info("ssl_object") is not None
+    if reset or (encrypted and not transport.get_write_buffer_size()):
+        transport.abort()  # over TLS a close would wait for the client's farewell
+    else:
+        transport.close()
+    while (await receive())["type"] != "http.disconnect":
+        pass

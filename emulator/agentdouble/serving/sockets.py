@@ -1,0 +1,101 @@
+"""Sockets that listen, and the address that reaches them.
+
+A socket made with ``proto=0`` gets no TCP_NODELAY from asyncio and costs 44 ms a request, so ours
+says IPPROTO_TCP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agentdouble.errors import AddressInUseError
+
+BACKLOG = 2048
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a listening TCP socket; raise AddressInUseError if the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)  # a port that is only bound can be bound once more
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUseError(host, port) from None
+        raise
+    return listener
+
+
+def open_unix_socket(path: Path) -> socket.socket:
+    """Return a listening Unix socket at a path that nobody else can write to."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def open_grpc(
+    host: str, port: int, largest_message: int, interceptors: Sequence[Any]
+) -> tuple[Any, int]:
+    """Return a grpc.aio server that listens, for the running loop, and its port.
+
+    gRPC opens its sockets by itself and takes none of ours. A message may have
+    ``largest_message`` bytes, and none is compressed: a few bytes could become more than that.
+    Raises AddressInUseError if the port is taken.
+    """
+    import grpc.aio
+
+    asyncio.get_running_loop().set_exception_handler(_log_unless_grpc_s)
+    options = [
+        ("grpc.so_reuseport", 0),  # else a second server would take half of the calls
+        ("grpc.max_receive_message_length", largest_message),
+        ("grpc.compression_enabled_algorithms_bitset", 1),
+    ]
+    server = grpc.aio.server(interceptors=interceptors, options=options)
+    name = f"[{host}]" if ":" in host else host
+    try:
+        return server, server.add_insecure_port(f"{name}:{port}")
+    except RuntimeError:
+        _say_why(host, port)
+        raise
+
+
+def _log_unless_grpc_s(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an exception, but for two that are nobody's.
+
+    All loops of a process that use grpc.aio share one queue there: each hears of the others'
+    events, finds it empty, or belonging to a loop that has been closed meanwhile.
+    """
+    from_queue = "PollerCompletionQueue" in repr(context.get("handle"))
+    if not (from_queue and isinstance(context.get("exception"), (BlockingIOError, RuntimeError))):
+        loop.default_exception_handler(context)
+
+
+def _say_why(host: str, port: int) -> None:
+    """Raise what keeps us from listening there, which gRPC does not say."""
+    try:
+        open_socket(host, port).close()
+    except AddressInUseError:
+        raise AddressInUseError(host, port, option="--a2a-grpc-port") from None
+
+
+def address_of(listener: socket.socket, scheme: str = "http") -> str:
+    """Return the URL that reaches a listening socket from this machine."""
+    host, port = listener.getsockname()[:2]
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared)
+    name = f"[{reachable}]" if ":" in reachable else reachable
+    return f"{scheme}://{name}:{port}"

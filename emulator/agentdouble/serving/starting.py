@@ -1,0 +1,140 @@
+"""An application served: in the foreground, or in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from agentdouble.serving.loops import run
+from agentdouble.serving.protocols import (
+    LARGEST_WEBSOCKET_MESSAGE,
+    HttpProtocol,
+    WebSocketProtocol,
+)
+from agentdouble.serving.server import Server
+from agentdouble.serving.sockets import BACKLOG
+
+T = TypeVar("T")
+Prepare = Callable[[], Coroutine[Any, Any, None]]
+
+GRACE_S = 2
+
+
+async def _nothing() -> None:
+    pass
+
+
+def _nothing_to_end() -> None:
+    pass
+
+
+def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    started: Callable[[], None],
+    prepare: Prepare = _nothing,
+    tls: ssl.SSLContext | None = None,
+    stopping: Callable[[], None] = _nothing_to_end,
+) -> None:
+    """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers.
+
+    ``prepare`` runs before, in the same loop; what it raises is raised here. ``stopping`` is
+    called there when the end has come, to end answers that would not end by themselves.
+    """
+    run(_prepared(_server(app, started, tls, stopping), listener, prepare))
+
+
+class ServerThread:
+    """A server in a thread of its own; it changes nothing of its process."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        prepare: Prepare = _nothing,
+        tls: ssl.SSLContext | None = None,
+        stopping: Callable[[], None] = _nothing_to_end,
+    ) -> None:
+        self._listener = listener
+        self._prepare = prepare
+        self._up = threading.Event()
+        self._error: BaseException | None = None
+        self._server = _server(app, self._up.set, tls, stopping)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="agentdouble", daemon=True)
+
+    def start(self) -> None:
+        """Return when the server answers; raise what stopped it from starting."""
+        self._thread.start()
+        self._up.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    def stop(self) -> None:
+        """Stop the server and wait for its thread to end."""
+        self._server.exit()
+        self._thread.join()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the server's loop and return its result."""
+        if self._loop is None or threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("Only another thread can wait for a running server's loop.")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _run(self) -> None:
+        try:
+            run(self._serve())
+        except SystemExit:  # how uvicorn says that the startup failed
+            pass
+        except BaseException as error:
+            self._error = error
+        finally:
+            if not self._server.started and self._error is None:
+                self._error = RuntimeError("The application's startup failed; its log says why.")
+            self._listener.close()
+            self._up.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await _prepared(self._server, self._listener, self._prepare)
+
+
+async def _prepared(server: Server, listener: socket.socket, prepare: Prepare) -> None:
+    try:
+        await prepare()
+    except BaseException:
+        listener.close()
+        raise
+    await server.serve(sockets=[listener])
+
+
+def _server(
+    app: ASGIApp,
+    started: Callable[[], None],
+    tls: ssl.SSLContext | None,
+    stopping: Callable[[], None],
+) -> Server:
+    config = uvicorn.Config(
+        app,
+        http=HttpProtocol,
+        ws=WebSocketProtocol,
+        ws_max_size=LARGEST_WEBSOCKET_MESSAGE,
+        ws_per_message_deflate=False,  # it costs more than it saves on one machine
+        lifespan="on",
+        log_config=None,
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=BACKLOG,
+        forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
+    )
+    config.load()
+    config.ssl = tls  # uvicorn itself would take files only
+    return Server(config, started, stopping)

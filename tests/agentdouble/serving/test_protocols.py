@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from agentdouble import serving
+
+
+def app() -> Starlette:
+    return Starlette(routes=[Route("/", lambda _request: PlainTextResponse("here"))])
+
+
+@contextlib.contextmanager
+def connected(app: ASGIApp) -> Iterator[socket.socket]:
+    """Serve an application; give a connection to it."""
+    listener = serving.open_socket("127.0.0.1", 0)
+    server = serving.ServerThread(app, listener)
+    server.start()
+    try:
+        with socket.create_connection(listener.getsockname(), timeout=10) as connection:
+            yield connection
+    finally:
+        server.stop()
+
+
+def test_a_small_answer_is_sent_as_one() -> None:
+    """Head and body together: the first thing that arrives is all of it."""
+    with connected(app()) as connection:
+        for _ in range(20):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            answer = connection.recv(65536)
+
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert answer.endswith(b"\r\n\r\nhere")
+
+
+def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
+    """Nor does what has no body; answers to what was asked at once come in order."""
+    asked = threading.Event()
+
+    async def late() -> AsyncIterator[str]:
+        await asyncio.to_thread(asked.wait, 10)
+        yield "late"
+
+    routes = [
+        Route("/", lambda _request: StreamingResponse(late())),
+        Route("/none", lambda _request: Response(status_code=204)),
+    ]
+    with connected(Starlette(routes=routes)) as connection:
+        none = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        last = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + none + last)
+        head = connection.recv(65536)
+        asked.set()
+        rest = b"".join(iter(lambda: connection.recv(65536), b""))
+
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert head.endswith(b"\r\n\r\n")
+    assert rest.startswith(b"4\r\nlate\r\n0\r\n\r\nHTTP/1.1 204 No Content\r\n")
+    assert 2 == rest.count(b"204 No Content")
+    assert rest.endswith(b"\r\n\r\n")
