@@ -286,6 +286,21 @@ for i in range(30): shown.update({"text/plain": str(i) * 100_000}, raw=True)
     assert {"text/plain": "29" * 100_000} == last["data"]
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_loop_that_clears_what_it_prints_is_kept_to_its_last_turn(
+    shared: Emulator, wait: bool
+) -> None:
+    """All turns may come to more than a kernel passes on, as those of a display may."""
+    code = f"""
+from IPython.display import clear_output
+for i in range(10):
+    clear_output(wait={wait})
+    print(str(i) * 999_999)
+"""
+
+    assert [output("stream", name="stdout", text="9" * 999_999 + "\n")] == outputs(shared, code)
+
+
 def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
     """One lone surrogate does not take what is printed beside it away."""
     assert [output("stream", name="stdout", text="a\\ud800b\n")] == outputs(

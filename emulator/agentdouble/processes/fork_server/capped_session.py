@@ -28,12 +28,14 @@ class CappedSession(Session):
     """
 
     limit = Integer(LIMIT, config=True)
+    cleared = 0  # how often what was put out has been cleared
 
     def serialize(
         self, msg: dict[str, Any], ident: list[bytes] | bytes | None = None
     ) -> list[bytes]:
         """Serialize a message, or the small one in its place."""
         parts = super().serialize(msg, ident)
+        self.cleared += msg["header"]["msg_type"] == "clear_output"
         size = sum(map(len, parts))
         cut = _CUT.get(msg["header"]["msg_type"], _dropped)
         if size <= self.limit or (cut is not _dropped and size <= LIMIT):

@@ -6,23 +6,28 @@ a print of 100 MB holds its event loop, and with it every other session, for hal
 
 from __future__ import annotations
 
+from typing import Any
+
 from ipykernel.iostream import OutStream
 
 LIMIT = 8 * 1024 * 1024  # characters an execution and stream; well above what the double keeps
 
 
 class CappedStream(OutStream):
-    """Passes on at most ``LIMIT`` characters of each execution and drops the rest."""
+    """Passes on at most ``LIMIT`` characters of each execution and drops the rest.
 
-    _execution: str | None = None
+    What is cleared counts no more, or a long loop that shows its progress would end with nothing.
+    """
+
+    _about: Any = None
     _left = LIMIT
 
     def write(self, string: str) -> int:
         """Write to the stream, as far as the limit goes."""
         written, string = len(string), _encodable(string)
-        execution = self.parent_header.get("msg_id")
-        if execution != self._execution:
-            self._execution, self._left = execution, LIMIT
+        about = (self.parent_header.get("msg_id"), self.session.cleared)
+        if about != self._about:
+            self._about, self._left = about, LIMIT
         if len(string) <= self._left:
             self._left -= len(string)
             super().write(string)

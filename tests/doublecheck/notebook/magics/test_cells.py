@@ -64,6 +64,23 @@ def test_displays_are_updated_and_outputs_cleared(notebook: NotebookKernel) -> N
     assert ["sandbox/agent_anonymous_default/one"] * 2 == ids
 
 
+def test_a_long_loop_that_clears_ends_with_its_last_turn(notebook: NotebookKernel) -> None:
+    """Though all turns come to more than a kernel passes on of one execution."""
+    ran = notebook.run(
+        "%%sandbox\nfrom IPython.display import clear_output\n"
+        "for step in range(10):\n"
+        "    clear_output(wait=True)\n    print(str(step) * 999_999)"
+    )
+
+    turns: list[str] = []
+    for kind, content in ran.messages:
+        if kind == "clear_output":
+            turns.append("")
+        else:
+            turns[-1] += content["text"]
+    assert ("9" * 999_999 + "\n", 10) == (turns[-1], len(turns))
+
+
 def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> None:
     """What it said had arrived by then, the message is short, and the session lives on."""
     notebook.run("%%sandbox\nkept = 1")
