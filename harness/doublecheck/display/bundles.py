@@ -32,7 +32,7 @@ _CHART = re.compile(
     r"application/(?:vnd\.(?:plotly\.v\d+|vega(?:lite)?\.v\d+)|vnd\.dataresource|geo)\+json"
 )
 _LIMIT = 20_000_000
-HTML_LIMIT = 5_000_000
+HTML_LIMIT = 8_000_000  # plotly's library has 4.8 million characters
 _TEXT_LIMIT = 200_000
 # they lead elsewhere, load something, or name what is the page's
 _MORE_THAN_LATEX = re.compile(

@@ -8,9 +8,9 @@ frame may go is said by the policy of the document around it.
 
 from __future__ import annotations
 
-import re
-
-from doublecheck.display.elements import Markup, element
+from doublecheck.display import elsewhere
+from doublecheck.display.elements import Markup, element, joined
+from doublecheck.display.heights import height_px
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -22,13 +22,14 @@ _PAPER = (
     "<!doctype html><meta charset=utf-8><style>html{color-scheme:light}body{margin:8px;"
     "background:#fff;color:#1c2128;font:14px/1.4 system-ui,sans-serif}</style>"
 )
-_ROW = re.compile(r"<(?:tr|p|div|li|br|h[1-6]|pre|dt|summary)\b", re.I)
-_TALL = re.compile(r"<(?:script|svg|canvas|img|iframe|video|object|embed)\b", re.I)
-_ROW_PX, _LOWEST_PX, _USUAL_PX, _HIGHEST_PX = 26, 90, 420, 600
 
 
 def framed(html: str) -> Markup:
-    """Return a frame that shows HTML by itself; its lower right corner makes it higher."""
+    """Return a frame that shows HTML by itself; its lower right corner makes it higher.
+
+    Below it is said what the HTML loads from elsewhere, which does not arrive.
+    """
+    lacking = elsewhere.told(html)
     filling = "border:0;width:100%;height:100%;display:block"
     inner = element("iframe", sandbox="allow-scripts", srcdoc=_PAPER + _lines(html), style=filling)
     outer = (
@@ -37,18 +38,11 @@ def framed(html: str) -> Markup:
     )
     frame = element("iframe", sandbox="allow-scripts", srcdoc=outer, style=filling, loading="lazy")
     style = (
-        f"height:{_height_px(html)}px;min-height:3em;max-width:100%;box-sizing:border-box;"
+        f"height:{height_px(html, whole=lacking is None)}px;min-height:3em;max-width:100%;box-sizing:border-box;"
         "resize:vertical;overflow:hidden;padding-bottom:.6em;border:1px solid rgba(128,128,128,.3)"
     )
-    return element("div", frame, style=style)
+    return joined([element("div", frame, style=style), lacking])
 
 
 def _lines(html: str) -> str:
     return html.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _height_px(html: str) -> int:
-    """Return how much room it may need: a frame does not tell."""
-    rows = html.count("\n") // 4 + len(_ROW.findall(html)) + 2
-    least = _USUAL_PX if _TALL.search(html) else _LOWEST_PX
-    return min(max(rows * _ROW_PX, least), _HIGHEST_PX)
