@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.showing import Shown
 from doublecheck.verdicts import Verdict, worst
+
+FORGIVEN = "failed (should)"  # what is only recommended failed, and the run does not
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,28 @@ class Run:
             for clause, checks in self.by_clause().items()
         }
 
+    def counts(self) -> Mapping[str, int]:
+        """Return how many clauses came to what, in words, the worst first.
+
+        ``failed`` are those that fail the run; the others that failed are ``failed (should)``.
+        """
+        return in_order(self.told_of(clause, one) for clause, one in self.verdicts().items())
+
+    def told_of(self, clause: Clause, verdict: Verdict) -> str:
+        """Return the word for the verdict on a clause: whether a failure fails the run is in it."""
+        lenient = clause.level == "should" and not self.strict_should
+        return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value
+
     def fails(self, *, strict_should: bool = False) -> bool:
         """Whether a clause failed that fails the run: a should does so only on demand."""
         return any(
             verdict is Verdict.FAILED and (strict_should or clause.level == "must")
             for clause, verdict in self.verdicts().items()
         )
+
+
+def in_order(words: Iterable[str]) -> Mapping[str, int]:
+    """Return how often each verdict is told, the worst first."""
+    found = Counter(words)
+    known = [Verdict.FAILED.value, FORGIVEN, *(verdict.value for verdict in Verdict)]
+    return {word: found[word] for word in dict.fromkeys(known) if found[word]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -17,7 +16,7 @@ FORMAT = "doublecheck-report/1"
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Return the target, its clauses with their checks, and a count of the verdicts."""
+    """Return the target, its clauses with their checks, and how many came to what."""
     run = report.run
     verdicts = run.verdicts()
     return {
@@ -34,7 +33,7 @@ def document(report: Report) -> dict[str, Any]:
             _clause(clause, verdicts[clause].value, checks)
             for clause, checks in run.by_clause().items()
         ],
-        "summary": dict(Counter(verdict.value for verdict in verdicts.values())),
+        "summary": dict(run.counts()),
     }
 
 

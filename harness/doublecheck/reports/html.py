@@ -5,6 +5,7 @@ It has no script: what is shown is chosen by checkboxes that the style sheet loo
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -50,7 +51,7 @@ def _styles() -> str:
 
 def _about(report: Report, name: str) -> Markup:
     run = report.run
-    counts = Counter(run.verdicts().values())
+    counts = report.counts()
     unchecked = len(clauses()) - sum(counts.values())
     started = None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z")
     lines = [
@@ -62,7 +63,7 @@ def _about(report: Report, name: str) -> Markup:
     return element(
         "section",
         element("h2", name),
-        element("p", joined([_badge(v, f"{counts[v]} {v.value}") for v in Verdict if counts[v]])),
+        element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
         report.cut_short and element("p", report.cut_short, class_="warning"),
         class_="about",
@@ -104,7 +105,7 @@ def _row(row: Row) -> Markup:
 
 
 def _verdict(cell: Cell, *, alone: bool) -> Markup:
-    shown = _badge(cell.verdict, cell.verdict.value) if cell.verdict else "-"
+    shown = _badge(cell.told, cell.told) if cell.told else "-"
     return element("td", shown, class_="verdict", data_target=None if alone else cell.name)
 
 
@@ -144,9 +145,9 @@ def _check(check: Check, target: str | None) -> Markup:
     )
 
 
-def _badge(verdict: Verdict, text: str) -> Markup:
-    return element("span", text, class_=f"badge {_slug(verdict)}")
+def _badge(word: str, text: str) -> Markup:
+    return element("span", text, class_=f"badge {_slug(word)}")
 
 
-def _slug(verdict: Verdict) -> str:
-    return verdict.value.replace(" ", "-")
+def _slug(word: str) -> str:
+    return re.sub(r"[^a-z]+", "-", word).strip("-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from doublecheck.contracts.clauses import Clause, clauses
@@ -28,16 +27,17 @@ from doublecheck.display.markup import (
 )
 from doublecheck.reports.matrix import Cell, Row, matrix, names
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check
+from doublecheck.runs import FORGIVEN, Check, in_order
 from doublecheck.showing import counted
 from doublecheck.verdicts import Verdict
 
-_TONES: Mapping[Verdict | None, str] = {
-    Verdict.PASSED: GOOD,
-    Verdict.FAILED: BAD,
-    Verdict.ERROR: ODD,
-    Verdict.OBSERVED: INFO,
-    Verdict.NOT_RUN: WARNING,
+_TONES: Mapping[str, str] = {
+    Verdict.PASSED.value: GOOD,
+    Verdict.FAILED.value: BAD,
+    FORGIVEN: WARNING,
+    Verdict.ERROR.value: ODD,
+    Verdict.OBSERVED.value: INFO,
+    Verdict.NOT_RUN.value: WARNING,
 }
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
 _LINE_CHARS = 200
@@ -65,8 +65,10 @@ def check(one: Check) -> Markup:
     """Return one check: its verdict, and why."""
     explained = one.details or one.reason
     return box(
-        title(one.clause, _badge(one.verdict), code(one.name), quiet(f"{one.duration_s:.2f} s")),
-        scrolled(pre(clipped(explained), tone=_tone(one.verdict))) if explained else None,
+        title(
+            one.clause, _badge(one.verdict.value), code(one.name), quiet(f"{one.duration_s:.2f} s")
+        ),
+        scrolled(pre(clipped(explained), tone=_tone(one.verdict.value))) if explained else None,
     )
 
 
@@ -94,14 +96,15 @@ def _about(report: Report, name: str) -> Markup:
     )
 
 
-def _counted(counts: Mapping[Verdict, int]) -> Iterator[Markup]:
-    for verdict, count in counts.items():
-        yield badge(f"{count} {verdict.value}", _tone(verdict))
+def _counted(counts: Mapping[str, int]) -> Iterator[Markup]:
+    for word, count in counts.items():
+        yield badge(f"{count} {word}", _tone(word))
 
 
 def _clause(row: Row, *, details: bool) -> Markup:
     """Return a clause that failed somewhere, with what is shown of that."""
-    verdicts = joined((_badge(one) for one in dict.fromkeys(row.verdicts)), " ")
+    told = dict.fromkeys(cell.told for cell in row.cells if cell.told)
+    verdicts = joined(map(_badge, told), " ")
     summed = joined((element("b", row.clause.id), " ", verdicts, " ", row.clause.text))
     shown = [
         one
@@ -117,9 +120,9 @@ def _failure(check: Check, cell: Cell, *, alone: bool, details: bool) -> Iterato
     target = None if alone else joined((element("b", cell.name), " "))
     first = _line(check.reason)
     yield element("div", target, code(check.name), quiet(f" {check.duration_s:.2f} s"))
-    yield element("div", toned(first, _tone(check.verdict)))
+    yield element("div", toned(first, _tone(check.verdict.value)))
     if check.details and check.details != first:
-        shown = scrolled(pre(clipped(check.details), tone=_tone(check.verdict)))
+        shown = scrolled(pre(clipped(check.details), tone=_tone(check.verdict.value)))
         opened = alone and details
         yield folded("Where, what was said, and how to ask again", shown, opened=opened)
 
@@ -147,7 +150,7 @@ def _told(row: Row) -> tuple[Markup, str]:
 
 
 def _verdict(cell: Cell) -> Markup:
-    return quiet("-") if cell.verdict is None else _badge(cell.verdict)
+    return quiet("-") if cell.told is None else _badge(cell.told)
 
 
 def _explained(row: Row) -> Markup:
@@ -170,14 +173,13 @@ def _by_surface(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
     return found
 
 
-def _counts(cells: Sequence[Cell]) -> Mapping[Verdict, int]:
-    counted = Counter(cell.verdict for cell in cells if cell.verdict is not None)
-    return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+def _counts(cells: Sequence[Cell]) -> Mapping[str, int]:
+    return in_order(cell.told for cell in cells if cell.told)
 
 
-def _badge(verdict: Verdict) -> Markup:
-    return badge(verdict.value, _tone(verdict))
+def _badge(word: str) -> Markup:
+    return badge(word, _tone(word))
 
 
-def _tone(verdict: Verdict | None) -> str:
-    return _TONES.get(verdict, QUIET)
+def _tone(word: str) -> str:
+    return _TONES.get(word, QUIET)

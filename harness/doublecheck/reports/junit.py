@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
+from doublecheck.runs import FORGIVEN, Check, Run
 from doublecheck.verdicts import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -71,8 +71,7 @@ def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
 
 def _tag(run: Run, check: Check) -> str | None:
     """Return how a check is told: what does not fail the run must not fail its consumers."""
-    lenient = clauses()[check.clause].level == "should" and not run.strict_should
-    if check.verdict is Verdict.FAILED and lenient:
+    if run.told_of(clauses()[check.clause], check.verdict) == FORGIVEN:
         return "skipped"
     return _TAGS.get(check.verdict, "skipped")
 

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check
+from doublecheck.runs import Check, Run
 from doublecheck.verdicts import Verdict, worst
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one platform came to on a clause: no verdict, where nothing was checked."""
+    """What one platform came to on a clause: no verdict, where nothing was checked.
+
+    ``told`` is the verdict in words; a failure that does not fail the run says so.
+    """
 
     name: str
     verdict: Verdict | None
     checks: Sequence[Check]
+    told: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,11 @@ class Row:
 
 def matrix(reports: Sequence[Report]) -> Sequence[Row]:
     """Return a row for each clause that any of the reports is about, in the specification's order."""
-    checked = [report.run.by_clause() for report in reports]
+    checked = [(report.run, report.run.by_clause()) for report in reports]
     told = list(zip(names(reports), checked, strict=True))
     rows = []
     for clause in clauses().values():
-        cells = [_cell(name, checks.get(clause, ())) for name, checks in told]
+        cells = [_cell(name, run, clause, by.get(clause, ())) for name, (run, by) in told]
         if any(cell.checks for cell in cells):
             rows.append(Row(clause, cells))
     return rows
@@ -62,5 +66,8 @@ def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     return found
 
 
-def _cell(name: str, checks: Sequence[Check]) -> Cell:
-    return Cell(name, worst([check.verdict for check in checks]) if checks else None, checks)
+def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
+    if not checks:
+        return Cell(name, None, checks)
+    verdict = worst([check.verdict for check in checks])
+    return Cell(name, verdict, checks, run.told_of(clause, verdict))

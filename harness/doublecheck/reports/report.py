@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from doublecheck.runs import Check, Run
+from doublecheck.runs import FORGIVEN, Check, Run
 from doublecheck.showing import Series, Shown, counted
 from doublecheck.target import Kind
 from doublecheck.verdicts import Verdict
@@ -46,13 +45,16 @@ class Report(Shown, drawn_by="reports.inline.report"):
             for clause, checks in self.run.by_clause().items()
             for check in checks
             if check.verdict is Verdict.FAILED
-            and (self.run.strict_should or clause.level == "must")
+            and self.run.told_of(clause, check.verdict) != FORGIVEN
         )
 
-    def counts(self) -> Mapping[Verdict, int]:
-        """Return how many clauses came to what, the worst first."""
-        counted = Counter(self.verdicts.values())
-        return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+    def counts(self) -> Mapping[str, int]:
+        """Return how many clauses came to what, in words, the worst first.
+
+        ``failed`` are the clauses of ``failed``, which fail the run; what is only recommended and
+        failed without that is ``failed (should)``.
+        """
+        return self.run.counts()
 
     def beside(self, *others: Report) -> Reports:
         """Return this report and others side by side."""
@@ -66,7 +68,7 @@ class Report(Shown, drawn_by="reports.inline.report"):
         return Reports((self,)).write(path)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in self.counts().items())
+        counts = ", ".join(f"{count} {word}" for word, count in self.counts().items())
         told = counts or "nothing was checked"
         cut = ", interrupted" if self.run.interrupted else ""
         clauses = counted(len(self.verdicts), "clause")

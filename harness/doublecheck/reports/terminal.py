@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -16,9 +15,9 @@ from doublecheck.verdicts import Verdict
 from doublecheck.visible import visible
 
 _STYLES = {
-    Verdict.PASSED: "green",
-    Verdict.FAILED: "bold red",
-    Verdict.ERROR: "bold magenta",
+    Verdict.PASSED.value: "green",
+    Verdict.FAILED.value: "bold red",
+    Verdict.ERROR.value: "bold magenta",
     None: "dim",
 }
 _READABLE = 32  # columns for the clauses' text; with fewer, the text stands below the matrix
@@ -43,8 +42,8 @@ def show(reports: Sequence[Report], console: Console) -> None:
 
 def summary(report: Report) -> str:
     """Return one line: how many clauses came to what, how many have no check, how long it took."""
-    counts = Counter(report.run.verdicts().values())
-    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    counts = report.counts()
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
     unchecked = len(clauses()) - sum(counts.values())
     left_out = f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
     checks = len(report.run.checks)
@@ -72,7 +71,7 @@ def _table(rows: Sequence[Row], reports: Sequence[Report], *, with_text: bool) -
     if with_text:
         table.add_column("")
     for row in rows:
-        verdicts = [Text(_word(cell), _STYLES.get(cell.verdict, "yellow")) for cell in row.cells]
+        verdicts = [Text(_word(cell), _STYLES.get(cell.told, "yellow")) for cell in row.cells]
         text = [_explained(row)] if with_text else []
         table.add_row(row.clause.id, row.clause.level, *verdicts, *text)
     return table
@@ -83,7 +82,7 @@ def _heads(reports: Sequence[Report]) -> Sequence[str]:
 
 
 def _word(cell: Cell) -> str:
-    return "-" if cell.verdict is None else cell.verdict.value
+    return cell.told or "-"
 
 
 def _explained(row: Row) -> Text:

@@ -1,0 +1,56 @@
+"""What is only recommended and failed: every telling agrees with whether the run fails."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+
+from doublecheck.reports import document, html, inline, terminal
+from doublecheck.reports.report import Report
+from doublecheck.runs import Check, Run
+from doublecheck.verdicts import Verdict
+
+CHECKS = (
+    Check("test_x.py::test_a", "INV-08", Verdict.FAILED, "only recommended"),
+    Check("test_x.py::test_b", "INV-04", Verdict.FAILED, "needed"),
+    Check("test_x.py::test_c", "INV-04", Verdict.PASSED),
+    Check("test_x.py::test_d", "PRB-01", Verdict.PASSED),
+)
+LENIENT = Report("double", "double", None, Run(CHECKS, pytest_exit=1))
+STRICT = Report("double", "double", None, Run(CHECKS, pytest_exit=1, strict_should=True))
+
+
+@pytest.mark.parametrize(
+    ("report", "counts", "failed"),
+    [
+        (LENIENT, {"failed": 1, "failed (should)": 1, "passed": 1}, ["INV-04"]),
+        (STRICT, {"failed": 2, "passed": 1}, ["INV-04", "INV-08"]),
+    ],
+    ids=["lenient", "strict"],
+)
+def test_what_is_counted_as_failed_fails_the_run(
+    report: Report, counts: dict[str, int], failed: list[str]
+) -> None:
+    """In the counts, the line, the terminal, the notebook, the page and the JSON."""
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    json = document.document(report)
+
+    assert list(counts.items()) == list(report.counts().items())
+    assert failed == [check.clause for check in report.failed]
+    assert counts["failed"] == len(report.failed)
+    assert f"<Report double: 3 clauses, {told}, 0.0 s>" == repr(report)
+    assert f": {told}. " in terminal.summary(report)
+    assert counts == json["summary"]
+    jsonschema.validate(json, document.schema())
+    for count, word in ((count, word) for word, count in counts.items()):
+        assert f">{count} {word}<" in str(inline.report(report))
+        assert f">{count} {word}<" in html.rendered([report])
+
+
+def test_a_failure_that_is_let_pass_is_told_as_one_clause_by_clause() -> None:
+    """It lies open all the same, for somebody may want to mend it."""
+    shown = str(inline.report(LENIENT))
+
+    assert "only recommended" in shown
+    assert ">failed (should)<" in shown
+    assert ">failed (should)<" not in str(inline.report(STRICT))
