@@ -31,7 +31,7 @@ from doublecheck.clients import (
 from doublecheck.clients.calls import Call, Request
 from doublecheck.faults import AsyncPlatformFaults
 from doublecheck.ledger import Unknowns
-from doublecheck.live import Completion, OnOutput
+from doublecheck.live import Completion, OnOutput, Ran
 from doublecheck.mcp import AsyncMcpClient
 from doublecheck.platform import TIMEOUT_S
 from doublecheck.recording import Exchanges
@@ -175,14 +175,17 @@ class AsyncPlatform:
             ttl_s=ttl_s,
             when=sending.wall(),
         )
+        return await self._run(call, user_id, session_id, on_output)
+
+    async def _run(
+        self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
+    ) -> Ran:
+        """Run something in a session and hand over what it says, if that is wanted."""
         if on_output is None:
             return await self._call(call)
+        timeout_s = call.request.timeout_s
         outputs = feed.outputs(
-            self.target,
-            language,
-            user_id=user_id,
-            session_id=session_id,
-            timeout_s=call.request.timeout_s,
+            self.target, user_id=user_id, session_id=session_id, timeout_s=timeout_s
         )
         sending.refuse_closed(self._http, self.url)
         if outputs is None:
@@ -216,22 +219,19 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
     ) -> BashResult:
-        """Run a command in the terminal of a user's session (SBX-09).
-
-        One that fails is a result, whose ``exit_code`` says so. Raises CredentialsMissingError.
-        """
-        return await self._call(
-            data_plane.exec_bash(
-                self.target,
-                command,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=timeout_s,
-                ttl_s=ttl_s,
-                when=sending.wall(),
-            )
+        """Run a command in the terminal of a user's session; see ``Platform.exec_bash()``."""
+        call = data_plane.exec_bash(
+            self.target,
+            command,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
         )
+        return await self._run(call, user_id, session_id, on_output)
 
     async def upload(
         self,

@@ -1,4 +1,4 @@
-"""Running code and hearing meanwhile what it says: a call, and beside it the double's live outputs."""
+"""Running code and hearing what it says: a call, and beside it the double's live outputs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from httpx_sse import EventSource, ServerSentEvent
 from doublecheck import live, sending
 from doublecheck.clients import feed
 from doublecheck.clients.calls import Call, Request
-from doublecheck.live import LiveOutput, OnOutput
+from doublecheck.live import LiveOutput, OnOutput, Ran
 from doublecheck.recording import Exchanges
-from doublecheck.results import CodeResult
 
 _HEARD_S = 10.0  # until a double says that we are heard
 _SILENCE_S = 30.0  # between two events, once the result is here
@@ -42,11 +41,11 @@ class Ears:
 async def run(
     http: httpx.AsyncClient,
     exchanges: Exchanges,
-    call: Call[CodeResult],
+    call: Call[Ran],
     ears: Ears,
     on_output: OnOutput,
-) -> CodeResult:
-    """Make a call that runs code; call ``on_output`` with each output as it comes.
+) -> Ran:
+    """Make a call that runs code, or a command; call ``on_output`` with each output as it comes.
 
     Where ``ears`` hear nothing, because the double is an older one, say, the outputs are those
     of the result. Whoever cancels this interrupts the code, and is kept for seconds until it

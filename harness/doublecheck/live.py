@@ -1,14 +1,16 @@
-"""What code says while it runs, as a kernel says it: message by message."""
+"""What code and commands say while they run, as a kernel says it: message by message."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from doublecheck.results import CodeResult, Output
+    from doublecheck.results import BashResult, CodeResult, Output
+
+Ran = TypeVar("Ran", "CodeResult", "BashResult")
 
 _SAYS = {
     "stream": ("name", "text"),
@@ -47,7 +49,7 @@ class Completion:
 OnOutput: TypeAlias = Callable[[LiveOutput], None]
 
 
-def handed_over(result: CodeResult, on_output: OnOutput) -> CodeResult:
+def handed_over(result: Ran, on_output: OnOutput) -> Ran:
     """Hand over the outputs of a result, which is returned."""
     for output in of_outputs(result.outputs):
         on_output(output)

@@ -37,7 +37,7 @@ from doublecheck.clients.calls import Call, Request
 from doublecheck.errors import InterruptedRunError
 from doublecheck.faults import PlatformFaults
 from doublecheck.ledger import Unknowns
-from doublecheck.live import Completion, OnOutput
+from doublecheck.live import Completion, OnOutput, Ran
 from doublecheck.mcp import McpClient
 from doublecheck.recording import Exchanges
 from doublecheck.results import (
@@ -185,15 +185,18 @@ class Platform:
             ttl_s=ttl_s,
             when=sending.wall(),
         )
+        return self._run(call, user_id, session_id, on_output)
+
+    def _run(
+        self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
+    ) -> Ran:
+        """Run something in a session and hand over what it says, if that is wanted."""
         with self._telling_of_interrupts(session_id):
             if on_output is None:
                 return self._call(call)
+            timeout_s = call.request.timeout_s
             outputs = feed.outputs(
-                self.target,
-                language,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=call.request.timeout_s,
+                self.target, user_id=user_id, session_id=session_id, timeout_s=timeout_s
             )
             return self._run_heard(call, outputs, on_output)
 
@@ -205,10 +208,8 @@ class Platform:
         except KeyboardInterrupt:
             raise InterruptedRunError(session_id, double=self.target.admin) from None
 
-    def _run_heard(
-        self, call: Call[CodeResult], outputs: Request | None, on_output: OnOutput
-    ) -> CodeResult:
-        """Run code and hand over what it says, as far as that can be heard meanwhile."""
+    def _run_heard(self, call: Call[Ran], outputs: Request | None, on_output: OnOutput) -> Ran:
+        """Run it and hand over what it says, as far as that can be heard meanwhile."""
         sending.refuse_closed(self._http, self.url)
         if outputs is None:
             return live.handed_over(self._call(call), on_output)
@@ -216,7 +217,7 @@ class Platform:
 
         ears = listening.Ears(outputs, self._options)
 
-        async def run(on_output: OnOutput) -> CodeResult:
+        async def run(on_output: OnOutput) -> Ran:
             async with httpx.AsyncClient(**self._options) as http:
                 return await listening.run(http, self.exchanges, call, ears, on_output)
 
@@ -251,11 +252,13 @@ class Platform:
         session_id: str = DEFAULT_SESSION,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
-        One that fails is a result, whose ``exit_code`` says so. Raises CredentialsMissingError, and
-        InterruptedRunError for a KeyboardInterrupt.
+        One that fails is a result, whose ``exit_code`` says so. ``on_output`` is called with each
+        LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
         """
         call = data_plane.exec_bash(
             self.target,
@@ -266,8 +269,7 @@ class Platform:
             ttl_s=ttl_s,
             when=sending.wall(),
         )
-        with self._telling_of_interrupts(session_id):
-            return self._call(call)
+        return self._run(call, user_id, session_id, on_output)
 
     def upload(
         self,

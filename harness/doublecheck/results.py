@@ -194,6 +194,12 @@ class BashResult(Shown, drawn_by="display.bash.result"):
     session_id: str
     command: str
 
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What it wrote, as outputs of code: each stream in one."""
+        written = (("stdout", self.stdout), ("stderr", self.stderr))
+        return tuple(Output("stream", name=name, text=text) for name, text in written if text)
+
     def __repr__(self) -> str:
         shown = [self.status if self.exit_code is None else f"exit {self.exit_code}"]
         shown += [f"stdout={short(self.stdout)}"] * bool(self.stdout)

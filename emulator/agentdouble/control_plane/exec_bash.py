@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble import ledger
 from agentdouble.control_plane.reading import invalid
+from agentdouble.sandbox.feed import Telling
 from agentdouble.sandbox.instance import Instance
 from agentdouble.settings import Settings
 
@@ -47,8 +48,10 @@ def check(payload: ExecBashPayload, settings: Settings) -> None:
         raise invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
 
 
-async def run(payload: ExecBashPayload, instance: Instance, settings: Settings) -> dict[str, Any]:
+async def run(
+    payload: ExecBashPayload, instance: Instance, settings: Settings, telling: Telling
+) -> dict[str, Any]:
     """Run a command in an instance's bash and return the envelope of the public sandbox."""
     default_s = min(settings.exec_timeout_s, settings.exec_timeout_max_s)
     command = payload.model_dump(exclude_none=True)
-    return await instance.exec_bash({"timeout": default_s, **command})
+    return await instance.exec_bash({"timeout": default_s, **command}, telling)

@@ -89,7 +89,8 @@ class InvokeTool:
         payload = read(exec_bash.ExecBashPayload, document, "OperationPayload.")
         exec_bash.check(payload, self._settings)
         instance = await self._instance(request)
-        return instance, await exec_bash.run(payload, instance, self._settings)
+        telling = self._instances.feed.telling(instance.key)
+        return instance, await exec_bash.run(payload, instance, self._settings, telling)
 
     def _payload(self, text: str) -> RunCodePayload:
         payload = read(RunCodePayload, _json_object(text), "OperationPayload.")

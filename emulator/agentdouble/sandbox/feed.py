@@ -2,6 +2,7 @@
 
 Who listens to a session hears of each execution through InvokeTool that it ``started``, each
 ``output`` that will be in its answer, as the message of the kernel, and that it ``finished``.
+A command's output is told as a kernel's streams are.
 Who does not keep up misses outputs and is told how many: ``dropped``.
 """
 
@@ -135,6 +136,10 @@ class Feed:
         """Return what tells listeners of an execution that is about to begin."""
         return Telling(self, key, _run.get(), plain=self._plain)
 
+    def has_listeners(self, key: InstanceKey) -> bool:
+        """Whether somebody listens to a session now."""
+        return key in self._listeners
+
     def tell(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
         """Have everybody who listens to a session hear an event."""
         for listener in self._listeners.get(key, ()):
@@ -156,6 +161,11 @@ class Telling:
         self._key = key
         self._run = run
         self._plain = plain
+
+    @property
+    def heard(self) -> bool:
+        """Whether somebody listens now."""
+        return self._feed.has_listeners(self._key)
 
     def started(self, language: str, execution_count: int | None) -> None:
         """Tell that the code runs."""

@@ -195,14 +195,15 @@ class Instance:
             return completion.nothing(place)
         return await completion.complete(kernel, code, place)
 
-    async def exec_bash(self, command: Mapping[str, Any]) -> dict[str, Any]:
+    async def exec_bash(self, command: Mapping[str, Any], telling: Telling) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
-        ``command`` is a body of ``POST /v1/bash/exec``. Raises as ``at_the_workbench`` does.
+        ``command`` is a body of ``POST /v1/bash/exec``; ``telling`` tells of it as it runs. Raises
+        as ``at_the_workbench`` does.
         """
         async with self.at_the_workbench() as workbench:
             try:
-                return await self._terminal.run(workbench, command)
+                return await self._terminal.run(workbench, command, telling)
             except WorkbenchError:
                 self.check_usable()  # that it has ended says more
                 raise

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import ledger
+from agentdouble.sandbox import commands
 
 if TYPE_CHECKING:
+    from agentdouble.sandbox.feed import Telling
     from agentdouble.sandbox.workbench.client import Workbench
 
-_EXEC = "/v1/bash/exec"
 _CLOSE = "/v1/bash/sessions/{}/close"
 
 
@@ -25,20 +26,24 @@ class Terminal:
         self._kept = next(self._names)
         self._closing: set[asyncio.Task[dict[str, Any]]] = set()
 
-    async def run(self, workbench: Workbench, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a command, a body of ``POST /v1/bash/exec``, and return the envelope it answers."""
+    async def run(
+        self, workbench: Workbench, command: Mapping[str, Any], telling: Telling
+    ) -> dict[str, Any]:
+        """Run a command and return the envelope it answers: see ``commands``."""
         if ledger.choose("U-EXECBASH-STATE") == "fresh":
-            return await self._run_alone(workbench, command)
+            return await self._run_alone(workbench, command, telling)
         kept = self._kept
-        answer = await workbench.post(_EXEC, {**command, "session_id": kept})
+        answer = await commands.run(workbench, {**command, "session_id": kept}, telling)
         if _status(answer) == "running" and kept == self._kept:
             self._kept = next(self._names)  # what comes next must not wait for it
         return answer
 
-    async def _run_alone(self, workbench: Workbench, command: Mapping[str, Any]) -> dict[str, Any]:
+    async def _run_alone(
+        self, workbench: Workbench, command: Mapping[str, Any], telling: Telling
+    ) -> dict[str, Any]:
         name = uuid.uuid4().hex
         try:
-            answer = await workbench.post(_EXEC, {**command, "session_id": name})
+            answer = await commands.run(workbench, {**command, "session_id": name}, telling)
         except asyncio.CancelledError:  # nobody is left who could want it
             await self._close(workbench, name)
             raise

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from agentdouble.invoke_tool import RUN_HEADER, SHELLS
+from agentdouble.invoke_tool import RUN_HEADER
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.clients import calls
 from doublecheck.clients.admin import PREFIX
@@ -33,13 +33,13 @@ class Said:
 
 
 def outputs(
-    target: Target, language: str, *, user_id: str, session_id: str, timeout_s: float | None
+    target: Target, *, user_id: str, session_id: str, timeout_s: float | None
 ) -> Request | None:
-    """Return the request that listens to a session, None where nothing can be heard.
+    """Return the request that listens to a session, None on a live platform.
 
-    That is on a live platform, and of commands. Raises CredentialsMissingError.
+    Raises CredentialsMissingError.
     """
-    if not target.admin or language in SHELLS:
+    if not target.admin:
         return None
     session = _user_session(user_id, session_id)
     query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": session})

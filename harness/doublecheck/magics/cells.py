@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,14 +30,12 @@ class Cell:
     options: CellOptions
 
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
-        """Run it and return its result; a command hands nothing over while it runs."""
+        """Run it and return its result."""
         who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
-        timeout_s = self.options.timeout_s
+        how: dict[str, Any] = {"timeout_s": self.options.timeout_s, "on_output": on_output}
         if self.options.language != BASH:
-            return platform.run_code(
-                self.code, self.options.language, **who, timeout_s=timeout_s, on_output=on_output
-            )
-        return platform.exec_bash(self.code, **who, timeout_s=timeout_s)
+            return platform.run_code(self.code, self.options.language, **who, **how)
+        return platform.exec_bash(self.code, **who, **how)
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:
@@ -50,8 +47,7 @@ def show(cell: Cell, platform: Platform, store: Store) -> None:
         refuse_name(options.user, options.session, error)
     store(result)
     if isinstance(result, CodeResult):
-        fail(failure_of(result), raises=options.raises)
-        return
-    sys.stdout.write(result.stdout)
-    sys.stderr.write(result.stderr)
-    fail(bad_exit_of(result, options.timeout_s), raises=options.raises)
+        failure = failure_of(result)
+    else:
+        failure = bad_exit_of(result, options.timeout_s)
+    fail(failure, raises=options.raises)

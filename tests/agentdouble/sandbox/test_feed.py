@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 import pytest
-from httpx_sse import EventSource
 
 from agentdouble import Emulator
 from agentdouble.errors import TooManyListenersError
@@ -17,42 +15,9 @@ from agentdouble.sandbox import feed
 from agentdouble.sandbox.feed import KEPT, LISTENERS, Event, Feed, Kind, Listener, called
 from agentdouble.sandbox.instance import InstanceKey
 from tests.agentdouble.calling import Begun, body_of, data_plane, eventually, http, run, signed
+from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
-Heard = tuple[str, dict[str, Any]]
 KEY = InstanceKey("t-1", "s")
-
-
-@contextmanager
-def listening(double: Emulator, session: str) -> Iterator[Iterator[Heard]]:
-    """Listen to a session; what is heard begins after the event that says so."""
-    query = {"user_session_id": session}
-    with http.stream("GET", f"{double.url}/_emulator/outputs", params=query) as response:
-        assert 200 == response.status_code
-        events = ((e.event, json.loads(e.data)) for e in EventSource(response).iter_sse())
-        assert ("listening", {}) == next(events)
-        yield events
-
-
-def to_the_end(events: Iterator[Heard]) -> Iterator[Heard]:
-    """Yield what is heard of one execution, what comes in several pieces in one."""
-    last: Heard | None = None
-    for kind, data in events:
-        if last is not None and _goes_on(last, (kind, data)):
-            last[1]["content"]["text"] += data["content"]["text"]
-            continue
-        if last is not None:
-            yield last
-        last = kind, data
-        if kind == "finished":
-            yield last
-            return
-
-
-def _goes_on(before: Heard, after: Heard) -> bool:
-    return all(
-        kind == "output" and data["msg_type"] == "stream" and data["content"]["name"] == "stdout"
-        for kind, data in (before, after)
-    )
 
 
 def printed(text: str, name: str = "stdout") -> Heard:

@@ -54,6 +54,15 @@ def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, st
             "platform.run_code(\"open('runs', 'w').close()\\nwhile True: pass\")",
             id="that waits for its result",
         ),
+        pytest.param(
+            "platform.exec_bash('(echo 1; exec sleep 600)', on_output=show)",
+            id="whose command's output is shown",
+        ),
+        pytest.param(
+            "threading.Thread(target=tell_when_it_runs).start()\n"
+            "platform.exec_bash('(echo > runs; exec sleep 600)')",
+            id="that waits for a command",
+        ),
     ],
 )
 def test_an_interrupted_cell_interrupts_the_code(notebook: NotebookKernel, cell: str) -> None:

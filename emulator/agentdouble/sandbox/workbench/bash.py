@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -13,14 +14,17 @@ from starlette.routing import Route
 from agentdouble.sandbox.workbench import bash_driver
 from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
 from agentdouble.sandbox.workbench.keeper import Keeper
+from agentdouble.sandbox.workbench.live import Live
 from agentdouble.sandbox.workbench.output import shorten
-from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.sandbox.workbench.paths import ABANDON, LIVE_COMMAND, Paths
 from agentdouble.sandbox.workbench.wire import (
     Answer,
     Asked,
     FailedError,
+    Told,
     awaited,
     post,
+    told,
     without_body,
 )
 
@@ -83,6 +87,13 @@ class Kill(Asked):
     signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
 
 
+class Abandon(Asked):
+    """A command that nobody waits for any more."""
+
+    session_id: str
+    command_id: str
+
+
 class Create(Asked):
     """A bash session to be made."""
 
@@ -106,30 +117,48 @@ class Bash:
             without_body("/v1/bash/sessions", self.sessions, "GET"),
             post("/v1/bash/sessions/create", Create, self.create),
             without_body("/v1/bash/sessions/{session_id}/close", self.close, "POST"),
+            told(LIVE_COMMAND, Exec, self.exec_live),
+            post(ABANDON, Abandon, self.abandon),
         ]
 
     async def exec(self, asked: Exec) -> Answer:
         """Run a command; wait for it unless it is async, and no longer than its timeout."""
+        session, command = await self._command(asked)
+        session.run(command)
+        if asked.async_mode:
+            return _answer(session, command, limit=0)
+        with session.interrupting(command):
+            await _within(command.done.wait(), asked.timeout)
+        return _answer(session, command, asked.max_output_length)
+
+    async def exec_live(self, asked: Exec) -> Told:
+        """Do as ``exec``, of what is not async, and tell of its output meanwhile: see ``Live``."""
+        session, command = await self._command(asked)
+        return self._live(session, command, asked)
+
+    async def _live(self, session: BashSession, command: Command, asked: Exec) -> Told:
+        live = Live(session, command, asked.max_output_length)
+        session.run(command)
+        with session.interrupting(command):
+            over = asyncio.ensure_future(_within(command.done.wait(), asked.timeout))
+            async with aclosing(live.events(over)) as events:
+                async for event in events:
+                    yield event
+        answer = _answer(session, command, asked.max_output_length)
+        for event in live.rest(answer.data):
+            yield event
+        yield answer
+
+    async def abandon(self, asked: Abandon) -> None:
+        """Interrupt a command as if whoever waits for it had gone, who hears it out."""
+        command = _find_command(self._sessions.find(asked.session_id), asked.command_id)
+        assert command is not None
+        command.abandoned.set()
+
+    async def _command(self, asked: Exec) -> tuple[BashSession, Command]:
         directory = self._sessions.directory(asked.exec_dir)
         session = await self._sessions.get_or_make(asked.session_id, directory)
-        command = Command(asked.command, asked.env or {}, directory, asked.hard_timeout)
-        session.run(command)
-        limit = 0
-        if not asked.async_mode:
-            with session.interrupting(command):
-                await _within(command.done.wait(), asked.timeout)
-            limit = asked.max_output_length
-        stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
-        stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
-        data = {
-            "session_id": session.id,
-            **_command(command),
-            "stdout": shorten(stdout, limit),
-            "stderr": shorten(stderr, limit),
-            "offset": offset,
-            "stderr_offset": stderr_offset,
-        }
-        return Answer(data, _sentence(command))
+        return session, Command(asked.command, asked.env or {}, directory, asked.hard_timeout)
 
     async def output(self, asked: ReadOutput) -> Any:
         """Return what a session has put out since the offsets; wait for more if that is asked."""
@@ -183,6 +212,21 @@ class Bash:
         session_id = request.path_params["session_id"]
         await self._sessions.close(session_id)
         return Answer(None, f"The bash session {session_id!r} is closed")
+
+
+def _answer(session: BashSession, command: Command, limit: int) -> Answer:
+    """Return what a command has come to; ``limit`` is that of its outputs, in characters."""
+    stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
+    stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
+    data = {
+        "session_id": session.id,
+        **_command(command),
+        "stdout": shorten(stdout, limit),
+        "stderr": shorten(stderr, limit),
+        "offset": offset,
+        "stderr_offset": stderr_offset,
+    }
+    return Answer(data, _sentence(command))
 
 
 def _command(command: Command) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Command:
     exit_code: int | None = None
     begins: tuple[int, int] = (0, 0)
     ends: tuple[int | None, int | None] = (0, 0)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     abandoned: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -145,6 +146,7 @@ class BashSession:
     async def _run_now(self, command: Command) -> None:
         command.status = "running"
         command.begins, command.ends = (self.stdout.end, self.stderr.end), (None, None)
+        command.begun.set()
         self._signalled = False
         self._result = asyncio.get_running_loop().create_future()
         with contextlib.suppress(ConnectionError):
@@ -163,10 +165,10 @@ class BashSession:
 
     @contextlib.contextmanager
     def interrupting(self, command: Command) -> Iterator[None]:
-        """Have a command be interrupted if whoever waits for it here is cancelled."""
+        """Have a command be interrupted if whoever waits for it here goes away."""
         try:
             yield
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             command.abandoned.set()
             raise
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +78,22 @@ class Workbench:
             response = await self.http.post(path, json=body)
         except httpx.TransportError as error:
             raise await self.lost(error) from error
-        document: dict[str, Any] = response.json()
-        if response.status_code == 422:
-            said = (f"{one['loc'][-1]}: {one['msg']}" for one in document["detail"])
-            message = "; ".join(said).replace("Value error, ", "")  # pydantic's prefix
-            return {"success": False, "message": message, "data": None, "hint": None}
-        return document
+        return _answer(response.json())
+
+    async def hear(
+        self, path: str, body: Mapping[str, Any], hear: Callable[[Mapping[str, Any]], None]
+    ) -> dict[str, Any]:
+        """Post as ``post`` does to a route that tells of events; call ``hear`` with each."""
+        document: dict[str, Any] = {}
+        try:
+            async with self.http.stream("POST", path, json=body) as response:
+                async for line in response.aiter_lines():
+                    document = json.loads(line)
+                    if "event" in document:
+                        hear(document)
+        except httpx.TransportError as error:
+            raise await self.lost(error) from error
+        return _answer(document)
 
     async def kill(self, reason: str) -> None:
         """End it with all that it has started; return when that is gone."""
@@ -98,6 +108,15 @@ class Workbench:
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
         return WorkbenchError(self._end_reason or _last_words(self.died))
+
+
+def _answer(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an envelope, one that says what was wrong where a body was refused."""
+    if "detail" not in document:
+        return document
+    said = (f"{one['loc'][-1]}: {one['msg']}" for one in document["detail"])
+    message = "; ".join(said).replace("Value error, ", "")  # pydantic's prefix
+    return {"success": False, "message": message, "data": None, "hint": None}
 
 
 class SpawnedProcess:

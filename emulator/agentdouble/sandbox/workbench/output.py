@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+from collections.abc import Coroutine
+from typing import Any
 
 KEPT = 4 * 1024 * 1024  # bytes; a flood must not fill the workbench's memory
 
@@ -15,6 +17,11 @@ class Output:
         self._start = 0
         self._kept = bytearray()
         self._changed = asyncio.Event()
+
+    @property
+    def start(self) -> int:
+        """The offset of the first byte that is kept."""
+        return self._start
 
     @property
     def end(self) -> int:
@@ -35,9 +42,9 @@ class Output:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def changed(self) -> None:
-        """Return at the next change."""
-        await self._changed.wait()
+    def changed(self) -> Coroutine[Any, Any, Any]:
+        """Return what is to be awaited until the next change, the next from this call on."""
+        return self._changed.wait()
 
     def read(self, since: int, until: int | None = None) -> tuple[str, int]:
         """Return the text between two offsets, and the offset behind it.

@@ -14,6 +14,8 @@ TMP = "/tmp"  # noqa: S108 (the session's own)
 # routes for the double alone: what is not below /v1 is not forwarded
 DIRECTORY = "/directory"
 FACTS = "/facts"
+LIVE_COMMAND = "/live/command"
+ABANDON = "/live/abandon"
 
 
 class OutsideError(PermissionError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.attending import while_connected
+from agentdouble.attending import Events, while_connected
 
 _Model = TypeVar("_Model", bound="Asked")
 
@@ -41,15 +43,27 @@ class FailedError(Exception):
         self.data = data
 
 
+Told = AsyncGenerator[Mapping[str, Any] | Answer, None]
+
+
+class _Lines(Events):
+    """JSON, a line for each event, as it comes."""
+
+    media_type = "application/x-ndjson"
+
+
 def render(answer: Answer, status: int = 200) -> Response:
     """Return an answer as the public sandbox's envelope."""
-    envelope = {
+    return JSONResponse(_envelope(answer), status)
+
+
+def _envelope(answer: Answer) -> dict[str, Any]:
+    return {
         "success": answer.success,
         "message": answer.message,
         "data": answer.data,
         "hint": None,
     }
-    return JSONResponse(envelope, status)
 
 
 async def failed(_request: Request, error: Exception) -> Response:
@@ -91,6 +105,23 @@ def awaited(
             return Response(status_code=400)
 
     return Route(path, endpoint, methods=["POST"])
+
+
+def told(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[Told]]) -> Route:
+    """Return such a route that tells of events, each in a line of its own, before its answer."""
+
+    async def endpoint(request: Request) -> Response:
+        body = asked.model_validate_json(await request.body() or b"{}")
+        return _Lines(_lines(await operation(body)))
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+async def _lines(events: Told) -> AsyncGenerator[str, None]:
+    async with aclosing(events):
+        async for event in events:
+            said = _envelope(event) if isinstance(event, Answer) else event
+            yield f"{json.dumps(said)}\n"
 
 
 def without_body(path: str, operation: Callable[[Request], Awaitable[Any]], method: str) -> Route:

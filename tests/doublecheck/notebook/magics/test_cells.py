@@ -81,18 +81,26 @@ def test_a_long_loop_that_clears_ends_with_its_last_turn(notebook: NotebookKerne
     assert ("9" * 999_999 + "\n", 10) == (turns[-1], len(turns))
 
 
-def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> None:
+@pytest.mark.parametrize(
+    ("language", "forever", "state"),
+    [
+        ("python3", "kept = 1\nprint('begun')\nwhile True:\n    pass", "print(kept)"),
+        ("bash", "kept=1\n(echo begun; exec sleep 600)", "echo $kept"),
+    ],
+)
+def test_an_interrupted_cell_interrupts_its_code(
+    notebook: NotebookKernel, language: str, forever: str, state: str
+) -> None:
     """What it said had arrived by then, the message is short, and the session lives on."""
-    notebook.run("%%sandbox\nkept = 1")
     failed = []
-    for kind, content in notebook.running("%%sandbox\nprint('begun')\nwhile True:\n    pass"):
+    for kind, content in notebook.running(f"%%sandbox --language {language}\n{forever}"):
         if kind == "stream" and content["text"] == "begun\n":
             notebook.interrupt()
         if kind == "error":
             failed.append((content["ename"], len(content["traceback"])))
 
     assert [("InterruptedRunError", 1)] == failed
-    assert "1" == notebook.run("%%sandbox\nkept").text
+    assert "1\n" == notebook.run(f"%%sandbox --language {language}\n{state}").stdout
 
 
 def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
