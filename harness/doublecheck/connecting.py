@@ -97,7 +97,7 @@ async def connect_async(
     found = _Found(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = await asyncio.to_thread(found.opened)
+    where, stop = await _opened(found)
     if stop is None:
         return AsyncPlatform(where, timeout_s=timeout_s)
     return _kept_async(where, timeout_s, stop)
@@ -170,6 +170,20 @@ class _Found:
         with ExitStack() as stack:
             target = stack.enter_context(opening.opened(said, planned))
             return target, stack.pop_all().close
+
+
+async def _opened(found: _Found) -> tuple[Target, Stop | None]:
+    """Open it in a thread; what has started by then is stopped if nobody waits for it any more."""
+    opening = asyncio.ensure_future(asyncio.to_thread(found.opened))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await asyncio.wait({opening})
+        if not opening.cancelled() and opening.exception() is None:
+            _, stop = opening.result()
+            if stop is not None:
+                await asyncio.to_thread(stop)
+        raise
 
 
 def _target_of(double: Emulator) -> Target:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,16 @@ import pytest
 
 from agentdouble import Emulator, SimpleApp, environment
 from agentdouble import running as doubles
-from doublecheck import Platform, Secret, Target, TargetError, UnreachableError, connect
-from doublecheck.doubles import answers_as_double, running, serving_double
+from doublecheck import (
+    Platform,
+    Secret,
+    Target,
+    TargetError,
+    UnreachableError,
+    connect,
+    connect_async,
+)
+from doublecheck.doubles import answers_as_double, running, serving_double, start_double
 
 _UNCLOSED = """
 import doublecheck
@@ -40,6 +50,32 @@ def test_a_double_ends_with_its_interpreter() -> None:
 
     pids = [int(pid) for pid in ended.stdout.split()]
     assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
+
+
+def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted cell has nothing in hand that it could close."""
+    begun, go_on, started = threading.Event(), threading.Event(), []
+
+    def start(*apps: Any) -> Emulator:
+        begun.set()
+        go_on.wait()
+        started.append(start_double(*apps))
+        return started[0]
+
+    async def interrupted() -> None:
+        connecting = asyncio.ensure_future(connect_async())
+        await asyncio.to_thread(begun.wait)
+        connecting.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+
+    monkeypatch.setattr("doublecheck.connecting.start_double", start)
+    asyncio.run(interrupted())
+
+    (double,) = started
+    with Platform(Target.of(double)) as gone, pytest.raises(UnreachableError):
+        gone.ping()
 
 
 def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import TYPE_CHECKING
 
 from doublecheck import checking
@@ -11,7 +12,7 @@ from doublecheck.asking.bars import Bar
 from doublecheck.asking.process import Process
 from doublecheck.asking.subject import Subject
 from doublecheck.connecting import connect
-from doublecheck.errors import InterruptedChecksError, TargetError
+from doublecheck.errors import DoubleCheckError, InterruptedChecksError, TargetError
 
 if TYPE_CHECKING:
     from doublecheck.async_platform import AsyncPlatform
@@ -40,6 +41,7 @@ def check(
     ChecksCrashedError.
     """
     checking.require_pytest()
+    _require_process_groups()
     about = _subject(platform, target, allow_writes=allow_writes)
     arguments = [*about.arguments, *(["--platform-strict-should"] if strict_should else [])]
     arguments += [] if only is None else ["-k", only]
@@ -54,6 +56,14 @@ def check(
     if not report.run.checks:
         raise checking.nothing_matches(f"only={only!r}", "only='INV'")
     return report
+
+
+def _require_process_groups() -> None:
+    if not hasattr(os, "killpg"):
+        raise DoubleCheckError(
+            "check() ends the process of its checks with all that it has started, which this system "
+            "has no way for. 'doublecheck run' carries out the same checks here."
+        )
 
 
 def _subject(

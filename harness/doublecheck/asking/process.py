@@ -43,6 +43,7 @@ class Process:
         self.chosen = self.ended = 0
         self.at = ""
         self.document: Mapping[str, Any] | None = None
+        self._told = b""  # kept here: an interrupt may come between any two lines
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
             [sys.executable, "-c", _BEGIN],
@@ -105,7 +106,7 @@ class Process:
 
     def _end(self) -> None:
         """Leave nothing of it; a fork server that loses its double ends all kernels."""
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):  # macOS denies it for what is ending
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for stream in (self._process.stdout, self._lifeline, self._printed):
@@ -126,18 +127,20 @@ class Process:
     def _lines(self) -> Iterator[bytes]:
         """Yield each line that it tells, and an empty one when it has told none for a while."""
         assert self._process.stdout is not None
-        channel, pending = self._process.stdout.fileno(), b""
+        channel = self._process.stdout.fileno()
         with selectors.DefaultSelector() as selector:
             selector.register(channel, selectors.EVENT_READ)
             while True:
-                if not selector.select(_TICK_S):
+                line, ends, rest = self._told.partition(b"\n")
+                if ends:
+                    self._told = rest
+                    yield line
+                elif not selector.select(_TICK_S):
                     yield b""
-                    continue
-                read = os.read(channel, _READ)
-                if not read:
+                elif read := os.read(channel, _READ):
+                    self._told += read
+                else:
                     return
-                *lines, pending = (pending + read).split(b"\n")
-                yield from lines
 
     def _last_lines(self) -> list[str]:
         self._printed.seek(0)

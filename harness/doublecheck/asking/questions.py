@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doublecheck import ledger
+from doublecheck.asking.subject import target_of
 from doublecheck.connecting import connect
 from doublecheck.ledger import Unknowns
+from doublecheck.platform import Platform
 
 if TYPE_CHECKING:
-    from doublecheck.platform import Platform
+    from doublecheck.async_platform import AsyncPlatform
 
 
-def unknowns(platform: Platform | str | None = None) -> Unknowns:
+def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
     """Return the ledger of a double, in hand or at a URL: what its answers rested on is marked.
 
     Without one it is the ledger with the answers that a double begins with. Raises
@@ -20,7 +22,8 @@ def unknowns(platform: Platform | str | None = None) -> Unknowns:
     """
     if platform is None:
         return ledger.unknowns()
-    if not isinstance(platform, str):
+    if isinstance(platform, Platform):
         return platform.unknowns()
-    with connect(platform) as found:
+    opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))
+    with opened as found:
         return found.unknowns()

@@ -42,7 +42,7 @@ class Platforms:
 
     def __init__(self, variables: Mapping[str, Any]) -> None:
         self._variables = variables
-        self._used: dict[str, Platform] = {}
+        self._used: dict[str, Platform | None] = {}  # None: what the variable is by then
         self._chosen: str | None = None
         self._double: Platform | None = None
         self._sync: dict[int, tuple[AsyncPlatform, Platform]] = {}
@@ -55,7 +55,7 @@ class Platforms:
     def known_current(self) -> Named | None:
         """Return the platform in use, None if that is a double that has not started yet."""
         if self._chosen is not None and self._chosen != DOUBLE:
-            return Named(self._chosen, self._used[self._chosen])
+            return self.find(self._chosen)
         variable = None if self._chosen == DOUBLE else self._variable(VARIABLE)
         if variable is not None:
             return Named(VARIABLE, variable)
@@ -85,27 +85,24 @@ class Platforms:
     def names(self) -> tuple[str, ...]:
         """Return the names of the platforms that there are: variables and used ones."""
         variables = (name for name in self._variables if self._is_platform(name))
-        return tuple(sorted({DOUBLE, *variables, *self._used}))
+        return tuple(sorted({DOUBLE, *variables, *filter(self.known, self._used)}))
 
-    def others(self, than: Named) -> Iterator[Named]:
-        """Yield the platforms that have started and are not that one."""
-        found = [Named(name, platform) for name, platform in self._used.items()]
-        variable = self._variable(VARIABLE)
-        if variable is not None:
-            found.append(Named(VARIABLE, variable))
-        if self._double is not None:
-            found.append(Named(DOUBLE, self._double))
-        return (one for one in found if one.platform.url != than.platform.url)
+    def others(self, than: Named | None) -> Iterator[Named]:
+        """Yield the platforms that have started and are not that one, each once."""
+        found = filter(None, map(self.known, dict.fromkeys([*self._used, VARIABLE, DOUBLE])))
+        url = than and than.platform.url
+        return (one for one in found if one.platform.url != url)
 
     def pair(self, name: str | None) -> tuple[Named, Named]:
         """Return two platforms to compare, a double first: that of a name, and another."""
         one = self.known(name) if name is None or name == DOUBLE else self.find(name)
-        others = list(self.others(than=one)) if one else []
-        if one is None or (_is_double(one) and not others):
+        others = list(self.others(than=one))
+        if not others and (one is None or _is_double(one)):
             refuse(
                 "--both compares two platforms, and here is a double alone. %sandbox use "
                 "staging=URL names another."
             )
+        one = one or Named(DOUBLE, self.double())
         live = next(filter(_is_live, others), None)
         if _is_double(one):
             return (others[0], one) if live is None else (one, live)
@@ -126,15 +123,22 @@ class Platforms:
         name, what = (named["name"], named["what"]) if named else (None, text.strip())
         if not what:
             refuse("%sandbox use takes a URL, an expression that is a platform, or double.")
-        if name == DOUBLE:
-            refuse(f"{DOUBLE!r} is the magics' own double: give the platform another name.")
-        if what == DOUBLE or what in self._used:
-            self._chosen = what
+        if name is None and what == DOUBLE:
+            self._chosen = DOUBLE
             return self.known_current()
         name = name or _named_after(what)
-        self._used[name] = self._opened_at(what)
+        if name == DOUBLE:
+            refuse(f"{DOUBLE!r} is the magics' own double: give the platform another name.")
+        self._used[name] = self._meant(name, what)
         self._chosen = name
         return self.known_current()
+
+    def _meant(self, name: str, what: str) -> Platform | None:
+        """Return the platform that is meant, None for what the variable of that name is by then."""
+        if name == what and self._variable(what) is not None:
+            return None
+        anew = isinstance(self._variables.get(what), (str, _emulator()))
+        return (None if anew else self._used.get(what)) or self._opened_at(what)
 
     def close(self) -> None:
         """Close what was opened here: the own double, and connections to URLs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import sys
 from typing import Any
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 import doublecheck
-from doublecheck.asking import subject
+from doublecheck.asking import process, subject
 from doublecheck.verdicts import Verdict
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
@@ -104,6 +105,31 @@ def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -
     """It would be a run in which nothing failed."""
     with pytest.raises(doublecheck.TargetError, match="No check matches only='PRB-99'"):
         doublecheck.check(platform, only="PRB-99")
+
+
+def test_an_interrupt_loses_nothing_of_what_is_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report is long, and comes in pieces."""
+    telling = """import os, sys; sys.stdin.readline(); os.write(1, b'{"chosen": 2}\\n{"run": {"a":')
+sys.stdin.read(); os.write(1, b' 1}}\\n')"""
+    monkeypatch.setattr(process, "_BEGIN", telling)
+
+    with process.Process([], os.environ) as begun:
+        for _ in begun.advance():
+            if begun.chosen:
+                break
+        begun.interrupt()
+
+    assert {"a": 1} == begun.document
+
+
+def test_where_nothing_could_be_ended_the_command_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On Windows, say."""
+    monkeypatch.delattr(os, "killpg")
+
+    with pytest.raises(doublecheck.DoubleCheckError, match="'doublecheck run' carries out"):
+        doublecheck.check()
 
 
 def test_without_pytest_the_command_that_brings_it_is_named(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import doublecheck
-from doublecheck import Platform, Target
+from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.doubles import serving_double
 
 
@@ -30,6 +30,18 @@ def test_without_a_double_it_is_what_one_begins_with() -> None:
 
     assert "<Unknown U-SIGNING: hmac-sha256>" == repr(one)
     assert one.question in one._repr_mimebundle_()["text/html"]
+
+
+def test_of_an_async_platform_it_is_the_same() -> None:
+    """Without a word to await, as with check(), twin() and calibrate()."""
+    with serving_double() as target:
+        assert {*doublecheck.unknowns()} == {*doublecheck.unknowns(AsyncPlatform(target))}
+
+
+def test_what_is_no_platform_is_refused() -> None:
+    """With what is taken."""
+    with pytest.raises(doublecheck.ArgumentError, match="5 is no platform: pass what connect"):
+        doublecheck.unknowns(5)  # type: ignore[arg-type]
 
 
 def test_a_live_platform_has_none() -> None:

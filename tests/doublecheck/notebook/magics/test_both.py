@@ -91,6 +91,14 @@ def test_a_platform_that_refuses_is_a_column_too(notebook: NotebookKernel) -> No
     assert told == ran.text.splitlines()[-1]
 
 
+def test_the_magics_double_starts_for_it(notebook: NotebookKernel) -> None:
+    """Where there is something that it can be compared with."""
+    notebook.run("%unload_ext doublecheck\n%load_ext doublecheck\n%sandbox use staging=other")
+    notebook.run("%sandbox use double")
+
+    assert "staging and double say the same." in notebook.run("%%sandbox --both\n1").text
+
+
 def test_a_double_alone_is_refused(notebook: NotebookKernel) -> None:
     """There is nothing to compare it with."""
     notebook.run("%unload_ext doublecheck\n%load_ext doublecheck")

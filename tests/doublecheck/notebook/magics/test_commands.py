@@ -82,6 +82,28 @@ def test_an_emulator_of_the_notebook_is_a_platform_too(notebook: NotebookKernel)
     notebook.run("emulator.stop()")
 
 
+def test_a_variable_is_what_it_is_by_now(notebook: NotebookKernel) -> None:
+    """Whoever runs the cell again that connects has another platform in it."""
+    connect = "mine = doublecheck.Platform(platform.target)"
+    notebook.run(f"{connect}\n%sandbox use mine\nmine.close()\n{connect}")
+
+    assert "42" == notebook.run("%%sandbox\n6 * 7").text
+    notebook.run(f"mine.close()\n{connect}\n%sandbox use mine")
+    assert "42" == notebook.run("%%sandbox\n6 * 7").text
+    assert "Cells run on other, double at" in notebook.run("%sandbox use other=mine").stdout
+    told = notebook.run("%sandbox use mine\nmine.close(); del mine\n%sandbox").stderr
+    assert "There is no platform 'mine' here. There are: double, " in told
+    assert "mine, " not in told
+
+
+def test_the_name_of_the_magics_double_is_its_own(notebook: NotebookKernel) -> None:
+    """Also where an address would have it."""
+    told = "'double' is the magics' own double: give the platform another name."
+
+    for used in ("double=platform", "http://double"):
+        assert told in notebook.run(f"%sandbox use {used}").stderr
+
+
 def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:
     """The magics are gone then; ``%reload_ext`` brings new ones with a new double."""
     first = notebook.run("%sandbox use double\n%sandbox url").text
