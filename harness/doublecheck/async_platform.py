@@ -339,6 +339,12 @@ class AsyncPlatform:
         """Return the names of a session's artifacts (API-13)."""
         return await self._call(api_server.artifacts(self.target, session))
 
+    async def download_artifact(
+        self, session: AgentSession, name: str, *, version: int | None = None
+    ) -> bytes:
+        """Fetch an artifact of a session; see ``Platform.download_artifact()``."""
+        return await self._call(api_server.artifact(self.target, session, name, version))
+
     async def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 

@@ -119,6 +119,39 @@ def test_an_unknown_session_is_refused(client: Platform, method: str) -> None:
     assert 404 == caught.value.status
 
 
+def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) -> None:
+    """Keep the versions of the artifact ``plots/a 1.png``."""
+    for part in parts:
+        body = json.dumps({"filename": "plots/a 1.png", "artifact": part}).encode()
+        headers = {"Content-Type": "application/json"}
+        path = api_server.artifacts_path(session)
+        assert 200 == client.request("POST", path, headers=headers, content=body).status_code
+
+
+def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
+    """The newest, unless another is asked for; whatever bytes and whatever name."""
+    session = client.create_session(APP)
+    saved(client, session, {"text": "ü"}, {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
+
+    (name,) = client.list_artifacts(session)
+    assert b"\xfb\xff" == client.download_artifact(session, name)
+    assert ["ü".encode(), b"\xfb\xff"] == [
+        client.download_artifact(session, name, version=version) for version in (0, 1)
+    ]
+
+
+def test_an_artifact_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+    """Nor can one be fetched whose bytes are elsewhere."""
+    session = client.create_session(APP)
+    saved(client, session, {"fileData": {"fileUri": "gs://x/y", "mimeType": "x/y"}})
+
+    for name, version in (("none", None), ("plots/a 1.png", 1)):
+        with pytest.raises(RefusedError, match=r"HTTP 404: Artifact not found.*list_artifacts\(\)"):
+            client.download_artifact(session, name, version=version)
+    with pytest.raises(AnswerError, match="and this has fileData"):
+        client.download_artifact(session, "plots/a 1.png")
+
+
 def test_async_code_does_the_same(target: Target) -> None:
     """Each method, awaited."""
 
@@ -132,6 +165,8 @@ def test_async_code_does_the_same(target: Target) -> None:
             read = await client.get_session(APP, "s1", user_id="bob")
             listed = await client.list_sessions(APP, user_id="bob")
             artifacts = await client.list_artifacts(session)
+            with pytest.raises(RefusedError, match="Artifact not found"):
+                await client.download_artifact(session, "none", version=0)
             await client.delete_session(session)
             with pytest.raises(RefusedError):
                 await client.get_session(APP, "s1", user_id="bob")

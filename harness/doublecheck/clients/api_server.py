@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,8 +55,14 @@ def delete(target: Target, session: AgentSession) -> Call[None]:
 
 def artifacts(target: Target, session: AgentSession) -> Call[tuple[str, ...]]:
     """Return the call that lists a session's artifacts (API-13)."""
-    path = session_path(session.app_name, session.user_id, session.id) + "/artifacts"
-    return Call(calls.request(target, "GET", path), _read_names)
+    return Call(calls.request(target, "GET", artifacts_path(session)), _read_names)
+
+
+def artifact(target: Target, session: AgentSession, name: str, version: int | None) -> Call[bytes]:
+    """Return the call that fetches an artifact, the newest version for None."""
+    path = f"{artifacts_path(session)}/{_segment('name', name)}"
+    query = "" if version is None else f"?version={version}"
+    return Call(calls.request(target, "GET", path + query), _read_content)
 
 
 def run(
@@ -90,6 +98,11 @@ def sessions_path(app: str, user_id: str) -> str:
 def session_path(app: str, user_id: str, session_id: str) -> str:
     """Return the path of a session."""
     return f"{sessions_path(app, user_id)}/{_segment('session_id', session_id)}"
+
+
+def artifacts_path(session: AgentSession) -> str:
+    """Return the path of a session's artifacts."""
+    return session_path(session.app_name, session.user_id, session.id) + "/artifacts"
 
 
 def _segment(name: str, value: str) -> str:
@@ -129,6 +142,21 @@ def _read_sessions(response: httpx.Response) -> AgentSessions:
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
     return tuple(calls.read_json(response))
+
+
+def _read_content(response: httpx.Response) -> bytes:
+    """Return the bytes of an artifact, which is a part of a message: a text or inline data."""
+    part = calls.read_json(response)
+    found = part if isinstance(part, dict) else {}
+    if isinstance(found.get("text"), str):
+        return str(found["text"]).encode("utf-8", "surrogatepass")
+    with contextlib.suppress(TypeError, ValueError, KeyError):
+        return base64.urlsafe_b64decode(found["inlineData"]["data"])
+    raise AnswerError(
+        f"An artifact has a text or inline data, and this has {', '.join(found) or 'none'}.",
+        status=response.status_code,
+        body=response.text,
+    )
 
 
 def _read_events(response: httpx.Response) -> AgentEvents:

@@ -22,6 +22,7 @@ _QUOTED_CHARS = 200
 _ADVICE = {
     "Session not found": "list_sessions() says which there are, create_session() makes one.",
     "Agent not found": "list_apps() says which there are.",
+    "Artifact not found": "list_artifacts() says which there are.",
 }
 
 
