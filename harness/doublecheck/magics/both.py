@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from doublecheck.comparing.differences import Difference
     from doublecheck.magics.platforms import Named
-    from doublecheck.platform import Platform
     from doublecheck.results import Output
 
 Outcome: TypeAlias = "CodeResult | BashResult | DoubleCheckError"
@@ -59,7 +58,7 @@ class SideBySide(Shown, drawn_by="magics.columns.html"):
 
 
 def compare(
-    both: tuple[Named, Named], call: Callable[[Platform], CodeResult | BashResult]
+    both: tuple[Named, Named], call: Callable[[Named], CodeResult | BashResult]
 ) -> SideBySide:
     """Run a cell on two platforms, one after the other, and compare what it came to."""
     one, other = (_side(named, call) for named in both)
@@ -69,10 +68,10 @@ def compare(
     return SideBySide((one, other), tuple(differences_of(ours, theirs, Pairs())))
 
 
-def _side(named: Named, call: Callable[[Platform], CodeResult | BashResult]) -> Side:
+def _side(named: Named, call: Callable[[Named], CodeResult | BashResult]) -> Side:
     where = f"{named.platform.target.kind} at {named.platform.url}"
     try:
-        return Side(named.name, where, call(named.platform))
+        return Side(named.name, where, call(named))
     except DoubleCheckError as error:
         return Side(named.name, where, error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,12 +11,13 @@ from doublecheck.errors import RefusedError
 from doublecheck.magics.failing import bad_exit_of, fail, failure_of
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import refuse_name, user_session_id
-from doublecheck.magics.showing import Showing
+from doublecheck.magics.showing import Passing, Showing
 from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:
     from doublecheck.live import OnOutput
     from doublecheck.magics.options import CellOptions
+    from doublecheck.magics.platforms import Named
     from doublecheck.platform import Platform
 
 Result: TypeAlias = "CodeResult | BashResult"
@@ -36,6 +38,13 @@ class Cell:
         if self.options.language != BASH:
             return platform.run_code(self.code, self.options.language, **who, **how)
         return platform.exec_bash(self.code, **who, **how)
+
+
+def show_for_now(cell: Cell, named: Named) -> Result:
+    """Run a cell, show what it says below the name of its platform, and return its result."""
+    sys.stdout.write(f"── {named}\n")
+    origin = user_session_id(cell.options.user, cell.options.session)
+    return cell.run(named.platform, Passing(f"{named.name}/{origin}"))
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
-from IPython.display import display
+from IPython.display import clear_output, display
 
 from doublecheck.magics import cells, commands, completion, options
 from doublecheck.magics.both import compare
@@ -68,8 +69,9 @@ class SandboxMagics(Magics):
         cells.show(cell, platform, lambda result: self._store(cell.options.out, result))
 
     def _compare(self, cell: Cell) -> None:
-        both = compare(self.platforms.pair(cell.options.on), cell.run)
+        both = compare(self.platforms.pair(cell.options.on), partial(cells.show_for_now, cell))
         self._store(cell.options.out, both)
+        clear_output(wait=True)
         display(both)
 
     def _store(self, name: str | None, result: object) -> None:

@@ -49,6 +49,13 @@ class Showing:
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 
 
+class Passing(Showing):
+    """Shows what is taken away when the code has ended: its last value is not the cell's own."""
+
+    def _execute_result(self, content: Mapping[str, Any]) -> None:
+        self._display_data(content)
+
+
 class RemoteValue:
     """The last value of a cell, as its kernel shows it; the value itself stays there."""
 

@@ -51,6 +51,31 @@ def test_what_differs_is_named(notebook: NotebookKernel) -> None:
     assert "they differ</span>" in ran.html
 
 
+def test_what_each_says_is_shown_until_both_are_done(notebook: NotebookKernel) -> None:
+    """Below the name of its platform; the comparison takes its place."""
+    ran = notebook.run("%%sandbox --both\nprint('said', flush=True)\n6 * 7")
+
+    shown = [line for line in ran.stdout.splitlines() if not line.startswith("── ")]
+    assert ["said", "said"] == shown
+    assert ["42", "42"] == [bundle["text/plain"] for bundle in ran.bundles[:-1]]
+    assert [("clear_output", {"wait": True}), "display_data"] == [
+        ran.messages[-2],
+        ran.messages[-1][0],
+    ]
+
+
+def test_an_interrupted_cell_compares_nothing(notebook: NotebookKernel) -> None:
+    """What had been said by then stays, and the code of the first is interrupted."""
+    shown = []
+    for kind, content in notebook.running("%%sandbox --both\nprint('begun')\nwhile True: pass"):
+        shown.append(content.get("ename", kind))
+        if kind == "stream" and "begun\n" in content["text"]:
+            notebook.interrupt()
+
+    assert "InterruptedRunError" == shown[-1]
+    assert {"stream", "InterruptedRunError"} == set(shown)
+
+
 def test_images_are_compared_as_well(notebook: NotebookKernel) -> None:
     """They are no ids, though they look as if they were."""
     notebook.run("%%sandbox --on platform\nx = 1")
