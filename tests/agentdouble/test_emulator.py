@@ -34,7 +34,7 @@ def process_state() -> dict[str, Any]:
         "wakeup": current_wakeup_fd(),
         "logging": (list(root.handlers), root.level, root.disabled, logging.root.manager.disable),
         "loggers": {
-            logger.name: (logger.level, logger.handlers[:], logger.propagate)
+            logger.name: (logger.level, heard_by(logger), logger.propagate)
             for logger in map(logging.getLogger, LOGGERS)
         },
         "cwd": Path.cwd(),
@@ -42,6 +42,11 @@ def process_state() -> dict[str, Any]:
         "umask": current_umask(),
         "policy": type(asyncio.get_event_loop_policy()),
     }
+
+
+def heard_by(logger: logging.Logger) -> list[logging.Handler]:
+    """Return a logger's handlers, without those that libraries add and that do nothing."""
+    return [one for one in logger.handlers if not isinstance(one, logging.NullHandler)]
 
 
 def current_umask() -> int:

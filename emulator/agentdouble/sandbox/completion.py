@@ -34,7 +34,10 @@ def nothing(place: int) -> Completion:
 
 
 def _read(answer: Mapping[str, Any], place: int) -> Completion:
+    """Return what an answer says, nothing where it makes no sense: the session's code may give it."""
     matches, start, end = (answer.get(n) for n in ("matches", "cursor_start", "cursor_end"))
-    if not (matches and isinstance(start, int) and isinstance(end, int)):
+    if not (isinstance(matches, list) and matches and type(start) is type(end) is int):
+        return nothing(place)
+    if not 0 <= start <= place <= end:
         return nothing(place)
     return Completion(tuple(map(str, matches)), start, end)

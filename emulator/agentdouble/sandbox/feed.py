@@ -113,14 +113,14 @@ class Feed:
         self._listeners: dict[InstanceKey, list[Listener]] = {}
         self._closed = False
 
-    def check_room(self) -> None:
-        """Raise TooManyListenersError if there are as many listeners as may be."""
-        if sum(map(len, self._listeners.values())) >= LISTENERS:
-            raise TooManyListenersError(LISTENERS)
-
     @contextmanager
     def listening(self, key: InstanceKey) -> Iterator[Listener]:
-        """Give a listener to a session, which need not have an instance yet."""
+        """Give a listener to a session, which need not have an instance yet.
+
+        Raises TooManyListenersError if there are as many as may be.
+        """
+        if sum(map(len, self._listeners.values())) >= LISTENERS:
+            raise TooManyListenersError(LISTENERS)
         listener = Listener()
         if self._closed:
             listener.close()

@@ -50,6 +50,12 @@ class InstanceKey:
     user_session_id: str
 
 
+def ends_session(result: ExecutionResult) -> bool:
+    """Return whether an execution ends its session: its context is lost, or the ledger says so."""
+    timed_out = result.status == "timeout"
+    return result.context_lost or (timed_out and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost")
+
+
 class Instance:
     """One session's sandbox: a workspace and a kernel for each language used."""
 
@@ -173,7 +179,7 @@ class Instance:
         ended: Ended = "interrupted"
         try:
             result = await kernel.execute(code, **limits, midway=happening, telling=telling)
-            ended, lost = result.status, result.context_lost
+            ended, lost = result.status, ends_session(result)
             return result
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
             if self._ended is None and not kernel.alive:

@@ -21,7 +21,7 @@ from agentdouble.errors import (
 )
 from agentdouble.sandbox.ended import Ended, History
 from agentdouble.sandbox.feed import Feed, Telling
-from agentdouble.sandbox.instance import Instance, InstanceKey
+from agentdouble.sandbox.instance import Instance, InstanceKey, ends_session
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
@@ -196,10 +196,7 @@ class Instances:
         instance.log.note(f"was asked to run {language}: {code}")
         result = await instance.execute(code, language, timeout_s, cwd, telling)
         instance.log.note(f"ran execution {result.execution_count}: {result.status}")
-        lost = result.context_lost
-        if result.status == "timeout" and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost":
-            lost = True
-        if lost:
+        if ends_session(result):
             await self.destroy(instance, result.message.rstrip("."))
         return result.without_colours() if self._settings.plain_tracebacks else result
 

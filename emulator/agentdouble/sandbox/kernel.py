@@ -65,6 +65,7 @@ class Kernel:
         self._last_question = ""
         self._asked: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._asking = asyncio.Lock()
+        self._wanted = 0
         self._answered = _future()
         self._ready = _future()
         self.died = asyncio.ensure_future(self._wait())
@@ -104,8 +105,8 @@ class Kernel:
         ``midway`` happens once the code runs; if the kernel has ended then, that is what the
         code came to, however fast it was. ``telling`` tells of the code as it runs.
         """
-        async with self._asking:  # what is asked may take a second, and be interrupted
-            self._count += 1
+        await self._unasked()
+        self._count += 1
         execution = self._execution(code, output_limit, telling)
         request = self._session.msg("execute_request", _execute_request(code))
         execution.msg_id = request["header"]["msg_id"]
@@ -132,6 +133,7 @@ class Kernel:
 
         Call it while nothing runs. Raises ExpressionError if it fails or takes 5 s.
         """
+        await self._unasked()
         execution = Execution("", OutputCollector(0), self._count)
         request = self._session.msg("execute_request", _question(expression))
         execution.msg_id = request["header"]["msg_id"]
@@ -149,24 +151,42 @@ class Kernel:
     ) -> Mapping[str, Any] | None:
         """Return the kernel's answer to a request, None if there is none in time.
 
-        Call it while nothing runs; an execution that comes meanwhile waits for its end. What
-        takes longer is interrupted: a ``__dir__`` of the session's own, say.
+        Call it while nothing runs; one is asked after the other. An execution that comes
+        meanwhile waits for the one, and the others are not asked any more. What takes longer is
+        interrupted: a ``__dir__`` of the session's own, say.
         """
-        question = self._session.msg(msg_type, dict(content))
-        asked = question["header"]["msg_id"]
+        now = asyncio.get_running_loop().time
+        deadline = now() + timeout_s
         async with self._asking:
-            answer = self._asked[asked] = asyncio.get_running_loop().create_future()
-            try:
-                await self._send(question)
-                await self._wait_for(answer, min(timeout_s, _OVERLOOKED_S))
-                if self.alive and not answer.done():  # it may have been overlooked, see _finished
-                    await self._ask_info()
-                    await self._wait_for(answer, timeout_s - _OVERLOOKED_S)
-                if not answer.done() and self.alive:
-                    await self.interrupt()
-                return answer.result() if answer.done() else None
-            finally:
-                del self._asked[asked]
+            left_s = deadline - now()
+            if self._wanted or left_s <= 0:
+                return None
+            return await self._answer(self._session.msg(msg_type, dict(content)), left_s)
+
+    async def _answer(self, question: dict[str, Any], timeout_s: float) -> Mapping[str, Any] | None:
+        asked = question["header"]["msg_id"]
+        answer = self._asked[asked] = asyncio.get_running_loop().create_future()
+        overlooked_s = min(timeout_s, _OVERLOOKED_S)
+        try:
+            await self._send(question)
+            await self._wait_for(answer, overlooked_s)
+            if self.alive and not answer.done():  # it may have been overlooked, see _finished
+                await self._ask_info()
+                await self._wait_for(answer, timeout_s - overlooked_s)
+            if not answer.done() and self.alive:
+                await self.interrupt()
+            return answer.result() if answer.done() else None
+        finally:
+            del self._asked[asked]
+
+    async def _unasked(self) -> None:
+        """Return when nothing is asked: an answer may take its time, and be interrupted."""
+        self._wanted += 1
+        try:
+            async with self._asking:
+                pass
+        finally:
+            self._wanted -= 1
 
     async def _outcome_midway(
         self, execution: Execution, timeout_s: float, midway: Midway

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, ExitStack, aclosing
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from agentdouble import threads
 from agentdouble.attending import Events
 from agentdouble.errors import LiveRequestError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.completion import nothing
-from agentdouble.sandbox.feed import Event, Feed
+from agentdouble.sandbox.feed import Event, Listener
 from agentdouble.sandbox.instance import InstanceKey
 from agentdouble.sandbox.instances import Instances
 
@@ -47,8 +48,7 @@ class _Routes:
         query = request.query_params
         tool_id = query.get("tool_id", self._tool_id)
         key = InstanceKey(tool_id, _given(query, "user_session_id", str))
-        self._instances.feed.check_room()
-        return Events(_events(self._instances.feed, key))
+        return _Heard(self._instances.feed.listening(key))
 
     async def complete(self, request: Request) -> Response:
         """Return what could stand at a place in code, from the session's own living kernel."""
@@ -56,7 +56,7 @@ class _Routes:
         instance = await self._instances.find(
             _given(asked, "tool_id", str, self._tool_id), _given(asked, "user_session_id", str)
         )
-        code, language = _given(asked, "code", str), _given(asked, "language", str, "python3")
+        code, language = _code(asked), _given(asked, "language", str, "python3")
         place = _given(asked, "cursor_pos", int, len(code))
         if not 0 <= place <= len(code):
             raise LiveRequestError("cursor_pos", f"must be from 0 to {len(code)}, not {place}")
@@ -68,14 +68,25 @@ class _Routes:
         return JSONResponse({"matches": found.matches, **ends})
 
 
-async def _events(feed: Feed, key: InstanceKey) -> AsyncGenerator[str, None]:
-    with feed.listening(key) as listener:
-        async with aclosing(listener.events()) as events:
-            async for event in events:
-                yield await _written(event)
+class _Heard(Events):
+    """What a listener hears, who has a place until nothing of it is sent any more."""
+
+    def __init__(self, listening: AbstractContextManager[Listener]) -> None:
+        self._place = ExitStack()
+        super().__init__(_written(self._place.enter_context(listening)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._place:
+            await super().__call__(scope, receive, send)
 
 
-async def _written(event: Event) -> str:
+async def _written(listener: Listener) -> AsyncGenerator[str, None]:
+    async with aclosing(listener.events()) as events:
+        async for event in events:
+            yield await _event(event)
+
+
+async def _event(event: Event) -> str:
     if event.size < _LARGE:
         return _sse(event)
     return await threads.beside(lambda: _sse(event))
@@ -93,6 +104,16 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise LiveRequestError("body", "is no JSON object")
     return document
+
+
+def _code(asked: Mapping[str, Any]) -> str:
+    code = _given(asked, "code", str)
+    try:
+        code.encode()
+    except UnicodeEncodeError as error:
+        reason = f"is no valid Unicode text at position {error.start}"
+        raise LiveRequestError("code", reason) from None
+    return code
 
 
 def _given(fields: Mapping[str, Any], name: str, kind: type[T], default: T | None = None) -> T:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,6 +98,36 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     assert "kept\n" == text(shared, "print(kept)", "complete-endless")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "'matches': 5, 'cursor_start': 0, 'cursor_end': 1",
+        "'matches': ['a'], 'cursor_start': True, 'cursor_end': 1",
+        "'matches': ['a'], 'cursor_start': -1, 'cursor_end': 1",
+        "'matches': ['a'], 'cursor_start': 0, 'cursor_end': 0",
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_none(shared: Emulator, answer: str) -> None:
+    """The session's own code may answer as it likes."""
+    kernel = "get_ipython().kernel"
+    run(shared, f"{kernel}.do_complete = lambda *_: {{{answer}}}", "complete-odd")
+
+    assert {"matches": [], "cursor_start": 1, "cursor_end": 1} == asked(shared, "complete-odd", "x")
+
+
+def test_names_that_are_none_are_passed_over(shared: Emulator) -> None:
+    """JavaScript may answer as it likes, too."""
+    run(
+        shared,
+        "Object.getOwnPropertyNames = () => [1, 'abc']",
+        "complete-js",
+        language="javascript",
+    )
+
+    found = completed(shared, "complete-js", "Math.a", language="javascript")
+    assert ["abc"] == found["matches"]
+
+
 def test_a_look_at_an_object_changes_nothing(shared: Emulator) -> None:
     """A getter of JavaScript is not run by it."""
     made = "var seen = 0; var o = {get a() { seen++; return {bcd: 1}; }}"
@@ -116,12 +147,16 @@ def test_a_look_at_an_object_changes_nothing(shared: Emulator) -> None:
         ({"user_session_id": "s", "code": "", "cursor_pos": True}, "must be a whole number"),
         ({"user_session_id": "s", "code": "ab", "cursor_pos": 3}, "must be from 0 to 2, not 3"),
         ({"user_session_id": "s", "code": "", "language": "cobol"}, "'cobol' is not known"),
+        (
+            {"user_session_id": "s", "code": "x = '\ud800'"},
+            "'code' is no valid Unicode text at position 5.",
+        ),
         ([], "'body' is no JSON object."),
     ],
 )
 def test_a_wrong_request_is_refused(shared: Emulator, body: Any, message: str) -> None:
     """The message names the field."""
-    response = http.post(f"{shared.url}/_emulator/complete", json=body)
+    response = http.post(f"{shared.url}/_emulator/complete", content=json.dumps(body))
 
     assert 400 == response.status_code
     assert message in response.json()["error"]["message"]

@@ -101,6 +101,16 @@ def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
     assert finished("error", context_lost=True) == end
 
 
+def test_a_timeout_that_ends_the_session_is_heard() -> None:
+    """Where the ledger says so, the state went with it though the kernel had heeded."""
+    unknowns = {"U-EXEC-TIMEOUT": "instance-lost"}
+    with Emulator(unknowns=unknowns) as double, listening(double, "s") as events:
+        run(double, "while True: pass", "s", timeout_s=1)
+        *_, end = to_the_end(events)
+
+    assert finished("timeout", context_lost=True) == end
+
+
 def test_a_double_that_stops_ends_who_listens() -> None:
     """At once, and without breaking the connection."""
     double = Emulator().start()
@@ -208,10 +218,11 @@ async def test_a_listener_that_has_left_makes_room() -> None:
     for one in kept:
         one.__enter__()
 
-    with pytest.raises(TooManyListenersError, match="100 listen"):
-        one_feed.check_room()
+    with pytest.raises(TooManyListenersError, match="100 listen"), one_feed.listening(KEY):
+        pass
     kept[0].__exit__(None, None, None)
-    one_feed.check_room()
+    with one_feed.listening(KEY) as listener:
+        assert not listener.closed
 
 
 @in_a_loop

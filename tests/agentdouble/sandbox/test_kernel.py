@@ -307,3 +307,31 @@ open("shown", "w").close()
         return turns
 
     assert asyncio.run(read_a_backlog()) > 100
+
+
+def test_code_waits_for_one_question_and_no_more() -> None:
+    """What would be asked after that is not, nor is what has waited for all of its time."""
+    endless = """
+asked = []
+class Endless:
+    def __dir__(self):
+        asked.append(1)
+        while True: pass
+endless = Endless()
+"""
+
+    async def asked_before_the_code() -> str:
+        kernels = Kernels(Settings.load(pool_size=0))
+        kernel = await kernels.start(PYTHON, kernels.workspace())
+        await kernel.execute(endless, timeout_s=30, output_limit=0)
+        question = {"code": "endless.", "cursor_pos": 8}
+        asks = [kernel.ask("complete_request", question, s) for s in (1, 0.1, 5, 5)]
+        asking = asyncio.gather(*asks)
+        await asyncio.sleep(0)  # the first is asked, and the others wait
+        result = await kernel.execute("print(len(asked))", timeout_s=30, output_limit=100)
+        assert [None] * 4 == await asking
+        await kernel.kill("the test is over")
+        await kernels.close()
+        return result.outputs[0].text or ""
+
+    assert "1\n" == asyncio.run(asked_before_the_code())

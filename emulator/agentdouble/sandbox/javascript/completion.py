@@ -44,11 +44,12 @@ async def names(engine: Engine, at: Place) -> list[str]:
     found = await _properties(engine, at.object or "globalThis")
     if at.object is None:
         found += (await engine.call("Runtime.globalLexicalScopeNames"))["names"]
-    fitting = (name for name in found if name.startswith(at.begun) and _NAME.fullmatch(name))
+    texts = (name for name in found if isinstance(name, str))  # the session's code may tell them
+    fitting = (name for name in texts if name.startswith(at.begun) and _NAME.fullmatch(name))
     return sorted({name for name in fitting if not name.startswith(_OURS)})
 
 
-async def _properties(engine: Engine, expression: str) -> list[str]:
+async def _properties(engine: Engine, expression: str) -> list[object]:
     answer = await engine.call(
         "Runtime.evaluate",
         expression=f"{_PROPERTIES}({expression})",
@@ -56,5 +57,5 @@ async def _properties(engine: Engine, expression: str) -> list[str]:
         timeout=_LONGEST_MS,
         returnByValue=True,
     )
-    found: list[str] = answer["result"].get("value", [])
+    found = answer["result"].get("value")
     return found if isinstance(found, list) else []
