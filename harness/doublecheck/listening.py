@@ -145,6 +145,9 @@ async def _listen(stack: AsyncExitStack, ears: Ears) -> _Events | None:
             return None
         source: Any = EventSource(response).aiter_sse()
         events: _Events = await stack.enter_async_context(aclosing(source))
+        # Closed before them, or the generators below would do so when they are collected, and those
+        # can wait for nothing where a loop does not hear of them, nest_asyncio's say.
+        stack.push_async_callback(response.aclose)
         first = await asyncio.wait_for(anext(events), _HEARD_S)
     except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
         return None

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -199,6 +200,21 @@ def test_each_of_two_at_once_has_its_own(target: Target) -> None:
 
     assert ["one\n", "two\n"] == [result.stdout for result, _ in ran]
     assert [result.outputs for result, _ in ran] == [as_shown(said) for _, said in ran]
+
+
+def test_what_listens_is_closed_and_not_left_to_be_collected(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops of nest_asyncio hear of no generator that is: it would say so on stderr."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: complaints.append(found.exc_value))
+
+    async def use() -> str | None:
+        sys.set_asyncgen_hooks(None, None)  # asyncio puts its own back
+        async with AsyncPlatform(target) as platform:
+            return (await platform.run_code("2", session_id="two", on_output=print)).text
+
+    assert ("2", []) == (asyncio.run(use()), complaints)
 
 
 def test_what_is_recorded_is_the_call_alone(platform: Platform) -> None:

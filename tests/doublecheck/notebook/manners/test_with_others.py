@@ -16,11 +16,12 @@ nest_asyncio.apply()
 async def ask():
     found = await doublecheck.connect_async()
     try:
-        return (await found.run_code("6 * 7")).text
+        return (await found.run_code("6 * 7", on_output=lambda _: None)).text
     finally:
         await found.aclose()
 
 loop = asyncio.get_event_loop()
+platform.run_code("1", on_output=lambda _: None)
 asyncio.run(ask()), loop.run_until_complete(asyncio.to_thread(platform.ping))
 """
 
