@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from httpx_sse import EventSource
@@ -45,6 +46,9 @@ from doublecheck.results import (
 from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.surfaces import Surface
 from doublecheck.target import Target
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
 
 T = TypeVar("T")
 
@@ -383,6 +387,23 @@ class AsyncPlatform:
         """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
 
+    async def check(
+        self,
+        *,
+        only: str | None = None,
+        strict_should: bool = False,
+        allow_writes: bool = False,
+    ) -> Report:
+        """Put the platform through the contract checks; see ``doublecheck.check``.
+
+        What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
+        """
+        from doublecheck.asking.checks import check_awaited
+
+        return await check_awaited(
+            self, only=only, strict_should=strict_should, allow_writes=allow_writes
+        )
+
     async def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.
 
@@ -427,6 +448,13 @@ class AsyncPlatform:
             self.exchanges.recording(request) as recording,
         ):
             return recording.answered(await self._http.request(**sending.arguments(request)))
+
+    async def save_test(self, path: str | Path) -> Path:
+        """Write a pytest test that makes the last calls again; see ``Platform.save_test()``."""
+        from doublecheck.redaction import without_secrets
+        from doublecheck.saving import module
+
+        return module.save(without_secrets(self.exchanges, self.target), Path(path))
 
     async def aclose(self) -> None:
         """Close every connection, and stop the double if ``connect_async()`` started it."""

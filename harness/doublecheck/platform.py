@@ -438,11 +438,9 @@ class Platform:
         allow_writes: bool = False,
     ) -> Report:
         """Put the platform through the contract checks; see ``doublecheck.check``."""
-        import doublecheck  # which has what stands above
+        from doublecheck.asking.checks import check
 
-        return doublecheck.check(
-            self, only=only, strict_should=strict_should, allow_writes=allow_writes
-        )
+        return check(self, only=only, strict_should=strict_should, allow_writes=allow_writes)
 
     def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.

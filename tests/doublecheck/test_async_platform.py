@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ from doublecheck.contracts.reference_app import reference_app
 from doublecheck.doubles import serving_double
 
 
-def test_it_does_what_the_blocking_one_does() -> None:
+def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
     """Every method, awaited, gives what Platform gives."""
 
     async def use(target: Target) -> None:
@@ -41,6 +42,8 @@ def test_it_does_what_the_blocking_one_does() -> None:
             assert moved <= await platform.clock.now()
             assert () == await platform.sessions()
             assert 12 == len(await platform.journal())
+            saved = await platform.save_test(tmp_path / "test_saved.py")
+            assert "def test_saved(platform: Platform)" in saved.read_text()
             await platform.reset()
             assert () == await platform.journal()
             with pytest.raises(RefusedError):
@@ -56,7 +59,7 @@ def test_both_have_the_same_methods() -> None:
     """With the same arguments; the last ones differ because of what each is for."""
     blocking, awaited = _methods(Platform), _methods(AsyncPlatform)
 
-    assert {"check", "close", "save_test"} == blocking.keys() - awaited.keys()
+    assert {"close"} == blocking.keys() - awaited.keys()
     assert {"aclose", "before_each"} == awaited.keys() - blocking.keys()
     both = blocking.keys() & awaited.keys()
     assert {name: blocking[name] for name in both} == {name: awaited[name] for name in both}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import dataclasses
+import functools
 import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from doublecheck import checking
+from doublecheck import checking, sending
 from doublecheck.asking import subject
 from doublecheck.asking.bars import Bar
 from doublecheck.asking.process import Process
@@ -40,22 +46,71 @@ def check(
     InterruptedChecksError, which has the report of what was carried out, and
     ChecksCrashedError.
     """
+    wanted = _Wanted(target, only, strict_should, allow_writes)
+    return _check(platform, wanted, threading.Event())
+
+
+async def check_awaited(
+    platform: AsyncPlatform, *, only: str | None, strict_should: bool, allow_writes: bool
+) -> Report:
+    """Check a platform as ``check()`` does, in a loop that goes on meanwhile.
+
+    Whoever cancels this interrupts the checks, and waits until they have ended.
+    """
+    wanted = _Wanted(None, only, strict_should, allow_writes)
+    given_up, context = threading.Event(), contextvars.copy_context()
+    work = functools.partial(context.run, _check, platform, wanted, given_up)
+    checks = asyncio.get_running_loop().run_in_executor(None, work)
+    with sending.interruptible():
+        try:
+            return await asyncio.shield(checks)
+        except asyncio.CancelledError:
+            given_up.set()
+            await asyncio.wait({checks})
+            raise
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be checked how, as ``check()`` takes it."""
+
+    target: str | None
+    only: str | None
+    strict_should: bool
+    allow_writes: bool
+
+
+def _check(
+    platform: Platform | AsyncPlatform | str | None, wanted: _Wanted, given_up: threading.Event
+) -> Report:
     checking.require_pytest()
     _require_process_groups()
-    about = _subject(platform, target, allow_writes=allow_writes)
-    arguments = [*about.arguments, *(["--platform-strict-should"] if strict_should else [])]
-    arguments += [] if only is None else ["-k", only]
+    about = _subject(platform, wanted.target, allow_writes=wanted.allow_writes)
+    report = _carried_out(about, [*about.arguments, *_arguments(wanted)], given_up)
+    if not report.run.checks:
+        raise checking.nothing_matches(f"only={wanted.only!r}", "only='INV'")
+    return report
+
+
+def _arguments(wanted: _Wanted) -> Iterator[str]:
+    if wanted.strict_should:
+        yield "--platform-strict-should"
+    if wanted.only is not None:
+        yield from ("-k", wanted.only)
+
+
+def _carried_out(about: Subject, arguments: Sequence[str], given_up: threading.Event) -> Report:
+    """Return what comes of the checks; raise InterruptedChecksError, also if they are given up."""
     with Process(arguments, about.environ) as process, Bar("contract checks") as bar:
         try:
             for _ in process.advance():
                 bar.show(process.ended, process.chosen, process.at)
+                if given_up.is_set():
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             process.interrupt()
             raise InterruptedChecksError(_report(process, about)) from None
-    report = _report(process, about)
-    if not report.run.checks:
-        raise checking.nothing_matches(f"only={only!r}", "only='INV'")
-    return report
+    return _report(process, about)
 
 
 def _require_process_groups() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import psutil
 import pytest
 
 import doublecheck
-from doublecheck.asking import process, subject
+from doublecheck.asking import checks, process, subject
 from doublecheck.verdicts import Verdict
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
@@ -39,6 +41,59 @@ def test_a_platform_in_hand_is_checked_as_it_is(
     assert (platform_server.url, "double") == (report.url, report.kind)
     assert expected == report.verdicts
     assert () == report.failed
+
+
+def test_a_running_loop_goes_on_meanwhile(
+    platform_server: doublecheck.Target, report: doublecheck.Report
+) -> None:
+    """AsyncPlatform's own is awaited, and comes to the same."""
+
+    async def checked() -> tuple[bool, doublecheck.Report]:
+        async with doublecheck.AsyncPlatform(platform_server) as platform:
+            checks = asyncio.ensure_future(platform.check(only="PRB-01"))
+            await platform.ping()
+            return checks.done(), await checks
+
+    done, awaited = asyncio.run(checked())
+
+    assert (False, ["PRB-01"]) == (done, [*awaited.verdicts])
+    assert (report.url, report.verdicts["PRB-01"]) == (awaited.url, awaited.verdicts["PRB-01"])
+
+
+def test_cancelling_ends_the_checks(
+    platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them is left when it is over."""
+    begun: list[psutil.Process] = []
+    interrupted: list[process.Process] = []
+
+    async def cancelled() -> None:
+        started, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        class Begun(process.Process):
+            def advance(self) -> Iterator[None]:
+                begun.extend(psutil.Process().children(recursive=True))
+                loop.call_soon_threadsafe(started.set)
+                return super().advance()
+
+            def interrupt(self) -> None:
+                interrupted.append(self)
+                super().interrupt()
+
+        monkeypatch.setattr(checks, "Process", Begun)
+        async with doublecheck.AsyncPlatform(platform_server) as platform:
+            checking = asyncio.ensure_future(platform.check(only="PRB"))
+            await started.wait()
+            checking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await checking
+
+    before = psutil.Process().children(recursive=True)
+    asyncio.run(cancelled())
+
+    of_checks = set(begun) - set(before)
+    assert (True, 1) == (bool(of_checks), len(interrupted))
+    assert [] == [one for one in of_checks if one.is_running()]
 
 
 def test_what_failed_is_told_without_colours(
