@@ -32,8 +32,8 @@ class ShownShort:
 def short(error: BaseException) -> list[str]:
     """Return what a notebook shows of an error; every frame of it after ``%xmode Verbose``."""
     shower = _shower()
-    if shower is None or shower.mode == _ALL:  # in plain Python's way: locals may be secrets
-        return traceback.format_exception(type(error), error, error.__traceback__)
+    if shower is None:
+        return _whole(error)
     alone, frames = _alone(error), own_frames(error.__traceback__)
     if frames is None:  # a magic: nothing of the user's led there
         return list(shower.get_exception_only(type(error), error))
@@ -45,8 +45,13 @@ def short(error: BaseException) -> list[str]:
 
 def shorten(error: BaseException) -> None:
     """Have a notebook show an error that is not ours as it shows those that are."""
-    if _shower() is not None and not hasattr(error, "_render_traceback_"):
+    if _shell() is not None and not hasattr(error, "_render_traceback_"):
         error._render_traceback_ = partial(short, error)  # type: ignore[attr-defined]
+
+
+def leave_message(error: BaseException) -> None:
+    """Have a notebook show an error's message alone: a magic's, to which its own line has led."""
+    vars(error)["_render_traceback_"] = partial(_message, error)
 
 
 def own_frames(frames: TracebackType | None) -> TracebackType | None:
@@ -54,14 +59,28 @@ def own_frames(frames: TracebackType | None) -> TracebackType | None:
     return _linked(_few(_own(frames)))
 
 
+def _message(error: BaseException) -> list[str]:
+    shower = _shower()
+    return _whole(error) if shower is None else list(shower.get_exception_only(type(error), error))
+
+
+def _whole(error: BaseException) -> list[str]:
+    """Return every frame, in plain Python's way: IPython's shows variables, which may be secrets."""
+    return traceback.format_exception(type(error), error, error.__traceback__)
+
+
 def _shower() -> Any:
-    """Return what shows tracebacks in the shell that there is, None outside of any.
+    """Return what shortens tracebacks in the shell that there is, None where all is to be shown.
 
     Whoever asks has imported IPython; this must not be what does.
     """
+    shell = _shell()
+    return None if shell is None or shell.InteractiveTB.mode == _ALL else shell.InteractiveTB
+
+
+def _shell() -> Any:
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return None if shell is None else shell.InteractiveTB
+    return None if ipython is None else ipython.get_ipython()
 
 
 def _alone(error: BaseException) -> BaseException:

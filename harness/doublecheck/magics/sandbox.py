@@ -52,7 +52,7 @@ class SandboxMagics(Magics):
         ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
         sessions, clock, faults and log of that platform: ``%sandbox help``.
         """
-        with briefly(self._shell):
+        with briefly():
             if cell is None:
                 return commands.run(line, self.platforms)
             self._run(options.parse(line), cell)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from IPython.core.error import UsageError
 
+from agentdouble import tracebacks
 from doublecheck.errors import DoubleCheckError, FailedCellError
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 
 def tell(message: str) -> None:
@@ -23,18 +20,17 @@ def tell(message: str) -> None:
 
 
 @contextmanager
-def briefly(shell: InteractiveShell) -> Iterator[None]:
+def briefly() -> Iterator[None]:
     """Have an error show its message alone: the line that led there is the magic itself.
 
     After ``%xmode Verbose`` every frame shows, as ever.
     """
     try:
         yield
+    except FailedCellError:  # which shows what the sandbox says
+        raise
     except (DoubleCheckError, KeyboardInterrupt) as error:
-        shower = shell.InteractiveTB
-        if shower.mode != "Verbose" and not isinstance(error, FailedCellError):
-            only = functools.partial(shower.get_exception_only, type(error), error)
-            vars(error)["_render_traceback_"] = only
+        tracebacks.leave_message(error)
         raise
 
 

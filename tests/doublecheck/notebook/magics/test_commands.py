@@ -117,3 +117,16 @@ def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookK
 
     assert notebook.run("%load_ext doublecheck\n%reload_ext doublecheck").error is None
     assert "platform, double at" in notebook.run("%sandbox").stdout
+
+
+def test_an_error_is_its_message_until_all_is_asked_for(notebook: NotebookKernel) -> None:
+    """The line that led there is the magic; ``%xmode Verbose`` has the frames, without variables."""
+    used = "%sandbox use http://127.0.0.1:1"
+    brief = notebook.run(used).error or ""
+    notebook.run("%xmode Verbose")
+    whole = notebook.run(used).error or ""
+    notebook.run("%xmode Context")
+
+    assert brief.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
+    assert whole.startswith("Traceback (most recent call last):")
+    assert "in answers_as_double" in whole
