@@ -11,6 +11,11 @@ from agentdouble.errors import ServiceKeyError
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services.service import Key
 
+_CODE = (
+    "margin:0;padding:0;background:none;color:inherit;font-size:.9em;line-height:1.45;"
+    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
+)
+
 
 class Keyed(Protocol):
     """A service or a toolset."""
@@ -38,8 +43,8 @@ class AccessRecord(dict[str, Any]):
         """Show it in a notebook."""
         told = escape(json.dumps(_hidden(self), indent=2))
         return (
-            f'<pre style="margin:0;background:none;color:inherit">{told}</pre>'
-            '<div style="opacity:.7"><code style="background:none;color:inherit">json.dumps()</code>'
+            f'<pre style="{_CODE}">{told}</pre>'
+            f'<div style="opacity:.7"><code style="{_CODE}">json.dumps()</code>'
             " of it has the key</div>"
         )
 

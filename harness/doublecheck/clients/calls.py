@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _QUOTED_CHARS = 200
+# what gateways answer with: of a page, the title is what it says
+_TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
+_TITLED_CHARS = 5000
 _ADVICE = {
     "Session not found": "list_sessions() says which there are, create_session() makes one.",
     "Agent not found": "list_apps() says which there are.",
@@ -117,12 +121,14 @@ def _told(response: httpx.Response) -> str:
 
 
 def _detail(response: httpx.Response) -> str:
-    """Return the sentence in an error's JSON if it is one, else the body."""
+    """Return the sentence in an error's JSON or the title of its page, else the body."""
     with contextlib.suppress(ValueError, RecursionError):
         document = response.json()
         detail = document.get("detail") if isinstance(document, dict) else None
         if isinstance(detail, str) and detail:
             return _quoted(detail.rstrip("."))
+    if title := _TITLE.search(response.text[:_TITLED_CHARS]):
+        return _quoted(f"a page, {' '.join(title[1].split())!r}")
     return _quoted(response.text) or "an empty body"
 
 

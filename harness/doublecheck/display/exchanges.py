@@ -26,7 +26,8 @@ _HEADS = ["request", "came to", "ms"]
 
 def exchange(shown: Exchange) -> Markup:
     """Return a request and what came of it."""
-    return box(table(_HEADS, [_row(shown, opened=True)], right=["ms"]))
+    safe = redacted(shown)
+    return box(table(_HEADS, [[_asked(safe), *_came(safe)]], right=["ms"]), *_all(shown))
 
 
 def exchanges(shown: Sequence[Exchange]) -> Markup:
@@ -37,15 +38,26 @@ def exchanges(shown: Sequence[Exchange]) -> Markup:
     return box(title(counted(len(rows), "exchange")), table(_HEADS, rows, right=["ms"]))
 
 
-def _row(one: Exchange, *, opened: bool = False) -> list[str | None]:
+def _row(one: Exchange) -> list[str | None]:
     safe = redacted(one)
-    asked = element("span", element("b", safe.request.method), " ", code(safe.request.url))
-    parts = [
+    return [folded(_asked(safe), *_all(one)), *_came(safe)]
+
+
+def _asked(safe: Exchange) -> Markup:
+    return element("span", element("b", safe.request.method), " ", code(safe.request.url))
+
+
+def _came(safe: Exchange) -> list[str]:
+    return [_came_to(safe), f"{safe.elapsed_s * 1000:.0f}"]
+
+
+def _all(one: Exchange) -> list[Markup]:
+    safe = redacted(one)
+    return [
         section("Request", safe.request.headers, _text(safe.request.content)),
         section("Answer", safe.headers, _text(safe.body)),
         folded("curl", pre(clipped(curl(one)))),
     ]
-    return [folded(asked, *parts, opened=opened), _came_to(safe), f"{one.elapsed_s * 1000:.0f}"]
 
 
 def _came_to(one: Exchange) -> Markup:

@@ -39,7 +39,8 @@ _UNKNOWNS = 2
 
 def entry(shown: JournalEntry) -> Markup:
     """Return a request that a double served."""
-    return box(table(_HEADS, [_row(shown, opened=True)], right=["ms"]))
+    at, _, *rest = _row(shown)
+    return box(table(_HEADS, [[at, _asked(shown), *rest]], right=["ms"]), *_all(shown))
 
 
 def journal(shown: Sequence[JournalEntry]) -> Markup:
@@ -57,10 +58,10 @@ def journal(shown: Sequence[JournalEntry]) -> Markup:
 _HEADS = ["at", "request", "status", "ms", "relied on", "faults"]
 
 
-def _row(one: JournalEntry, *, opened: bool = False) -> list[str | None]:
+def _row(one: JournalEntry) -> list[str | None]:
     return [
         quiet(one.at.strftime("%H:%M:%S")),
-        folded(_asked(one), *_all(one), opened=opened),
+        folded(_asked(one), *_all(one)),
         status(one.status),
         "" if one.duration_ms is None else f"{one.duration_ms:.0f}",
         _unknowns(one.unknowns),
@@ -85,7 +86,9 @@ def status(code_: int | None) -> Markup:
 def _unknowns(names: Sequence[str]) -> Markup:
     if len(names) <= _UNKNOWNS:
         return joined([badge(name) for name in names], " ")
-    return folded(badge(counted(len(names), "unknown"), QUIET), ", ".join(names))
+    summed = badge(counted(len(names), "unknown"), QUIET)
+    told = element("div", ", ".join(names), style="white-space:normal")
+    return element("div", folded(summed, told), style="white-space:nowrap")
 
 
 def _all(one: JournalEntry) -> list[Markup]:

@@ -29,7 +29,7 @@ _MONOSPACE = (
 )
 _PRE = (
     f"margin:0;padding:.15em .6em;{_MONOSPACE};line-height:1.45;background:none;color:inherit;"
-    "white-space:pre-wrap;overflow-wrap:anywhere"
+    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
 )
 _CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
 _TERMINAL = re.compile("[\x1b\r\b\x9b]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from doublecheck.results import CodeError
 
 _LINES = 40
+# IPython's line of dashes, and its spaces: made for 75 columns, they break in half in a narrower page
+_RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
+_SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
 
 def output(shown: Output) -> Markup:
@@ -40,8 +44,9 @@ def part(shown: Output) -> Markup:
 
 
 def traceback(text: str) -> Markup:
-    """Return a traceback in the colours that it has."""
-    return pre(coloured(clipped(text)), tone=BAD)
+    """Return a traceback in the colours that it has, as wide as its lines of code."""
+    narrow = _SPACES.sub("  ", _RULE.sub("", text), count=1)
+    return pre(coloured(clipped(narrow)), tone=BAD)
 
 
 def stream(name: str | None, text: str) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from doublecheck.display.elements import Markup, element
+from doublecheck.display.elements import Markup, element, joined
 from doublecheck.display.markup import GOOD, WARNING, box, code, quiet, table, title, toned
 from doublecheck.showing import clock_time, counted
 
@@ -24,7 +24,7 @@ def sessions(shown: Sequence[Session]) -> Markup:
     """Return sessions with what was left of their lives when they were asked for."""
     if not shown:
         return box(quiet("No session is living. The first run_code() makes one."))
-    heads = ["session", "remaining", "", "until", "executions", "instance", "processes"]
+    heads = ["session", "remaining", "", "until", "executions", "processes"]
     rows = [_row(one) for one in sorted(shown, key=lambda one: one.remaining_s)]
     return box(
         title(counted(len(shown), "session"), quiet("when this was asked for")),
@@ -34,12 +34,11 @@ def sessions(shown: Sequence[Session]) -> Markup:
 
 def _row(one: Session) -> list[str | None]:
     return [
-        element("b", one.user_session_id),
+        joined((element("b", one.user_session_id), element("div", code(one.session_id)))),
         _bar(one),
         toned(clock_time(one.remaining_s), _tone(one)),
         one.deadline.strftime("%H:%M:%S %Z"),
         str(one.executions),
-        code(one.session_id),
         str(len(one.pids)),
     ]
 

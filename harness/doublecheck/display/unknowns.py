@@ -41,7 +41,8 @@ def _row(unknown: Unknown) -> Iterator[Markup]:
     section = element("div", quiet(f"section {unknown.section}"))
     yield joined((element("b", unknown.id, style="white-space:nowrap"), section))
     yield joined((unknown.question,))
-    yield joined((*_answer(unknown), element("div", unknown.meaning)))
+    told = unknown.meaning if unknown.meaning != unknown.answer else None
+    yield joined((*_answer(unknown), element("div", told)))
     yield joined(_alternative(name, meaning) for name, meaning in unknown.alternatives.items())
 
 
@@ -54,4 +55,4 @@ def _answer(unknown: Unknown) -> Iterator[Markup]:
 
 
 def _alternative(name: str, meaning: str) -> Markup:
-    return element("div", code(name), quiet(f" {meaning}"))
+    return element("div", code(name), quiet(f" {meaning}") if meaning != name else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from doublecheck.contracts.clauses import Clause, clauses
@@ -41,6 +42,11 @@ _TONES: Mapping[str, str] = {
 }
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
 _LINE_CHARS = 200
+# what the harness did for a check: it says nothing about the platform
+_OURS = re.compile(
+    r"^(?!\S*doublecheck[/\\]contracts[/\\])\S*\bdoublecheck[/\\]\S+\.py:\d+: in .*\n(?: {4}.*\n)*",
+    re.M,
+)
 _FEW = 3  # failures whose details lie open, too
 
 
@@ -63,7 +69,7 @@ def report(one: Report) -> Markup:
 
 def check(one: Check) -> Markup:
     """Return one check: its verdict, and why."""
-    explained = one.details or one.reason
+    explained = _details(one) or one.reason
     return box(
         title(
             one.clause, _badge(one.verdict.value), code(one.name), quiet(f"{one.duration_s:.2f} s")
@@ -122,9 +128,14 @@ def _failure(check: Check, cell: Cell, *, alone: bool, details: bool) -> Iterato
     yield element("div", target, code(check.name), quiet(f" {check.duration_s:.2f} s"))
     yield element("div", toned(first, _tone(check.verdict.value)))
     if check.details and check.details != first:
-        shown = scrolled(pre(clipped(check.details), tone=_tone(check.verdict.value)))
+        shown = scrolled(pre(clipped(_details(check)), tone=_tone(check.verdict.value)))
         opened = alone and details
         yield folded("Where, what was said, and how to ask again", shown, opened=opened)
+
+
+def _details(check: Check) -> str:
+    """Return what is shown of a failure; of an error, which may be ours, all of it."""
+    return _OURS.sub("", check.details) if check.verdict is Verdict.FAILED else check.details
 
 
 def _surfaces(rows: Sequence[Row], told: Sequence[str]) -> Markup:
@@ -162,7 +173,7 @@ def _explained(row: Row) -> Markup:
 
 
 def _line(reason: str) -> str:
-    first = reason.partition("\n")[0]
+    first = reason.partition("\n")[0].rstrip()
     return first if len(first) <= _LINE_CHARS else f"{first[:_LINE_CHARS]}…"
 
 

@@ -37,6 +37,7 @@ _TONES: Mapping[Class, str] = {
     Class.SAME: GOOD,
 }
 _VALUE_CHARS = 600
+_FEW = 3  # calls that differ and yet are harmless lie open, too
 
 
 def render(comparison: Comparison) -> Markup:
@@ -51,7 +52,7 @@ def render(comparison: Comparison) -> Markup:
             quiet(", live "),
             code(comparison.live),
         ),
-        *(_part(part) for part in comparison.parts),
+        *(_part(part, few=_few(comparison)) for part in comparison.parts),
     )
 
 
@@ -74,13 +75,23 @@ def _counts(comparison: Comparison) -> Iterator[tuple[Class, int]]:
     yield from comparison.counts().items()
 
 
-def _part(part: Part) -> Markup:
+def _few(comparison: Comparison) -> bool:
+    """Tell whether so few calls differ that all of them can be seen at once."""
+    differing = sum(count for cls, count in _counts(comparison) if cls is not Class.SAME)
+    return differing <= _FEW
+
+
+def _open(cls: Class, few: bool) -> bool:
+    return not cls.harmless or (few and cls is not Class.SAME)
+
+
+def _part(part: Part, *, few: bool = False) -> Markup:
     if part.skipped:
         return element("div", quiet(f"{part.name}: not carried out: {part.skipped}"))
     calls = counted(len(part.calls), "call")
     summed = joined((element("b", part.name), _badge(part.cls), quiet(calls)), " ")
-    shown = (_call(call, opened=not call.cls.harmless) for call in part.calls)
-    return folded(summed, *shown, opened=not part.cls.harmless)
+    shown = (_call(call, opened=_open(call.cls, few)) for call in part.calls)
+    return folded(summed, *shown, opened=_open(part.cls, few))
 
 
 def _call(call: Compared, *, opened: bool) -> Markup:

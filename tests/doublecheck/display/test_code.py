@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 from doublecheck import CodeResult, Output
 
@@ -79,6 +80,16 @@ def test_a_traceback_keeps_its_colours() -> None:
     assert (
         '<span style="color: #d0453c; text-decoration-color: #d0453c">E</span>: &lt;v&gt;' in shown
     )
+
+
+def test_a_traceback_fits_a_narrow_page() -> None:
+    """The rule and the spaces with which IPython fills a terminal's line are left out."""
+    head = f"\x1b[31mE\x1b[39m{' ' * 40}Traceback (most recent call last)\n  a{' ' * 9}b"
+    error = Output("error", traceback=(f"\x1b[31m{'-' * 75}\x1b[39m", head))
+
+    shown = re.sub("<[^>]*>", "", render(error, status="error"))
+
+    assert "E  Traceback (most recent call last)\n  a         b" == shown
 
 
 def test_a_timeout_says_so() -> None:

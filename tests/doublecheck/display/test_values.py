@@ -135,6 +135,16 @@ def test_a_journal_shows_the_newest() -> None:
     assert 200 == shown.count("12:00:00")
 
 
+def test_one_request_has_the_width_of_the_page() -> None:
+    """What was said lies open below its row; in a journal it is folded into a cell."""
+    several, _, _ = Journal((ENTRY,))._repr_mimebundle_()["text/html"].partition("</table>")
+    assert ">curl</summary>" in several
+
+    for one in (ENTRY, EXCHANGE):
+        row, _, below = one._repr_mimebundle_()["text/html"].partition("</table>")
+        assert (False, True) == (">curl<" in row, ">curl<" in below)
+
+
 def test_json_in_a_string_is_a_tree_too() -> None:
     """Envelopes carry their results so."""
     shown = StreamEvent('{"Result": "[' + '\\"abcdefgh\\", ' * 20 + '1]"}')

@@ -10,7 +10,8 @@ import pytest
 from doublecheck.contracts.clauses import find
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
-from doublecheck.runs import Run
+from doublecheck.runs import Check, Run
+from doublecheck.verdicts import Verdict
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 
@@ -60,6 +61,30 @@ def test_a_report_is_written_by_the_suffix_of_its_file(tmp_path: Path) -> None:
     assert "staging" in written.read_text("utf-8")
     with pytest.raises(ReportError, match="must end in one of"):
         DOUBLE.write(tmp_path / "report.docx")
+
+
+def test_a_failure_shows_the_check_and_not_what_the_harness_did_for_it() -> None:
+    """Of an error all is shown, as it may be the harness's own."""
+    details = """clause
+
+/a b/doublecheck/contracts/test_x.py:1: in test_a
+    assert platform.ping()
+           ^^^^^^^^^^^^^^^
+/lib/doublecheck/platform.py:2: in ping
+    return self._call()
+           ^^^^^^^^^^^^
+E   AssertionError: said
+"""
+    failed, error = (
+        Check("x::a", "INV-04", verdict, "said", 0.1, details)
+        for verdict in (Verdict.FAILED, Verdict.ERROR)
+    )
+
+    shown = failed._repr_mimebundle_()["text/html"]
+    assert "assert platform.ping()" in shown
+    assert "E   AssertionError: said" in shown
+    assert "_call" not in shown
+    assert "_call" in error._repr_mimebundle_()["text/html"]
 
 
 def test_checks_and_clauses_show_themselves() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from doublecheck.clients.calls import Request
 from doublecheck.comparing.differences import Difference
 from doublecheck.exchanges import Exchange
@@ -42,6 +44,16 @@ def test_what_diverges_lies_open_and_what_was_said_is_text() -> None:
     assert "U-SESSION-UNKNOWN" in html
     assert "A2A: not carried out: no a2a" in html
     assert "<script" not in html
+
+
+@pytest.mark.parametrize(("count", "opened"), [(3, ["invocations", *["GET /ping"] * 3]), (4, [])])
+def test_a_few_assumed_differences_lie_open(count: int, opened: list[str]) -> None:
+    """They are what there is to see; of many, each is found in its part."""
+    call = Compared("GET /ping", SAID, SAID, (ASSUMED,))
+    parts = (SAME, Part("invocations", (call,) * count))
+    html = Comparison("http://a", "http://b", parts)._repr_mimebundle_()["text/html"]
+
+    assert opened == re.findall(r"<details open[^>]*><summary[^>]*><(?:b|code)[^>]*>([^<]+)<", html)
 
 
 def test_parts_calls_and_differences_show_themselves() -> None:
