@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from agentdouble.cli.doctor import keeping
+from agentdouble.cli.doctor.findings import version_told_by
 from agentdouble.sandbox.browser import chromium, driver
 from agentdouble.sandbox.javascript import deno
+from tests.agentdouble.calling import background
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 
 INSTALL = "pip install 'agentdouble[emulator]'"
@@ -122,6 +127,31 @@ def test_programs_that_do_not_run_are_told(
     for one, remedy in (("javascript", INSTALL), ("browser", chromium.INSTALL)):
         assert (False, remedy) == (findings[one]["good"], findings[one]["remedy"])
         assert findings[one]["says"].startswith("not here: ")
+
+
+def test_a_version_may_be_any_bytes() -> None:
+    """What is no text is told as far as it is."""
+    program = "import sys; sys.stdout.buffer.write(bytes([0xff]) + b' 1.0 (x)')"
+
+    assert "\ufffd 1.0" == version_told_by([sys.executable, "-c", program])
+
+
+def test_a_server_that_takes_no_connection_holds_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Anybody may have put a socket where PostgreSQL's is; none listens as far as we know."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    file = Path(f"/tmp/.s.PGSQL.{port}")
+    monkeypatch.setenv("PGPORT", str(port))
+    with socket.socket(socket.AF_UNIX) as full, contextlib.ExitStack() as waiting:
+        full.bind(str(file))
+        waiting.callback(file.unlink)
+        full.listen(0)
+        waiting.enter_context(socket.socket(socket.AF_UNIX)).connect(str(file))
+        found = background(keeping.find).result(20)
+
+    assert (False, "postgresql_server") == (found[-1].good, found[-1].id)
 
 
 def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: CommandLine) -> None:

@@ -58,7 +58,7 @@ def extra(name: str) -> str:
 def version_told_by(command: Sequence[str]) -> str:
     """Run a program that tells its version; raise OSError or SubprocessError if it does not."""
     answer = subprocess.run(  # noqa: S603 (programs that the double would run too)
-        command, capture_output=True, check=True, text=True, timeout=PATIENCE_S
+        command, capture_output=True, check=True, errors="replace", timeout=PATIENCE_S
     )
     return answer.stdout.strip().partition("\n")[0].partition("(")[0].strip()
 

@@ -62,6 +62,7 @@ def _listening() -> str | None:
     port = os.environ.get("PGPORT", "5432")
     for file in (folder / f".s.PGSQL.{port}" for folder in _SOCKETS):
         with suppress(OSError), socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(_CONNECT_TIMEOUT_S)  # anybody can have put it there, and not answer
             one.connect(str(file))
             return str(file)
     with suppress(OSError, ValueError, OverflowError):
