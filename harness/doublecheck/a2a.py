@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from httpx_sse import EventSource
 
 from doublecheck.arguments import checked_class
-from doublecheck.clients import a2a, application
+from doublecheck.clients import a2a, application, events
 from doublecheck.results import A2aAnswer
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ class AsyncA2aClient:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 a2a.refuse_no_stream(response)
-            async for event in EventSource(response).aiter_sse():
-                yield a2a.read_event(response, event.data)
+            async with events.arriving(response) as arriving:
+                async for event in arriving:
+                    yield a2a.read_event(response, event.data)
 
     async def task(self, task_id: str) -> A2aAnswer:
         """Return a task as it is kept."""

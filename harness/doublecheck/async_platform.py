@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
-from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck import listening, live, sending
@@ -24,6 +23,7 @@ from doublecheck.clients import (
     application,
     calls,
     data_plane,
+    events,
     feed,
     instances,
     mcp,
@@ -138,8 +138,9 @@ class AsyncPlatform:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 application.refuse_no_stream(response)
-            async for event in EventSource(response).aiter_sse():
-                yield StreamEvent(event.data)
+            async with events.arriving(response) as arriving:
+                async for event in arriving:
+                    yield StreamEvent(event.data)
 
     async def ping(self) -> str:
         """Return the text of ``/ping`` (PRB-01)."""
@@ -372,8 +373,9 @@ class AsyncPlatform:
             if not response.is_success or not application.streams(response):
                 await response.aread()
                 application.refuse_no_stream(response)
-            async for event in EventSource(response).aiter_sse():
-                yield api_server.read_event(event.data)
+            async with events.arriving(response) as arriving:
+                async for event in arriving:
+                    yield api_server.read_event(event.data)
 
     async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from httpx_sse import EventSource, ServerSentEvent
 
 from doublecheck import live, sending
 from doublecheck.clients import feed
 from doublecheck.clients.calls import Call, Request
+from doublecheck.clients.events import Events, arriving
 from doublecheck.live import LiveOutput, OnOutput, Ran
 from doublecheck.recording import Exchanges
 
@@ -22,8 +22,6 @@ _HEARD_S = 10.0  # until a double says that we are heard
 _SILENCE_S = 30.0  # between two events, once the result is here
 _LAST_WORDS_S = 10.0  # of code that is interrupted: a double kills what goes on for longer
 _NOTHING_BEGUN_S = 1.0
-
-_Events = AsyncGenerator[ServerSentEvent, None]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ async def run(
 class _Hearing:
     """Hands over what is heard of one run; ``begun`` when something was, ``over`` at its end."""
 
-    def __init__(self, events: _Events, name: str, on_output: OnOutput) -> None:
+    def __init__(self, events: Events, name: str, on_output: OnOutput) -> None:
         self.begun = False
         self.over = False
         self.dropped = 0
@@ -135,7 +133,7 @@ async def _answered(asking: asyncio.Task[httpx.Response], hearing: _Hearing) -> 
         raise
 
 
-async def _listen(stack: AsyncExitStack, ears: Ears) -> _Events | None:
+async def _listen(stack: AsyncExitStack, ears: Ears) -> Events | None:
     """Return what is heard of a session from now on, None if the double lets nobody listen."""
     try:
         http = await stack.enter_async_context(httpx.AsyncClient(**ears.options))
@@ -143,11 +141,7 @@ async def _listen(stack: AsyncExitStack, ears: Ears) -> _Events | None:
         response = await asyncio.wait_for(stack.enter_async_context(stream), _HEARD_S)
         if response.status_code != httpx.codes.OK:
             return None
-        source: Any = EventSource(response).aiter_sse()
-        events: _Events = await stack.enter_async_context(aclosing(source))
-        # Closed before them, or the generators below would do so when they are collected, and those
-        # can wait for nothing where a loop does not hear of them, nest_asyncio's say.
-        stack.push_async_callback(response.aclose)
+        events = await stack.enter_async_context(arriving(response))
         first = await asyncio.wait_for(anext(events), _HEARD_S)
     except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
         return None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,17 +74,22 @@ def _methods(kind: type) -> dict[str, list[str]]:
     }
 
 
-def test_a_stream_can_be_left_early() -> None:
-    """Closing it closes its connection; a warning about one would be an error here."""
+@pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])
+def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it closes its connection, and leaves nothing to complain of when it is collected."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: complaints.append(found.exc_value))
 
     async def use(target: Target) -> StreamEvent:
+        if not hooks:
+            sys.set_asyncgen_hooks(None, None)  # asyncio puts its own back
         async with AsyncPlatform(target) as platform:
             stream = platform.stream("", do="stream", chunks=["a", "b"], gate="left")
             async with contextlib.aclosing(stream) as events:
                 return await anext(events)
 
     with serving_double(reference_app()) as target:
-        assert StreamEvent("a") == asyncio.run(use(target))
+        assert (StreamEvent("a"), []) == (asyncio.run(use(target)), complaints)
 
 
 def test_errors_are_the_same() -> None:
