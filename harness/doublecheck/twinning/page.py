@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from html import escape
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-from doublecheck.comparing.differences import Class, Difference
-from doublecheck.exchanges import Exchange
-from doublecheck.twinning.comparison import Compared, Comparison, Part
-from doublecheck.twinning.tree import summary
+from doublecheck.comparing.differences import Class
+from doublecheck.display.elements import Markup, element
+from doublecheck.twinning import telling
+from doublecheck.twinning.comparison import Comparison, Part
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --faint: #8882;
   --bad: light-dark(#b3261e, #ff8a80); --odd: light-dark(#7b3fa0, #d7a6f5);
@@ -21,14 +20,16 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
   border-top: 1px solid var(--line); overflow-wrap: anywhere; }
-th { font-weight: 600; } .kind { white-space: nowrap; }
+th { font-weight: 600; } td:nth-child(2) { white-space: nowrap; }
 code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--faint); padding: .6rem; overflow: auto; white-space: pre-wrap;
   overflow-wrap: anywhere; max-height: 24rem; margin: .3rem 0; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; }
 summary { cursor: pointer; } .faint { opacity: .7; }
 .both { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; } .both > div { min-width: 0; }
-.class { font-weight: 600; margin-left: .6rem; }
+.class { font-weight: 600; } h1 .class, h2 .class { margin-left: .6rem; }
+summary .class { margin-left: .3rem; } td .class { font-weight: inherit; }
+.both b { display: block; font-weight: inherit; margin: 1rem 0; }
 .diverges { color: var(--bad); } .only-live, .only-double { color: var(--odd); }
 .assumed { color: var(--open); } .same { color: var(--good); }
 @media (max-width: 40rem) { .both { grid-template-columns: 1fr; } }
@@ -38,78 +39,57 @@ summary { cursor: pointer; } .faint { opacity: .7; }
 
 def page(comparison: Comparison) -> str:
     """Return the page; what the platforms said is untrusted and stands in it as text."""
-    parts = "".join(_part(part) for part in comparison.parts)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "style-src 'unsafe-inline'\">\n"
-        f"<title>doublecheck: {escape(comparison.cls.value)}</title>\n<style>{_STYLE}</style>\n"
-        f"</head>\n<body>\n<h1>The double and the live platform{_class(comparison.cls)}</h1>\n"
-        f"<p>double <code>{escape(comparison.double)}</code>, "
-        f"live <code>{escape(comparison.live)}</code></p>\n"
-        f"<p>{escape(summary(comparison))}</p>\n{parts}</body>\n</html>\n"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("title", f"doublecheck: {comparison.cls.value}"),
+        element("style", Markup(_STYLE)),
     )
+    body = element(
+        "body",
+        element("h1", telling.TITLE, _verdict(comparison.cls)),
+        element("p", telling.addresses(comparison, _LOOK)),
+        element("p", telling.summary(comparison)),
+        *(one for part in comparison.parts for one in _part(part)),
+    )
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _part(part: Part) -> str:
-    name = escape(part.name)
+def _part(part: Part) -> Iterable[Markup]:
     if part.skipped:
-        return f'<h2>{name}</h2>\n<p class="faint">Not carried out: {escape(part.skipped)}</p>\n'
-    return f"<h2>{name}{_class(part.cls)}</h2>\n" + "".join(_call(call) for call in part.calls)
+        return element("h2", part.name), element("p", _quiet(telling.not_carried_out(part)))
+    calls = (telling.call(call, _LOOK, opened=not call.cls.harmless) for call in part.calls)
+    return element("h2", part.name, _verdict(part.cls)), *calls
 
 
-def _call(call: Compared) -> str:
-    opened = "" if call.cls.harmless else " open"
-    sides = "".join(
-        f"<div><p>{side}</p>{_exchange(exchange)}</div>"
-        for side, exchange in (("double", call.double), ("live", call.live))
-    )
-    return (
-        f"<details{opened}><summary><code>{escape(call.operation)}</code>{_class(call.cls)}"
-        f"</summary>\n{_table(call)}<details><summary>What was said</summary>"
-        f'<div class="both">{sides}</div></details></details>\n'
-    )
+def _verdict(cls: Class) -> Markup:
+    return element("span", cls.value, class_=f"class {cls.value.replace(' ', '-')}")
 
 
-def _table(call: Compared) -> str:
-    if not call.differences:
-        return ""
-    rows = "".join(_row(difference) for difference in call.differences)
-    heads = "".join(f"<th>{name}</th>" for name in ("where", "what", "double", "live"))
-    return f"<table><tr>{heads}</tr>{rows}</table>"
+def _quiet(text: str) -> Markup:
+    return element("span", text, class_="faint")
 
 
-def _row(difference: Difference) -> str:
-    because = f" ({escape(difference.because)})" if difference.because else ""
-    return (
-        f"<tr><td><code>{escape(difference.path)}</code></td>"
-        f'<td class="kind {_slug(difference.cls)}">{escape(difference.cls.value)}{because}</td>'
-        f"<td>{_value(difference.double)}</td><td>{_value(difference.live)}</td></tr>"
-    )
+def _folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
+    return element("details", element("summary", summary), *children, open=opened)
 
 
-def _exchange(exchange: Exchange | None) -> str:
-    if exchange is None:
-        return '<p class="faint">It did not come to this call.</p>'
-    return "".join(f"<pre>{escape(one)}</pre>" for one in _told(exchange) if one)
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Markup:
+    above = element("tr", *(element("th", head) for head in heads))
+    below = (element("tr", *(element("td", one) for one in row)) for row in rows)
+    return element("table", above, *below)
 
 
-def _told(exchange: Exchange) -> Iterator[str]:
-    request = exchange.request
-    yield f"{request.method} {request.url}"
-    yield request.content.decode("utf-8", "replace")
-    yield f"HTTP {exchange.status}" if exchange.status else exchange.error or "no answer"
-    yield exchange.body.decode("utf-8", "replace")
-
-
-def _value(value: Any) -> str:
-    return "" if value is None else f"<code>{escape(json.dumps(value, ensure_ascii=False))}</code>"
-
-
-def _class(cls: Class) -> str:
-    return f'<span class="class {_slug(cls)}">{escape(cls.value)}</span>'
-
-
-def _slug(cls: Class) -> str:
-    return cls.value.replace(" ", "-")
+_LOOK = telling.Look(
+    verdict=_verdict,
+    code=partial(element, "code"),
+    quiet=_quiet,
+    text=partial(element, "pre"),
+    value=partial(element, "code"),
+    folded=_folded,
+    table=_table,
+    side=partial(element, "div"),
+    sides=partial(element, "div", class_="both"),
+)

@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.comparing.differences import Class, Difference
+from doublecheck.twinning import telling
 from doublecheck.twinning.comparison import Compared, Comparison, Part
 
 STYLES = {
@@ -31,22 +32,12 @@ def show(comparison: Comparison, console: Console) -> None:
         _add_part(tree, part)
     console.print(tree)
     console.print()
-    console.print(Text(summary(comparison)))
-
-
-def summary(comparison: Comparison) -> str:
-    """Return one line: how many calls came to what, and what was not said."""
-    told = ", ".join(f"{count} {cls.value}" for cls, count in comparison.counts().items())
-    skipped = sum(1 for part in comparison.parts if part.skipped)
-    not_said = (
-        f"; {skipped} of {len(comparison.parts)} parts were not carried out" if skipped else ""
-    )
-    return f"{len(comparison.calls)} calls: {told or 'none'}{not_said}."
+    console.print(Text(telling.summary(comparison)))
 
 
 def _add_part(tree: Tree, part: Part) -> None:
     if part.skipped:
-        tree.add(Text.assemble((part.name, "dim"), (f"  not carried out: {part.skipped}", "dim")))
+        tree.add(Text.assemble((part.name, "dim"), (f"  {telling.not_carried_out(part)}", "dim")))
         return
     branch = tree.add(_labelled(part.name, part.cls))
     for call in part.calls:

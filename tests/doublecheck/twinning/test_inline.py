@@ -9,6 +9,7 @@ import pytest
 from doublecheck.clients.calls import Request
 from doublecheck.comparing.differences import Difference
 from doublecheck.exchanges import Exchange
+from doublecheck.twinning import page
 from doublecheck.twinning.comparison import Compared, Comparison, Part
 
 HOSTILE = "<script>alert('x')</script>"
@@ -63,3 +64,17 @@ def test_parts_calls_and_differences_show_themselves() -> None:
 
         assert "$.text" in html
         assert "<script" not in html
+
+
+def test_a_page_and_a_notebook_tell_the_same() -> None:
+    """In one order, though each has a look of its own; the page asks nobody for anything."""
+    written = page.page(COMPARISON)
+    told = COMPARISON.parts[1].calls[0]._repr_mimebundle_()["text/html"]
+
+    assert _texts(told) == _texts(written)[-len(_texts(told)) - 2 : -2]
+    assert ["A2A", "not carried out: no a2a"] == _texts(written)[-2:]
+    assert "default-src &#x27;none&#x27;" in written
+
+
+def _texts(html: str) -> list[str]:
+    return [text.strip() for text in re.findall(r">([^<]+)<", html) if text.strip()]
