@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 
@@ -38,3 +39,20 @@ def test_an_exception_is_called_by_where_it_is_imported_from(name: str) -> None:
 
     assert f"agentdouble.errors.{name}" == f"{error.__module__}.{error.__qualname__}"
     assert error is pickle.loads(pickle.dumps(error))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.NotBuiltError("It"),
+        errors.ProfileError("No.", file="here", unknown="U-1"),
+        errors.CardError("No.", fields=["name"]),
+        errors.UnknownRuntimeError("one", ["two"]),
+    ],
+)
+def test_an_exception_comes_out_of_another_process_as_it_was(
+    error: errors.AgentDoubleError,
+) -> None:
+    """Message and attributes; a pool of processes would break where it did not."""
+    for there in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (type(error), str(error), vars(error)) == (type(there), str(there), vars(there))

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import copyreg
+from typing import Any
+
 from agentdouble.tracebacks import ShownShort
 
 
 class AgentDoubleError(ShownShort, Exception):
     """The base of every exception that agentdouble raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as it is: what it says is not what its class is called with."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]

@@ -37,11 +37,11 @@ class AccessRecord(dict[str, Any]):
         super().__init__({name: _kept(value) for name, value in fields.items()})
 
     def __repr__(self) -> str:
-        return f"<access record {json.dumps(_hidden(self))}, json.dumps() of it has the key>"
+        return f"<access record {json.dumps(_hidden(self), default=repr)}, json.dumps() of it has the key>"
 
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
-        told = escape(json.dumps(_hidden(self), indent=2))
+        told = escape(json.dumps(_hidden(self), indent=2, default=repr))
         return (
             f'<pre style="{_CODE}">{told}</pre>'
             f'<div style="opacity:.7"><code style="{_CODE}">json.dumps()</code>'

@@ -46,3 +46,12 @@ def test_a_record_does_not_show_its_key() -> None:
                 "json.dumps()" in shown,
             )
         assert "<weather>" not in one._repr_html_()
+
+
+def test_a_record_that_was_added_to_shows_that_too() -> None:
+    """Whatever somebody has put into the dict, also what JSON has not."""
+    record = access_record(Weather(), "http://127.0.0.1:1/")
+    record["seen"] = {1, 2}
+
+    assert '"seen": "{1, 2}"' in repr(record)
+    assert "{1, 2}" in record._repr_html_()
