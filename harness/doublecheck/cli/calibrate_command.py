@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from doublecheck.cli import options
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -25,25 +27,18 @@ EXAMPLES = """
 
 
 def calibrate(
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
-    ] = None,
+    target: options.Target = None,
     url: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the platform runs that is asked.")
     ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
-    ] = None,
+    config: options.Config = None,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", metavar="FILE", help="The profile; one that is there is added to."
         ),
     ] = Path("profile.toml"),
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Make and delete on it, though it is live.")
-    ] = False,
+    allow_writes: options.AllowWrites = False,
     reference_app: Annotated[
         bool, typer.Option("--reference-app", help="It runs the checks' reference application.")
     ] = False,
@@ -54,7 +49,7 @@ def calibrate(
     only: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this unknown; may be repeated.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a deployment what the specification leaves open and write its profile."""
     from doublecheck.calibration import ordering

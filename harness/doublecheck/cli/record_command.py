@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from doublecheck.cli import options
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -24,16 +26,11 @@ def record(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The recording, a new file.")
     ],
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
-    ] = None,
+    target: options.Target = None,
     url: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the platform runs that is recorded.")
     ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
-    ] = None,
+    config: options.Config = None,
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="Where to listen (0: any).")
     ] = 0,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from doublecheck.cli import options
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -22,19 +24,10 @@ def replay(
     recording: Annotated[
         Path, typer.Argument(metavar="FILE", help="What doublecheck record has written.")
     ],
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
-    ] = None,
-    apps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--app", metavar="MODULE:APP", help="What the double serves; may be repeated."
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    url: options.Double = None,
+    apps: options.Apps = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""
     from doublecheck.replaying import ordering

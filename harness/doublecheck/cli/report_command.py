@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from doublecheck.cli import options
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -26,13 +28,9 @@ def report(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Reports that --json has printed.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
-    ] = None,
+    as_json: options.AsJson = False,
+    html: options.Html = None,
+    junit: options.Junit = None,
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
     from doublecheck.reports import reading

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from doublecheck.cli import options
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -148,13 +149,9 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
-    ] = None,
+    as_json: options.AsJson = False,
+    html: options.Html = None,
+    junit: options.Junit = None,
 ) -> None:
     """Check a platform clause by clause and print what came out."""
     from doublecheck import checking

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from doublecheck.cli import options
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -21,26 +23,14 @@ EXAMPLES = """
 
 
 def twin(
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
-    ] = None,
+    target: options.Target = None,
     url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Where the platform runs that the double is held to."),
     ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")
-    ] = None,
-    double: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
-    ] = None,
-    apps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--app", metavar="MODULE:APP", help="What the double serves; may be repeated."
-        ),
-    ] = None,
+    config: options.Config = None,
+    double: options.Double = None,
+    apps: options.Apps = None,
     script: Annotated[
         Path | None,
         typer.Option(
@@ -51,13 +41,9 @@ def twin(
         str | None,
         typer.Option(metavar="NAME", help="The agent that is run (default: one that both have)."),
     ] = None,
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Make and delete on it, though it is live.")
-    ] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_writes: options.AllowWrites = False,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say the same to a double and to another platform and print what differs."""
     from doublecheck.twinning import ordering
