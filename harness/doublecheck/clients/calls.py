@@ -122,14 +122,23 @@ def _told(response: httpx.Response) -> str:
 
 def _detail(response: httpx.Response) -> str:
     """Return the sentence in an error's JSON or the title of its page, else the body."""
-    with contextlib.suppress(ValueError, RecursionError):
-        document = response.json()
-        detail = document.get("detail") if isinstance(document, dict) else None
-        if isinstance(detail, str) and detail:
-            return _quoted(detail.rstrip("."))
+    sentence = _sentence(response)
+    if sentence:
+        return _quoted(sentence.rstrip("."))
     if title := _TITLE.search(response.text[:_TITLED_CHARS]):
         return _quoted(f"a page, {' '.join(title[1].split())!r}")
     return _quoted(response.text) or "an empty body"
+
+
+def _sentence(response: httpx.Response) -> str | None:
+    """Return what an error's JSON says: FastAPI's, or JSON-RPC's."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = response.json()
+        error = document.get("error") if isinstance(document, dict) else None
+        said = error.get("message") if isinstance(error, dict) else None
+        detail = document.get("detail") if isinstance(document, dict) else None
+        return next((one for one in (detail, said) if isinstance(one, str)), None)
+    return None
 
 
 def _asked(response: httpx.Response) -> str:

@@ -16,6 +16,11 @@ GATEWAY = "<html>\r\n<head><title>502 Bad\r\nGateway</title></head><body>...</bo
     [
         (GATEWAY, "a page, '502 Bad Gateway'"),
         ('{"detail": "Nobody <html><title>here</title>."}', "Nobody <html><title>here</title>"),
+        ('{"jsonrpc": "2.0", "error": {"code": -32600, "message": "No key."}}', "No key"),
+        (
+            '{"error": {"message": 3}, "detail": ["a"]}',
+            '{"error": {"message": 3}, "detail": ["a"]}',
+        ),
         ("it broke", "it broke"),
         ("", "an empty body"),
     ],
