@@ -11,6 +11,7 @@ from agentdouble.sandbox.result import Output
 
 DROPPED = "agentdouble_dropped"  # a message of our own kernels, in place of one that is too large
 _NAME_LENGTH = 1000
+_OF_A_DISPLAY = ("data", "metadata", "execution_count")
 _SMALL = 64  # bytes
 
 Tell = Callable[[str, Mapping[str, Any], int], None]
@@ -55,7 +56,8 @@ class OutputCollector:
             self._clear(wait=bool(content.get("wait")))
             self._tell("clear_output", {"wait": self._clear_before_next}, _SMALL)
         elif msg_type == "stream":
-            self._stream(content["name"], content["text"])
+            name = "stderr" if content["name"] == "stderr" else "stdout"  # there are no others
+            self._stream(name, content["text"])
         elif msg_type == "update_display_data":
             self._update_display(content)
         elif msg_type in ("display_data", "execute_result"):
@@ -113,7 +115,7 @@ class OutputCollector:
         size = _size(content, self._limit)
         if not self._fits(size):
             return
-        self._tell(msg_type, content, size)
+        self._tell(msg_type, _kept(content), size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
@@ -123,18 +125,18 @@ class OutputCollector:
                 execution_count=content.get("execution_count"),
             )
         )
-        display_id = content.get("transient", {}).get("display_id")
+        display_id = _display_id(content)
         if display_id is not None:
             self._display_ids.setdefault(display_id, []).append(len(self._outputs) - 1)
 
     def _update_display(self, content: Mapping[str, Any]) -> None:
-        display_id = content.get("transient", {}).get("display_id")
-        shown = self._display_ids.get(display_id, [])
+        display_id = _display_id(content)
+        shown = [] if display_id is None else self._display_ids.get(display_id, [])
         size = _size(content, self._limit)
         before = sum(self._sizes[index] for index in shown)
         if not shown or not self._fits(size * len(shown), in_place_of=before):
             return
-        self._tell("update_display_data", content, size)
+        self._tell("update_display_data", _kept(content), size)
         for index in shown:
             self._sizes[index] = size
             display = self._outputs[index]
@@ -170,6 +172,18 @@ class OutputCollector:
             return False
         self._left -= size - in_place_of
         return True
+
+
+def _display_id(content: Mapping[str, Any]) -> str | None:
+    found = content.get("transient", {}).get("display_id")
+    return None if found is None else str(found)[:_NAME_LENGTH]
+
+
+def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a display counts: code can send with it what it likes."""
+    kept = {name: content[name] for name in _OF_A_DISPLAY if name in content}
+    display_id = _display_id(content)
+    return {**kept, "transient": {} if display_id is None else {"display_id": display_id}}
 
 
 def _size(content: Mapping[str, Any], enough: int) -> int:

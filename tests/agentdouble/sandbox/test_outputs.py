@@ -169,6 +169,25 @@ def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
     assert (Output("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
 
 
+def test_what_no_limit_counts_is_not_kept() -> None:
+    """Code can send messages of its own making, with what it likes beside the outputs."""
+    told: list[Any] = []
+    collector = OutputCollector(LIMIT, lambda *message: told.append(message))
+    odd = {"data": {"text/plain": "d"}, "metadata": {}, "more": "x" * 1000}
+
+    collector.add(*stream("a", "x" * 1000))
+    collector.add("display_data", {**odd, "transient": {"display_id": "i" * 2000, "more": "x"}})
+    collector.add("update_display_data", {**odd, "transient": {"display_id": "i" * 2000}})
+
+    assert (out("a"), shown("d")) == collector.outputs()
+    content = {"data": odd["data"], "metadata": {}, "transient": {"display_id": "i" * 1000}}
+    assert [
+        ("stream", {"name": "stdout", "text": "a"}, 1),
+        ("display_data", content, 19),
+        ("update_display_data", content, 19),
+    ] == told
+
+
 def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
     inner = run(double, code, "outputs")
     found: list[dict[str, Any]] = inner["data"]["outputs"]
