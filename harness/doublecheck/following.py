@@ -15,7 +15,8 @@ from doublecheck.showing import Series
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_SHARE = 5  # a display that is drawn anew takes at most one part in so many of the time
+_SHARE = 5  # a display that is drawn anew takes at most one part in so many of the time,
+_AT_ONCE_S = 0.5  # but for so much of it: what comes in bursts is shown before it pauses
 
 
 class Collected(Series[T_co], noun="event", drawn_by="display.streams.collected"):
@@ -103,16 +104,16 @@ class _Display:
 
     def __init__(self) -> None:
         self._handle: Any = None
-        self._next = 0.0
+        self._began = time.perf_counter()
+        self._drawing_s = 0.0
         self._drawn = 0
 
     def arrived(self, events: Sequence[Any]) -> None:
-        if time.monotonic() < self._next:
+        began = time.perf_counter()
+        if self._drawing_s > _AT_ONCE_S + (began - self._began) / _SHARE:
             return
-        began = time.monotonic()
         self._draw(events)
-        ended = time.monotonic()
-        self._next = ended + _SHARE * (ended - began)
+        self._drawing_s += time.perf_counter() - began
 
     def ended(self, events: Sequence[Any]) -> None:
         if self._handle is None or len(events) > self._drawn:

@@ -23,6 +23,7 @@ from doublecheck import (
 )
 from doublecheck.contracts.reference_app import reference_app
 from doublecheck.doubles import serving_double
+from doublecheck.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,14 @@ def test_code_is_refused_in_the_platforms_words(client: Platform) -> None:
         client.run_code("1", "cobol")
 
     assert ("InvalidParameter", 400) == (caught.value.code, caught.value.status)
+
+
+@pytest.mark.parametrize("language", ["bash", "shell"])
+def test_a_command_is_no_code(client: Platform, language: str) -> None:
+    """The answer of one is not that of the other, so nothing is run."""
+    with pytest.raises(ArgumentError, match=r"exec_bash\(command\)"):
+        client.run_code("ls", language)
+    assert () == client.journal()
 
 
 def test_the_clock_destroys_sessions(client: Platform) -> None:

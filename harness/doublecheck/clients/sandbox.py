@@ -12,7 +12,7 @@ from agentdouble import invoke_tool
 from agentdouble.errors import EnvelopeError, PlatformError
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.clients.calls import Call, Request
-from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.results import CodeResult, Output
 from doublecheck.target import Target
 
@@ -37,8 +37,13 @@ def run_code(
 ) -> Call[CodeResult]:
     """Return the call that runs code in a session; ``when`` is the time of signing.
 
-    Raises CredentialsMissingError.
+    Raises CredentialsMissingError, and ArgumentError for a language of commands.
     """
+    if language in invoke_tool.SHELLS:
+        raise ArgumentError(
+            f"run_code() runs code and reads what it came to; for a command, language={language!r}, "
+            "there is exec_bash(command)."
+        )
     request = run(
         target,
         code,

@@ -48,6 +48,17 @@ def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
     assert shown[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
 
 
+def test_a_burst_is_shown_before_what_comes_next(notebook: NotebookKernel) -> None:
+    """Whatever the stream does then, which may be to wait."""
+    notebook.run("doublecheck.show(said('for the first time, which takes longer'))")
+
+    shown = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
+
+    assert ["<1 event:", "<2 events:", "<3 events:"] == [
+        " ".join(text.split()[:2]) for _, text in shown
+    ]
+
+
 def test_what_was_shown_can_be_shown_again(notebook: NotebookKernel) -> None:
     """In another cell it is a value as any other."""
     notebook.run("events = doublecheck.show(said('one'))")
