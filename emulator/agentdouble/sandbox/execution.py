@@ -131,8 +131,8 @@ class Execution:
     def died(self, reason: str) -> ExecutionResult:
         """Return the outcome of code whose kernel ended under it."""
         text = f"{reason}; the session's context is lost"
-        self._collector.add(
-            "error", {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
+        self._collector.add_last_error(
+            {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
         )
         return self.result("error", f"Code execution failed: {text}", context_lost=True)
 

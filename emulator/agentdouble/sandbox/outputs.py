@@ -49,6 +49,8 @@ class OutputCollector:
         self._limit = limit
         self._left = limit
         self._dropped = 0
+        self._spared = False  # an error has had room of its own
+        self._lacks_error = False
 
     def add(self, msg_type: str, content: Mapping[str, Any]) -> None:
         """Take in one message of the kernel's IOPub channel; other kinds are passed over."""
@@ -68,10 +70,15 @@ class OutputCollector:
             self._dropped += content["bytes"]
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
-        """Take the error from a kernel's reply, if no message told of one (SBX-06)."""
+        """Take the error from a kernel's reply, if none that a message told of is here (SBX-06)."""
         errors = [o for o in self._outputs if isinstance(o, Output) and o.output_type == "error"]
-        if not errors:
-            self._error({"ename": "", "evalue": "", "traceback": (), **reply})
+        if self._lacks_error or not errors:
+            self.add_last_error({"ename": "", "evalue": "", "traceback": (), **reply})
+
+    def add_last_error(self, content: Mapping[str, Any]) -> None:
+        """Take the error that ended the code, whatever was shown before it."""
+        self._spared = self._lacks_error = False
+        self._error(content)
 
     def outputs(self) -> tuple[Output, ...]:
         """Return what was put out, with a mark at the end if the limit cut it."""
@@ -97,6 +104,7 @@ class OutputCollector:
             self._sizes.clear()
             self._left = self._limit
             self._dropped = 0
+            self._spared = self._lacks_error = False
 
     def _stream(self, name: str, text: str) -> None:
         self._clear_if_asked()
@@ -145,10 +153,22 @@ class OutputCollector:
             self._outputs[index] = after
 
     def _error(self, content: Mapping[str, Any]) -> None:
-        """Keep an error even where the limit is used up; only its own text is cut to the limit."""
+        """Keep the first error even where the limit is used up: only its own text is cut to it.
+
+        Code can show errors in a loop: those that follow have what is left.
+        """
         self._clear_if_asked()
-        self._left = self._limit
         self._dropped += content.get("bytes", 0)
+        if not self._spared:
+            self._spared, self._left = True, self._limit
+        elif not self._left:
+            self._lacks_error = True
+            self._dropped += sum(map(len, (content["evalue"], *content["traceback"])))
+            return
+        self._keep_error(content)
+
+    def _keep_error(self, content: Mapping[str, Any]) -> None:
+        left = self._left
         error = Output(
             "error",
             ename=content["ename"][:_NAME_LENGTH],
@@ -157,7 +177,7 @@ class OutputCollector:
         )
         self._outputs.append(error)
         said = {"ename": error.ename, "evalue": error.evalue, "traceback": error.traceback}
-        self._tell("error", said, self._limit - self._left)
+        self._tell("error", said, left - self._left)
 
     def _fit_text(self, text: str) -> str:
         encoded = text.encode("utf-8", "surrogatepass")

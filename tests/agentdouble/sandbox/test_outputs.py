@@ -169,6 +169,25 @@ def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
     assert (Output("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
 
 
+def test_errors_that_are_shown_in_a_loop_have_the_limit_too() -> None:
+    """Each but the one that ended the code, which the reply tells of again."""
+    collector = OutputCollector(LIMIT)
+    error = {"ename": "E", "evalue": "v" * 40, "traceback": []}
+    last = {"ename": "Last", "evalue": "v", "traceback": ["t"]}
+
+    for _ in range(5):
+        collector.add("error", error)
+    collector.add("error", last)
+    for _ in range(2):
+        collector.add_missing_error({"status": "error", **last})
+
+    collector.add_last_error({**last, "ename": "Died"})
+
+    shown = [(one.ename, len(one.evalue or "")) for one in collector.outputs()[:-1]]
+    assert [("E", 40), ("E", 40), ("E", 20), ("Last", 1), ("Died", 1)] == shown
+    assert cut(102) == collector.outputs()[-1]
+
+
 def test_what_no_limit_counts_is_not_kept() -> None:
     """Code can send messages of its own making, with what it likes beside the outputs."""
     told: list[Any] = []
