@@ -16,6 +16,8 @@ from doublecheck.comparing.differences import Difference
 
 _ALL = r".*"
 _STATUS = r"value status .*"
+# 409 is what U-SESSION-DUPLICATE is about, whatever fields a creation takes
+_CREATED = r"value status (?!409 )\S+ (?!409$).*"
 _REFUSED = r"value status \d+ 40[13]"
 _FIELDS = r"(only double|only live|type) "
 _EVENT_FIELD = r"(\$|events|\$\.events)\[\d+\](\$)?\.(?!content\b|error\b).*"
@@ -37,7 +39,7 @@ _ABOUT = {
     "U-ARTIFACTS": (r"type \$(\[\d+\])?",),
     "U-SESSION-FIELDS": (_FIELDS + r"\$(\[\d+\])?\.(?!id$)\w+",),
     "U-SESSION-LIST": (r"type \$(\[\d+\])?|.* \$\[\d+\]\.events.*",),
-    "U-SESSION-CREATE": (_STATUS, r".* \$\.(state|events).*"),
+    "U-SESSION-CREATE": (_CREATED, r".* \$\.(state|events).*"),
     "U-SESSION-DUPLICATE": (_ALL,),
     "U-SESSION-UNKNOWN": (_ALL,),
     "U-SESSION-DELETE": (_ALL,),

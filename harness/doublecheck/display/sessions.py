@@ -24,11 +24,11 @@ def sessions(shown: Sequence[Session]) -> Markup:
     """Return sessions with what was left of their lives when they were asked for."""
     if not shown:
         return box(quiet("No session is living. The first run_code() makes one."))
-    heads = ["session", "remaining", "", "until", "executions", "processes"]
+    heads = ["session", "remaining", "", "until", "executions"]
     rows = [_row(one) for one in sorted(shown, key=lambda one: one.remaining_s)]
     return box(
         title(counted(len(shown), "session"), quiet("when this was asked for")),
-        table(heads, rows, right=["executions", "processes"]),
+        table(heads, rows, right=["executions"]),
     )
 
 
@@ -39,7 +39,6 @@ def _row(one: Session) -> list[str | None]:
         toned(clock_time(one.remaining_s), _tone(one)),
         one.deadline.strftime("%H:%M:%S %Z"),
         str(one.executions),
-        str(len(one.pids)),
     ]
 
 
@@ -49,7 +48,7 @@ def _bar(one: Session) -> Markup:
     left = element(
         "div", style=f"width:{share:.1%};height:100%;background:{_tone(one)};border-radius:.3em"
     )
-    track = "width:9em;height:.6em;margin-top:.45em;background:rgba(128,128,128,.25)"
+    track = "width:7em;height:.6em;margin-top:.45em;background:rgba(128,128,128,.25)"
     return element("div", left, style=f"{track};border-radius:.3em")
 
 

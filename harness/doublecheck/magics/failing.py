@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from IPython.display import publish_display_data
 
-from doublecheck.display.markup import BAD, box, coloured, pre
+from doublecheck.display.markup import box
+from doublecheck.display.outputs import traceback
 from doublecheck.errors import FailedCellError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def fail(failure: FailedCellError | None, *, raises: bool) -> None:
     if raises:
         raise failure
     told = "\n".join(failure.lines)
-    shown = str(box(pre(coloured(told), tone=BAD)))
+    shown = str(box(traceback(told)))
     publish_display_data({"text/plain": told, "text/html": shown})
 
 

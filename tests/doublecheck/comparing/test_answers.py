@@ -112,6 +112,26 @@ def test_an_unknown_explains_nothing_else(double: Answer, live: Answer, expected
     assert [expected] == [one.cls for one in found]
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "unknown"),
+    [
+        (409, 200, "U-SESSION-DUPLICATE"),
+        (409, 400, "U-SESSION-DUPLICATE"),
+        (200, 409, "U-SESSION-DUPLICATE"),
+        (200, 422, "U-SESSION-CREATE"),
+    ],
+)
+def test_a_conflict_is_explained_by_what_is_created_twice(
+    ours: int, theirs: int, unknown: str
+) -> None:
+    """Every creation relies on which fields it takes, and a second one on more."""
+    relied = answer({}, ours, unknowns="U-SESSION-CREATE, U-SESSION-DUPLICATE")
+
+    (found,) = differences(relied, answer({}, theirs), Pairs())
+
+    assert unknown == found.because
+
+
 def test_every_unknown_says_what_it_explains() -> None:
     """If it is nothing: one that is forgotten would make its alternatives diverge."""
     assert set(ledger.unknowns()) == explaining.unknowns()
