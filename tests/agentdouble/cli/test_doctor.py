@@ -5,15 +5,17 @@ import json
 import socket
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agentdouble.cli.doctor import keeping
-from agentdouble.cli.doctor.findings import version_told_by
+from agentdouble.cli.doctor.findings import imported, version_told_by
 from agentdouble.sandbox.browser import chromium, driver
 from agentdouble.sandbox.javascript import deno
 from tests.agentdouble.calling import background
@@ -134,6 +136,28 @@ def test_a_version_may_be_any_bytes() -> None:
     program = "import sys; sys.stdout.buffer.write(bytes([0xff]) + b' 1.0 (x)')"
 
     assert "\ufffd 1.0" == version_told_by([sys.executable, "-c", program])
+
+
+def test_what_is_warned_of_is_met_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though two modules are imported side by side, the one that came first done first."""
+    met = SimpleNamespace(first=Event(), second=Event(), done=Event())
+    monkeypatch.setitem(sys.modules, "doctor_met", met)
+    monkeypatch.syspath_prepend(tmp_path)
+    start = "import doctor_met as met\n"
+    (tmp_path / "doctor_one.py").write_text(f"{start}met.first.set()\nmet.second.wait(0.2)")
+    (tmp_path / "doctor_two.py").write_text(f"{start}met.second.set()\nmet.done.wait(10)")
+    before = list(warnings.filters)
+
+    one = background(lambda: imported("1", "1", "{}", {"rich": "doctor_one"}, remedy=""))
+    met.first.wait(10)
+    two = background(lambda: imported("2", "2", "{}", {"rich": "doctor_two"}, remedy=""))
+    assert one.result(10).good
+    met.done.set()
+    assert two.result(10).good
+
+    assert before == list(warnings.filters)
 
 
 def test_a_server_that_takes_no_connection_holds_up_nothing(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import shutil
 import subprocess
+import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
 PATIENCE_S = 30
+_IMPORTING = threading.Lock()  # sections look side by side, and the process has one list of filters
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,6 @@ def imported(id: str, name: str, says: str, modules: Mapping[str, str], *, remed
 
 
 def _import(module: str) -> None:
-    with warnings.catch_warnings():
+    with _IMPORTING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module(module)
