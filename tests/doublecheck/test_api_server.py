@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
@@ -15,6 +15,7 @@ from doublecheck.async_platform import AsyncPlatform
 from doublecheck.clients import api_server
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.doubles import serving_double
+from tests.doublecheck import bad_servers
 
 APP = "doublecheck_reference"
 TOOL = json.dumps({"do": "tool", "word": "owl"})
@@ -207,3 +208,32 @@ def test_values_show_themselves() -> None:
     assert "&lt;f&gt;" in shown["text/html"]
     assert "it broke" in shown["text/html"]
     assert "&lt;hi&gt;" in said._repr_mimebundle_()["text/html"]
+
+
+SESSION = AgentSession("s1", APP, "ann")
+
+
+@pytest.mark.parametrize(
+    ("ask", "body"),
+    [
+        (lambda live: live.list_apps(), b'[{"nom": 1}]'),
+        (lambda live: live.list_apps(), b"5"),
+        (lambda live: live.list_sessions(APP), b"5"),
+        (lambda live: live.list_artifacts(SESSION), b"5"),
+        (lambda live: live.run(SESSION, "hi"), b'["x"]'),
+        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": ["x"]}}]'),
+        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": [{"text": 5}]}}]'),
+    ],
+)
+def test_json_of_another_shape_is_told_with_what_was_asked(
+    ask: Callable[[Platform], object], body: bytes
+) -> None:
+    """Not by the error of whoever reads it; it is in hand, too."""
+    with (
+        bad_servers.serving(bad_servers.answer(body)) as server,
+        Platform(Target(server.url, "live")) as live,
+        pytest.raises(AnswerError, match=r"^(GET|POST) http://.* was answered with") as raised,
+    ):
+        ask(live)
+
+    assert (200, body.decode()) == (raised.value.status, raised.value.body)

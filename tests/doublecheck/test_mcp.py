@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from doublecheck import (
     Target,
     UnreachableError,
 )
+from doublecheck.clients import mcp as wire
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +124,12 @@ def test_a_key_is_not_shown(target: Target) -> None:
 
     assert f"<McpClient of {target.url}/mcp>" == repr(mcp)
     assert "hidden" not in repr(mcp._server)
+
+
+@pytest.mark.parametrize(
+    "page", [{}, {"tools": [{"name": "add"}]}, {"tools": ["add"]}, {"tools": None}]
+)
+def test_tools_that_are_none_are_told(page: dict[str, Any]) -> None:
+    """A server may list what it likes."""
+    with pytest.raises(AnswerError, match="tools/list was answered with something else"):
+        wire.tools_of(page)

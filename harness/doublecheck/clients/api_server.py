@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 from collections.abc import Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -128,7 +129,7 @@ def read_event(data: str) -> AgentEvent:
     """Return the event of one ``data:`` line; raise AnswerError for what is none."""
     try:
         return _event(json.loads(data))
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         raise AnswerError(f"This is no event: {data!r} ({error})", status=200, body=data) from None
 
 
@@ -191,7 +192,7 @@ def _event(document: Mapping[str, Any]) -> AgentEvent:
     content = document.get("content") or {}
     return AgentEvent(
         role=content.get("role"),
-        parts=tuple(content.get("parts") or ()),
+        parts=tuple(map(_part, content.get("parts") or ())),
         author=document.get("author"),
         partial=bool(document.get("partial")),
         error=document.get("error") or document.get("errorMessage"),
@@ -200,3 +201,9 @@ def _event(document: Mapping[str, Any]) -> AgentEvent:
         timestamp=document.get("timestamp"),
         raw=document,
     )
+
+
+def _part(part: Any) -> Mapping[str, Any]:
+    if not isinstance(part, dict) or not isinstance(part.get("text"), (str, NoneType)):
+        raise TypeError(f"{part!r:.80} is no part of an event")
+    return part

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from doublecheck.errors import AnswerError, ArgumentError, RefusedError
+from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
 from doublecheck.showing import without_token
 from doublecheck.surfaces import Surface, surface_of
 from doublecheck.target import Target
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _QUOTED_CHARS = 200
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 # what gateways answer with: of a page, the title is what it says
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
@@ -46,10 +47,24 @@ class Request:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and how to read its answer."""
+    """A request, and what reads the answer that its route promises."""
 
     request: Request
-    read: Callable[[httpx.Response], T]
+    reader: Callable[[httpx.Response], T]
+
+    def read(self, response: httpx.Response) -> T:
+        """Return what an answer comes to; raise AnswerError for one of another shape."""
+        try:
+            return self.reader(response)
+        except DoubleCheckError:
+            raise
+        except _UNREADABLE as error:
+            raise AnswerError(
+                f"{_asked(response)} was answered with something else than the route promises "
+                f"({error!r:.100}): {_quoted(response.text)}",
+                status=response.status_code,
+                body=response.text,
+            ) from error
 
 
 def request(

@@ -91,16 +91,21 @@ def call_tool(
 
 
 def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
-    """Return the tools that a page of tools/list has."""
-    return [
-        McpTool(
-            name=tool["name"],
-            description=tool.get("description", ""),
-            input_schema=tool["inputSchema"],
-            output_schema=tool.get("outputSchema"),
-        )
-        for tool in page["tools"]
-    ]
+    """Return the tools that a page of tools/list has; raise AnswerError if it is none."""
+    try:
+        return [_tool(tool) for tool in page["tools"]]
+    except (LookupError, TypeError, AttributeError) as error:
+        told = f"tools/list was answered with something else than tools ({error!r:.100})."
+        raise AnswerError(told, status=200, body=json.dumps(page)) from None
+
+
+def _tool(tool: Mapping[str, Any]) -> McpTool:
+    return McpTool(
+        name=tool["name"],
+        description=tool.get("description", ""),
+        input_schema=tool["inputSchema"],
+        output_schema=tool.get("outputSchema"),
+    )
 
 
 def read_result(response: httpx.Response) -> dict[str, Any]:
@@ -170,13 +175,19 @@ def _read_session(response: httpx.Response) -> McpSession:
 
 def _tool_result(response: httpx.Response, result: Mapping[str, Any]) -> McpResult:
     content = result.get("content")
-    if not isinstance(content, list):
+    if not isinstance(content, list) or not all(map(_is_block, content)):
         raise _no_result(response)
     return McpResult(
         is_error=bool(result.get("isError", False)),
         structured=result.get("structuredContent"),
         content=tuple(content),
     )
+
+
+def _is_block(block: Any) -> bool:
+    if not isinstance(block, dict):
+        return False
+    return block.get("type") != "text" or isinstance(block.get("text"), str)
 
 
 def _no_result(response: httpx.Response) -> AnswerError:
