@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from doublecheck.clients import (
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
+from doublecheck.clocks import AsyncPlatformClock
 from doublecheck.faults import AsyncPlatformFaults
 from doublecheck.ledger import Unknowns
 from doublecheck.live import Completion, OnOutput, Ran
@@ -493,23 +493,3 @@ class AsyncPlatform:
 
     def __repr__(self) -> str:
         return f"<AsyncPlatform {self.target.kind} at {self.url}>"
-
-
-@checked_class
-class AsyncPlatformClock:
-    """A double's clock for async code; on a live platform it raises NotADoubleError."""
-
-    def __init__(self, platform: AsyncPlatform) -> None:
-        self._platform = platform
-
-    async def now(self) -> dt.datetime:
-        """Return the platform's time, in UTC."""
-        return await self._platform._call(admin.now(self._platform.target))
-
-    async def advance(
-        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
-    ) -> dt.datetime:
-        """Move the platform's time forward; return it when what became due is destroyed."""
-        return await self._platform._call(
-            admin.advance(self._platform.target, admin.duration(by, seconds, minutes))
-        )

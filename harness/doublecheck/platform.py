@@ -6,7 +6,6 @@ stands in ``clients``, once. Only the sending differs.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +33,7 @@ from doublecheck.clients import (
     sandbox,
 )
 from doublecheck.clients.calls import Call, Request
+from doublecheck.clocks import PlatformClock
 from doublecheck.errors import InterruptedRunError
 from doublecheck.faults import PlatformFaults
 from doublecheck.ledger import Unknowns
@@ -528,23 +528,3 @@ class Platform:
 
     def __repr__(self) -> str:
         return f"<Platform {self.target.kind} at {self.url}>"
-
-
-@checked_class
-class PlatformClock:
-    """A double's clock; on a live platform every method raises NotADoubleError."""
-
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-
-    def now(self) -> dt.datetime:
-        """Return the platform's time, in UTC."""
-        return self._platform._call(admin.now(self._platform.target))
-
-    def advance(
-        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
-    ) -> dt.datetime:
-        """Move the platform's time forward; return it when what became due is destroyed."""
-        return self._platform._call(
-            admin.advance(self._platform.target, admin.duration(by, seconds, minutes))
-        )

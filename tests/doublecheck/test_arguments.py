@@ -21,8 +21,8 @@ from doublecheck import (
     Target,
     arguments,
 )
+from doublecheck.clocks import PlatformClock
 from doublecheck.faults import PlatformFaults
-from doublecheck.platform import PlatformClock
 
 NOWHERE = Target(url="http://127.0.0.1:1")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import subprocess
 import sys
 import threading
@@ -50,6 +51,13 @@ def test_a_double_ends_with_its_interpreter() -> None:
 
     pids = [int(pid) for pid in ended.stdout.split()]
     assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
+
+
+def test_connecting_takes_the_same_with_await_and_without() -> None:
+    """Each says so itself, for help() and the tab key."""
+    one, other = inspect.signature(connect), inspect.signature(connect_async)
+
+    assert one.parameters == other.parameters
 
 
 def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
