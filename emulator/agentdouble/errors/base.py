@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 from typing import Any
 
 from agentdouble.tracebacks import ShownShort
@@ -13,4 +12,8 @@ class AgentDoubleError(ShownShort, Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as it is: what it says is not what its class is called with."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return _unfinished, (type(self), self.args), self.__dict__
+
+
+def _unfinished(kind: type[AgentDoubleError], args: tuple[Any, ...]) -> AgentDoubleError:
+    return kind.__new__(kind, *args)
