@@ -62,9 +62,12 @@ def _show(stream: Iterable[T]) -> Collected[T]:
             events.append(event)
             screen.arrived(events)
     finally:
-        screen.ended(events)
+        if events:
+            screen.ended(events)
         if inspect.isgenerator(stream):
             stream.close()
+    if not events:  # one that failed has its error to show
+        screen.ended(events)
     return _collected(events)
 
 
@@ -76,9 +79,12 @@ async def _show_async(stream: AsyncIterable[T]) -> Collected[T]:
             events.append(event)
             screen.arrived(events)
     finally:
-        screen.ended(events)
+        if events:
+            screen.ended(events)
         if inspect.isasyncgen(stream):
             await stream.aclose()
+    if not events:
+        screen.ended(events)
     return _collected(events)
 
 

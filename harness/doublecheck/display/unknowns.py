@@ -12,7 +12,7 @@ from doublecheck.display.markup import title as titled
 if TYPE_CHECKING:
     from doublecheck.ledger import Unknown, Unknowns
 
-_HEADS = ("unknown", "question", "answer in force", "alternatives")
+_HEADS = ("unknown", "answer in force", "alternatives")
 
 
 def render(unknowns: Unknowns) -> Markup:
@@ -38,9 +38,9 @@ def _table(unknowns: Sequence[Unknown]) -> Markup:
 
 
 def _row(unknown: Unknown) -> Iterator[Markup]:
-    section = element("div", quiet(f"section {unknown.section}"))
-    yield joined((element("b", unknown.id, style="white-space:nowrap"), section))
-    yield joined((unknown.question,))
+    id_ = element("b", unknown.id, style="white-space:nowrap")
+    section = quiet(f" section {unknown.section}")
+    yield joined((id_, section, element("div", unknown.question)))
     told = unknown.meaning if unknown.meaning != unknown.answer else None
     yield joined((*_answer(unknown), element("div", told)))
     yield joined(_alternative(name, meaning) for name, meaning in unknown.alternatives.items())

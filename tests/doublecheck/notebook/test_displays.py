@@ -85,6 +85,20 @@ def test_a_stream_that_breaks_off_has_shown_what_arrived(notebook: NotebookKerne
     assert "it ends here" in (ran.error or "")
 
 
+@pytest.mark.parametrize("cell", ["{}(stream)", "await {}(later)"])
+def test_a_stream_that_fails_at_once_shows_its_error_alone(
+    notebook: NotebookKernel, cell: str
+) -> None:
+    """That there are no events is told of one that ends."""
+    notebook.run("stream, later = (1 / 0 for _ in 'a'), (1 / 0 async for _ in said_later('a'))")
+
+    ran = notebook.run(cell.format("doublecheck.show"))
+    assert [] == ran.bundles
+    assert "ZeroDivisionError" in (ran.error or "")
+
+    assert "No events." in notebook.run(cell.format("doublecheck.show")).html
+
+
 def test_what_is_no_stream_is_refused_in_a_sentence(notebook: NotebookKernel) -> None:
     """It says what is taken."""
     ran = notebook.run("doublecheck.show('text')")
