@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -20,22 +21,26 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 
+_COLUMNS = 70  # JupyterLab breaks longer lines anywhere, within a word too
 HELP = """\
-%sandbox                        where cells run, and what there is
-%sandbox sessions               the living sessions, with their remaining life
-%sandbox destroy [SESSION]      end a session (--user NAME: whose it is)
-%sandbox clock                  the platform's time
-%sandbox clock advance 30m      move it forward: 90s, 30m, 2h, 1h30m
-%sandbox faults                 the faults that are armed
-%sandbox faults fail InvokeTool --nth 2 --status 503
-                                arm one: {kinds}
-%sandbox faults clear           take all of them away (disarm ID: one; release ID: let go
-                                of the calls that it holds)
-%sandbox log [--last 5]         what was asked of the double and what it answered
-%sandbox use [NAME=]PLATFORM    run cells elsewhere: an expression, a URL, or double
-%sandbox url                    where the platform answers
-%sandbox reset                  end all sessions, empty the log, set the clock back
-%sandbox help                   this
+%sandbox                      where cells run, and what there is
+%sandbox sessions             the sessions, with their remaining life
+%sandbox destroy [SESSION]    end one (--user NAME: whose it is)
+%sandbox clock                the platform's time
+%sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
+%sandbox faults               the faults that are armed
+%sandbox faults clear         take all of them away; disarm ID: one,
+                              release ID: the calls that it holds
+%sandbox log [--last 5]       what was asked, and what was answered
+%sandbox use [NAME=]PLATFORM  run cells elsewhere: an expression,
+                              a URL, or double
+%sandbox url                  where the platform answers
+%sandbox reset                end all sessions, empty the log, set
+                              the clock back
+%sandbox help                 this
+
+%sandbox faults fail InvokeTool --nth 2 --status 503 arms a fault:
+{kinds}
 
 %%sandbox? says what a cell can be given."""
 
@@ -129,7 +134,8 @@ def _reset(rest: str, platforms: Platforms) -> None:
 
 
 def _help(_rest: str, _platforms: Platforms) -> None:
-    tell(HELP.format(kinds=", ".join(arming.kinds())))
+    kinds = f"{', '.join(arming.kinds())}."
+    tell(HELP.format(kinds=textwrap.fill(kinds, _COLUMNS)))
 
 
 def _platform(platforms: Platforms) -> Platform:

@@ -130,3 +130,11 @@ def test_an_error_is_its_message_until_all_is_asked_for(notebook: NotebookKernel
     assert brief.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
     assert whole.startswith("Traceback (most recent call last):")
     assert "in answers_as_double" in whole
+
+
+def test_help_fits_a_narrow_page(notebook: NotebookKernel) -> None:
+    """A notebook breaks longer lines within a word."""
+    told = notebook.run("%sandbox help").stdout
+
+    assert "\ncut, delay, drip, " in told
+    assert [] == [line for line in told.splitlines() if len(line) > 70]
