@@ -55,6 +55,7 @@ from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.errors import NotRunningError
+from agentdouble.farewell import Farewell
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
@@ -359,7 +360,8 @@ class Emulator:
         hosting = entrance.Hosting(inner, self.environment())
         own, policy = admin.PREFIX + "/", entrance.policy(self.settings, self._asks_itself)
         faults = FaultLayer(hosting, self.faults, policy.render, except_prefix=own)
-        journal = JournalMiddleware(faults, self.journal, self._ledger, except_prefix=own)
+        told = Farewell(faults, policy.render)
+        journal = JournalMiddleware(told, self.journal, self._ledger, except_prefix=own)
         return guard.Guard(entrance.shared(journal, self.settings), policy)
 
     def _routes(self) -> list[BaseRoute]:

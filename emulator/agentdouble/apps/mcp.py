@@ -22,6 +22,7 @@ from agentdouble import guard, serving
 from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
 from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
+from agentdouble.farewell import Farewell
 from agentdouble.mcp_hosting import Endpoint, render_refusal
 
 if TYPE_CHECKING:
@@ -128,9 +129,8 @@ class MCPApp:
         listener = serving.open_socket(host, port)
         print(f"{self.name} answers at {serving.address_of(listener)}{PATH}", flush=True)  # noqa: T201
         policy = guard.Policy(hosts=None, render=_render)
-        serving.serve(
-            guard.Guard(self, policy), listener, lambda: None, stopping=self._hosted.let_go
-        )
+        guarded = guard.Guard(Farewell(self, policy.render), policy)
+        serving.serve(guarded, listener, lambda: None, stopping=self._hosted.let_go)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

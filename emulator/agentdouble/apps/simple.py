@@ -24,6 +24,7 @@ from agentdouble.apps import bodies
 from agentdouble.apps.contract import check_entrypoint, check_ping
 from agentdouble.apps.failures import theirs
 from agentdouble.clock import Clock
+from agentdouble.farewell import Farewell
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
@@ -105,7 +106,8 @@ class SimpleApp:
         """
         listener = serving.open_socket(host, port)
         print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
-        serving.serve(guard.Guard(self, guard.Policy(hosts=None)), listener, lambda: None)
+        guarded = guard.Guard(Farewell(self), guard.Policy(hosts=None))
+        serving.serve(guarded, listener, lambda: None)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

@@ -17,6 +17,12 @@ _log = logging.getLogger("agentdouble.websocket")
 _log.setLevel(logging.WARNING)
 # it says so of every connection that is refused with an HTTP status
 _log.addFilter(lambda record: "completing handshake" not in str(record.msg))
+_log.addFilter(lambda record: not _is_stopping(record))
+
+
+def _is_stopping(record: logging.LogRecord) -> bool:
+    """Whether it is about a connection that is cancelled, as the server stops."""
+    return record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 class _HeadWithBody:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import threading
@@ -13,6 +14,10 @@ from types import FrameType
 import uvicorn
 
 TICK_S = 1
+QUIET_S = 1  # how long it stops without a word
+FAREWELL_S = 1  # how long what is cancelled has to say so
+
+_log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -66,14 +71,27 @@ class Server(uvicorn.Server):
         for connection in list(self.server_state.connections):
             connection.shutdown()
         await asyncio.sleep(0)
-        try:
-            grace = self.config.timeout_graceful_shutdown
-            await asyncio.wait_for(self._wait_tasks_to_complete(), grace)
-        except asyncio.TimeoutError:
-            for task in self.server_state.tasks:
-                task.cancel()
-        if not self.force_exit:
-            await self.lifespan.shutdown()
+        await self._let_answers_end()
+        await self.lifespan.shutdown()
+
+    async def _let_answers_end(self) -> None:
+        """Wait for what is being answered as long as the grace, then cancel it."""
+        grace = self.config.timeout_graceful_shutdown or 0
+        await self._wait(min(QUIET_S, grace))
+        rest, count = grace - QUIET_S, len(self.server_state.tasks)
+        if count and rest > 0 and not self.force_exit:
+            what = "a request that is" if count == 1 else f"{count} requests that are"
+            _log.warning("Stopping: waits up to %g s more for %s being answered.", rest, what)
+            await self._wait(rest)
+        left = set(self.server_state.tasks)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=FAREWELL_S)
+
+    async def _wait(self, at_most_s: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._wait_tasks_to_complete(), at_most_s)
 
     async def _accept_no_more(self) -> None:
         """Let the connections that are accepted become the server's, and accept no others.

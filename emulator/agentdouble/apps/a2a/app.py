@@ -21,6 +21,7 @@ from agentdouble.apps.a2a.cards import MODES, agent_card, checked
 from agentdouble.apps.a2a.paths import KIND
 from agentdouble.clock import Clock
 from agentdouble.errors import DecorationError
+from agentdouble.farewell import Farewell
 from agentdouble.forwarded import Forwarded
 from agentdouble.state import Store
 from agentdouble.threads import imported
@@ -166,7 +167,7 @@ class A2AApp:
             address = serving.address_of(listener)
             print(f"{self.name} answers at {address}{also}", flush=True)  # noqa: T201
 
-        guarded = guard.Guard(Forwarded(self), guard.Policy(hosts=None))
+        guarded = guard.Guard(Farewell(Forwarded(self), _render), guard.Policy(hosts=None))
         serving.serve(guarded, listener, started, lambda: over_grpc.prepare(self, place))
 
     @asynccontextmanager
