@@ -76,8 +76,8 @@ class Order:
 def check(orders: Sequence[Order], outputs: Outputs) -> int:
     """Run the checks of each order, give out what they came to, and return the exit code.
 
-    Raises TargetError, UnreachableError, ReportError, and MissingExtraError for what is not
-    installed, before the first check of any of them.
+    Raises TargetError, UnreachableError, CredentialsRefusedError, ReportError, and
+    MissingExtraError for what is not installed, before the first check of any of them.
     """
     require_pytest()
     outputs.require_writable()
@@ -121,10 +121,11 @@ def require_target(order: Order) -> None:
     if order.plan.in_process:
         _require_double()
     elif order.url is not None:
-        from doublecheck import opening
+        from doublecheck import opening, signing_in
+        from doublecheck.configuration import targets
 
-        with opening.opened(order.said, order.plan):
-            return
+        with opening.opened(order.said, order.plan) as target:
+            signing_in.require(target, targets.pair_variables(order.plan))
 
 
 def _require_double() -> None:

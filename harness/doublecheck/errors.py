@@ -9,6 +9,7 @@
     │   ├── ConfigurationError    a configuration file, or a value in it, cannot be used
     │   └── EmulatorCommandError  the command that is to start the double does not
     ├── CredentialsMissingError   a request must be signed and the target has no key pair
+    ├── CredentialsRefusedError   a control plane refuses the target's own key pair
     ├── MissingExtraError         a part of the harness whose package is not installed
     ├── UnreachableError          nothing answers at an address
     │   └── UntrustedError        its certificate is not one of those that are trusted
@@ -123,6 +124,19 @@ def _typed(command: Sequence[str]) -> str:
 
 class CredentialsMissingError(DoubleCheckError):
     """A request must be signed and the target has no key pair, or no tool id."""
+
+
+class CredentialsRefusedError(DoubleCheckError):
+    """A control plane, at ``url``, refuses the key pair that ``variables`` hold."""
+
+    def __init__(self, url: str, told: str, variables: tuple[str, str]) -> None:
+        super().__init__(
+            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {told} "
+            "Nothing was checked. Correct the two, or check what needs no signature: leave "
+            "control_plane and sandbox out of what the target offers."
+        )
+        self.url = url
+        self.variables = variables
 
 
 class MissingExtraError(DoubleCheckError):

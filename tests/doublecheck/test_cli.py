@@ -158,6 +158,32 @@ def test_a_running_double_is_checked(doublecheck: Command, platform_server: Targ
     assert f"double at {platform_server.url}: 1 not observable, 1 passed." in ended.stdout
 
 
+def test_refused_keys_are_told_before_the_first_check(
+    doublecheck: Command, platform_server: Target, tmp_path: Path
+) -> None:
+    """A check that something is refused would pass for that alone; the variables are named."""
+    (tmp_path / "pyproject.toml").write_text(
+        f"""
+        [tool.doublecheck.targets.staging]
+        url = "{platform_server.url}"
+        access_key_env = "STAGING_ACCESS_KEY"
+        secret_key_env = "STAGING_SECRET_KEY"
+        """
+    )
+    access_key = platform_server.address().credentials.access_key
+    keys = {"STAGING_ACCESS_KEY": access_key, "STAGING_SECRET_KEY": "a-wrong-secret"}
+
+    refused = doublecheck("run", "--target", "staging", "-k", "CTL", environment=keys)
+
+    assert (3, "") == (refused.returncode, refused.stdout)
+    (told,) = refused.stderr.splitlines()
+    assert told.startswith(
+        f"doublecheck: The control plane at {platform_server.url} refuses the key pair in "
+        "STAGING_ACCESS_KEY and STAGING_SECRET_KEY: SignatureDoesNotMatch: "
+    )
+    assert "a-wrong-secret" not in told
+
+
 def test_a_target_of_the_project_is_checked(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:

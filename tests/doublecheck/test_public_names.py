@@ -35,6 +35,7 @@ NAMES = [
     "ConfigurationError",
     "Credentials",
     "CredentialsMissingError",
+    "CredentialsRefusedError",
     "Difference",
     "DoubleCheckError",
     "EmulatorCommandError",

@@ -61,6 +61,12 @@ def variable_of(surface: Surface) -> str:
     return f"DOUBLECHECK_{surface.upper()}_API_KEY"
 
 
+def pair_variables(plan: Plan) -> tuple[str, str]:
+    """Return the variables that hold the key pair of a target."""
+    access, secret = (plan.value(f"{key}_key_env") for key in ("access", "secret"))
+    return access or environment.ACCESS_KEY, secret or environment.SECRET_KEY
+
+
 def _pair(
     plan: Plan, environ: Mapping[str, str], prefix: str, access: str, secret: str
 ) -> Credentials | None:
