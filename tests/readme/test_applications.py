@@ -35,18 +35,18 @@ def test_the_application_answers_and_its_session_opens(
     forget(monkeypatch, "my_agent")
     file = tmp_path / "my_agent.py"
     file.write_text(MY_AGENT)
-    (asked,) = shown(ASKED)
+    asked = list(shown(ASKED))
     show, curl = shown(SHOWN_SESSION)
 
     with Emulator(load(f"{file}:app")) as double:
-        answer = run(asked.command, double.url)
+        answers = [run(one.command, double.url) for one in asked]
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
         session = run(show.command, double.url)
         (query,) = re.findall(r"\?(\S*Authorization=\S+)", re.sub(r"\n\s+", "", session))
         said = run(re.sub(r"\?[^']+", lambda _: f"?{query}", curl.command), double.url)
 
-    assert asked.printed.strip() == answer
+    assert [one.printed.strip() for one in asked] == answers
     assert "/home/gem" in said
 
 

@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 from agentdouble import Emulator
 from doublecheck.cli.app import app
 from tests.readme.consoles import shown
-from tests.readme.pages import FRONT, block, blocks
+from tests.readme.pages import DOUBLE, FRONT, block, blocks
 from tests.readme.projects import bash
 
 COMMANDS = [block(FRONT, "sh", one.text) for one in blocks(FRONT, "sh")]
-SCRIPT = block(FRONT, "python", "# my_script.py")
+APPLICATION = block(FRONT, "python", "# my_agent.py")
+ITS_TEST = block(FRONT, "python", "# test_answers.py")
 EXEC = block(FRONT, "console", "$ agentdouble exec")
 STAGING = block(FRONT, "toml", "# pyproject.toml")
 CHECKED = block(FRONT, "console", "$ export STAGING_ACCESS_KEY")
@@ -33,11 +34,24 @@ def test_there_are_two_commands_for_a_fresh_machine() -> None:
 
 
 def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
-    """It prints what its code printed in the sandbox."""
-    (tmp_path / "my_script.py").write_text(SCRIPT)
-    command = next(shown(EXEC)).command
+    """It prints the result of its code in the sandbox."""
+    program, _ = shown(EXEC)
 
-    assert "42\n" in bash(command, tmp_path)
+    assert '"text/plain": "42"' in bash(program.command, tmp_path)
+
+
+def test_an_application_is_served_to_its_test(tmp_path: Path) -> None:
+    """With the two files of the recipe and nothing else."""
+    (tmp_path / "my_agent.py").write_text(APPLICATION)
+    (tmp_path / "test_answers.py").write_text(ITS_TEST)
+    _, tested = shown(EXEC)
+
+    assert "1 passed" in bash(tested.command, tmp_path)
+
+
+def test_each_page_has_the_same_application() -> None:
+    """Whoever goes on to the double's page finds what is known already."""
+    assert APPLICATION == block(DOUBLE, "python", "# my_agent.py")
 
 
 def test_a_target_of_the_project_is_checked(

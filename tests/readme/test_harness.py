@@ -38,7 +38,7 @@ def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
     for name, text in APPLICATION.items():
         (tmp_path / name).write_text(text)
 
-    assert "1 passed" in pytest_in(tmp_path)
+    assert "2 passed" in pytest_in(tmp_path)
 
 
 def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

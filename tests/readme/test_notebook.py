@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
-from tests.readme.pages import FRONT, HARNESS, block
+from tests.readme.pages import FRONT, HARNESS, block, read
 
-LOAD, PLOT, CONNECT = (
-    block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox", "import doublecheck\n")
-)
+LOAD, PLOT = (block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox"))
+(FROM_PYTHON,) = re.findall(r"^From Python that is .*?\.$", read(FRONT), re.M | re.S)
+*CONNECT, RUN = re.findall(r"`(.*?)`", FROM_PYTHON)
 WITHOUT_MAGICS = [
     block(HARNESS, "python", start) for start in ("import doublecheck\n", "platform = await ")
 ]
@@ -42,16 +43,16 @@ def notebook() -> Iterator[NotebookKernel]:
 
 def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
     """The magic shows the plot of the sandbox; the client's answer is the last value."""
-    ran = [notebook.run(cell) for cell in (LOAD, PLOT, CONNECT)]
+    ran = [notebook.run(cell) for cell in (LOAD, PLOT, "\n".join([*CONNECT, RUN]))]
 
     assert [None, None, None] == [one.error for one in ran]
     assert any("image/png" in bundle for bundle in ran[1].bundles)
-    assert "3.14159" in ran[2].text
+    assert "text='42'" in ran[2].text
 
 
 def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path) -> None:
     """And calibrated; what came out is the value of the cell, and in a file as well."""
-    assert notebook.run(f"%cd -q {tmp_path}\n{CONNECT}").error is None
+    assert notebook.run("\n".join([f"%cd -q {tmp_path}", *CONNECT])).error is None
 
     checked, calibrated = notebook.run(CHECK), notebook.run(CALIBRATE)
 
