@@ -34,13 +34,13 @@ def short(error: BaseException) -> list[str]:
     shower = _shower()
     if shower is None:
         return _whole(error)
-    alone, frames = _alone(error), own_frames(error.__traceback__)
+    cut, frames = alone(error), own_frames(error.__traceback__)
     if frames is None:  # a magic: nothing of the user's led there
         return list(shower.get_exception_only(type(error), error))
     try:
-        return list(shower.structured_traceback(type(alone), alone, frames, tb_offset=0))
+        return list(shower.structured_traceback(type(cut), cut, frames, tb_offset=0))
     except Exception:  # IPython cannot show every line: one that ends a text in triple quotes, say
-        return traceback.format_exception(type(alone), alone, frames)
+        return traceback.format_exception(type(cut), cut, frames)
 
 
 def shorten(error: BaseException) -> None:
@@ -57,6 +57,14 @@ def leave_message(error: BaseException) -> None:
 def own_frames(frames: TracebackType | None) -> TracebackType | None:
     """Return the frames of the user's code, a few of them where they are many, None if none is."""
     return _linked(_few(_own(frames)))
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return an error of the same type and message that does not tell what caused it."""
+    cut = type(error).__new__(type(error), *error.args)
+    cut.args = error.args
+    cut.__dict__.update(error.__dict__)
+    return cut
 
 
 def _message(error: BaseException) -> list[str]:
@@ -81,14 +89,6 @@ def _shower() -> Any:
 def _shell() -> Any:
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
-
-
-def _alone(error: BaseException) -> BaseException:
-    """Return an error of the same type and message that does not tell what caused it."""
-    alone = type(error).__new__(type(error), *error.args)
-    alone.args = error.args
-    alone.__dict__.update(error.__dict__)
-    return alone
 
 
 def _own(frames: TracebackType | None) -> list[TracebackType]:

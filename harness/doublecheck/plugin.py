@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
-from doublecheck import leniency, options
+from doublecheck import cutting, leniency, options
 from doublecheck.relying import options as unknowns
 from doublecheck.reports import options as reports
 from doublecheck.twinning import options as twin
@@ -47,3 +47,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
     faults.check(item)
     return result
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)  # innermost: other plugins see it as it is shown
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    cutting.cut(item, call, report)
+    return report

@@ -1,0 +1,67 @@
+"""A failed test whose error is ours ends at its own line, without what stands behind that line.
+
+pytest shows every frame with its source, and of an error that explains itself those of ours are
+nothing to whoever wrote the test. ``--tb=long``, ``--tb=native`` and ``--full-trace`` show them.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+import pytest
+from _pytest._code.code import ExceptionRepr, TerminalRepr
+
+_WHOLE = ("long", "native")
+_ASSERTING = "doublecheck.fixtures"  # whose assertions explain themselves
+
+
+def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Have the report of a user's test show the error alone, below the user's lines."""
+    if call.excinfo is None or not isinstance(report.longrepr, ExceptionRepr):
+        return
+    if _is_ours(call.excinfo.value) and _is_users(item) and not _all_is_wanted(item.config):
+        report.longrepr = _shown(item, call.excinfo)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error is one of those whose message is made to be enough."""
+    tracebacks = _tracebacks()
+    if tracebacks is None:  # nothing of ours has run that could have raised one
+        return False
+    if isinstance(error, AssertionError):
+        return _raised_by(error.__traceback__).startswith(_ASSERTING)
+    return isinstance(error, tracebacks.ShownShort)
+
+
+def _raised_by(frames: TracebackType | None) -> str:
+    """Return the name of the module whose frame is the innermost."""
+    name = ""
+    while frames is not None:
+        name, frames = str(frames.tb_frame.f_globals.get("__name__")), frames.tb_next
+    return name
+
+
+def _is_users(item: pytest.Item) -> bool:
+    """Whether a test is the user's own; the contract checks show what they always do."""
+    return bool(_tracebacks().whose(str(item.path)) == "user")
+
+
+def _all_is_wanted(config: pytest.Config) -> bool:
+    return config.getoption("fulltrace", False) or config.getoption("tbstyle", "auto") in _WHOLE
+
+
+def _shown(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str | TerminalRepr:
+    """Return the user's lines and the error; the error alone if one of our fixtures raised it."""
+    tracebacks, error = _tracebacks(), excinfo.value
+    frames = tracebacks.own_frames(error.__traceback__)
+    if frames is None:
+        return excinfo.exconly()
+    alone = tracebacks.alone(error)
+    return item.repr_failure(pytest.ExceptionInfo.from_exc_info((type(alone), alone, frames)))
+
+
+def _tracebacks() -> Any:
+    """Return the module that tells whose a frame is, where it has been imported."""
+    return sys.modules.get("agentdouble.tracebacks")

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from doublecheck import Target
+
+EXAMPLE = """
+import pytest
+
+def test_fault(platform):
+    platform.faults.fail("InvokeTol")
+
+def test_helper(platform):
+    upload(platform)
+
+def upload(platform):
+    platform.upload("/nope", "text")
+
+def test_journal(platform_journal):
+    platform_journal.only(action="CreateTool")
+
+def test_of_its_own(platform):
+    assert platform.url == "elsewhere"
+"""
+
+
+def run(pytester: pytest.Pytester, target: Target, *options: str) -> pytest.RunResult:
+    pytester.makepyfile(test_it=EXAMPLE)
+    return pytester.runpytest_inprocess(
+        "-p", "no:cacheprovider", f"--platform-url={target.url}", *options
+    )
+
+
+def places(result: pytest.RunResult) -> list[str]:
+    """Return where the frames lie that were shown."""
+    return re.findall(r"^(?:.*/)?(\w+\.py:\d+): ", result.stdout.str(), re.MULTILINE)
+
+
+def test_a_failure_ends_at_the_users_own_line(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """With the message below it; what a test asserts by itself is shown as ever."""
+    result = run(pytester, platform_server)
+
+    result.assert_outcomes(failed=4)
+    assert [f"test_it.py:{line}" for line in (4, 7, 10, 13, 16)] == places(result)
+    result.stdout.fnmatch_lines(
+        [
+            '>       platform.faults.fail("InvokeTol")',
+            "E       doublecheck.errors.FaultError: *Did you mean 'InvokeTool'?*",
+            '>       platform.upload("/nope", "text")',
+            "E       doublecheck.errors.ArgumentError: *",
+            '>       platform_journal.only(action="CreateTool")',
+            "E       AssertionError: Requests with action='CreateTool': 0, and 1 expected.*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("option", ["--tb=long", "--tb=native", "--full-trace"])
+def test_every_frame_is_shown_to_whoever_asks(
+    pytester: pytest.Pytester, platform_server: Target, option: str
+) -> None:
+    """Those of ours stand below the user's."""
+    result = run(pytester, platform_server, option, "-k", "fault")
+
+    result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*faults.py*"])
+
+
+def test_an_error_of_a_fixture_is_its_message_alone(
+    pytester: pytest.Pytester, platform_server: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the user's has led there but the name of the fixture."""
+    pytester.makeconftest("import sys; sys.modules['respx'] = None")
+    monkeypatch.delitem(sys.modules, "doublecheck.mock", raising=False)
+    pytester.makepyfile("def test_it(platform_mock): pass")
+
+    result = pytester.runpytest_inprocess(f"--platform-url={platform_server.url}", "-pno:respx")
+
+    result.assert_outcomes(errors=1)
+    assert [] == places(result)
+    result.stdout.fnmatch_lines(
+        ["_* ERROR at setup of test_it *_", "doublecheck.errors.MissingExtraError: respx*mock]'"]
+    )
+
+
+def test_a_wrong_application_is_an_error_without_what_loads_it(
+    pytester: pytest.Pytester,
+) -> None:
+    """It names the file that the configuration names."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from doublecheck import PlatformConfig
+
+        @pytest.fixture(scope="session")
+        def platform_config():
+            return PlatformConfig(apps=["nowhere.py"])
+
+        def test_it(platform):
+            pass
+        """
+    )
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(errors=1)
+    assert [] == places(result)
+    result.stdout.fnmatch_lines(["agentdouble.errors.ApplicationLoadError: *nowhere.py*"])
