@@ -103,14 +103,14 @@ class EmulatorCommandError(TargetError):
     def __init__(self, command: Sequence[str], what: str, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
         super().__init__(
-            f"The command that is to start the double, {_typed(command)}, {what}. "
+            f"The command that is to start the double, {typed(command)}, {what}. "
             f"It printed, at last:{printed}"
         )
         self.command = tuple(command)
         self.lines = tuple(lines)
 
 
-def _typed(command: Sequence[str]) -> str:
+def typed(command: Sequence[str]) -> str:
     """Return a command as it is typed, without what follows an option about a secret."""
     shown = []
     for word, before in zip(command, ("", *command), strict=False):
@@ -153,7 +153,7 @@ class UnreachableError(DoubleCheckError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
             f"Nothing answers at {url} ({reason}). Is the platform running, and is that its "
-            "address? 'agentdouble serve' starts a double; connect() without a URL does so too."
+            "address? 'agentdouble serve' starts a double; without an address one starts by itself."
         )
         self.url = url
 

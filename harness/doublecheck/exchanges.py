@@ -109,8 +109,8 @@ def _obstacle(exchange: Exchange) -> str | None:
     authorization = _value(request.headers, "authorization")
     if authorization.startswith(ALGORITHM):
         return (
-            "it is signed with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY in a scheme that curl "
-            "does not know; its signature holds for minutes"
+            "it is signed with the target's access key and secret key in a scheme that curl does "
+            "not know; its signature holds for minutes"
         )
     if redacted_text(request.url) != request.url:
         return "its URL has the token of a session, which ends with the session"

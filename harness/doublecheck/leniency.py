@@ -59,7 +59,7 @@ class Leniency:
         if self._forgives():
             terminalreporter.write_line(
                 f"{self._lenient} failed of what is only recommended (should); "
-                "--platform-strict-should lets that fail the run."
+                "--strict-should lets that fail the run (in pytest --platform-strict-should)."
             )
 
     def _forgives(self) -> bool:

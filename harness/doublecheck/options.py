@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,28 @@ def header(config: pytest.Config) -> list[str] | None:
     from doublecheck.configuration import shown
 
     return shown.lines(plan_of(config), os.environ)
+
+
+def words(config: pytest.Config) -> list[str]:
+    """Return what is said of the platform as options of ``doublecheck run``."""
+    given = _options(config)
+    written = []
+    for key, value in given.items():
+        if key == "emulator_command":
+            value = _without_secrets(value)
+        if key == "url" or value != given.get("url"):
+            option = f"--{key.replace('_', '-')}"
+            written += [option] if value is True else [option, str(value)]
+    return written
+
+
+def _without_secrets(command: str) -> str:
+    from doublecheck.errors import typed
+
+    try:
+        return typed(shlex.split(command))
+    except ValueError:  # a quote that is not closed: it has not started anything
+        return command
 
 
 def said(config: pytest.Config) -> Said:

@@ -60,7 +60,8 @@ def why_not(
     if writes and target.kind == "live" and not target.allow_writes:
         return (
             f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
-            "allow_writes (--platform-allow-writes) allows"
+            "--allow-writes allows (in pytest --platform-allow-writes, in Python "
+            "allow_writes=True)"
         )
     return None
 

@@ -67,8 +67,8 @@ def test_what_a_target_cannot_show_is_said() -> None:
         "not offered: live declares no services",
         "not offered: live declares no runtimes",
         (
-            "not run: makes or deletes something on live, which allow_writes "
-            "(--platform-allow-writes) allows"
+            "not run: makes or deletes something on live, which --allow-writes allows "
+            "(in pytest --platform-allow-writes, in Python allow_writes=True)"
         ),
         None,
         None,

@@ -168,7 +168,8 @@ def pytest_runtest_makereport(
     verdict = verdicts.of_failure(report.when, call.excinfo.value)
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
-    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets)
+    where = options.words(item.config)
+    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where)
     report.user_properties.append((verdicts.REASON, failure.reason))
     report.longrepr = failure  # type: ignore[assignment]
     return report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,10 @@ BODY_CHARS = 2000
 
 
 class Failure:
-    """A failure as pytest shows it, between the clause that failed and the last exchanges."""
+    """A failure as pytest shows it, between the clause that failed and the last exchanges.
+
+    ``where`` are the options of ``doublecheck run`` that say which platform it was.
+    """
 
     def __init__(
         self,
@@ -26,11 +30,13 @@ class Failure:
         shown: Any,
         exchanges: Sequence[Exchange],
         secrets: Collection[str] = (),
+        where: Sequence[str] = (),
     ) -> None:
         self._clause = clause
         self._shown = shown
         self._exchanges = exchanges
         self._secrets = secrets
+        self._again = shlex.join(["doublecheck", "run", *where, "-k", clause.id])
         self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # pytest's own name
 
     @property
@@ -68,7 +74,7 @@ class Failure:
         yield "Again:"
         if self._exchanges:
             yield f"  {curl(self._exchanges[-1])}"
-        yield f"  doublecheck run -k {self._clause.id}"
+        yield f"  {self._again}"
 
 
 def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:

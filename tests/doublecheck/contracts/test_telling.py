@@ -51,7 +51,7 @@ def test_a_failure_tells_all(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The clause, what pytest shows, the last exchanges, and how to ask again."""
+    """The clause, what pytest shows, the last exchanges, and how to ask that platform again."""
     accept_any_body(monkeypatch)
 
     run(*declared, "-k", "INV-08", module="test_invocation")
@@ -69,7 +69,9 @@ def test_a_failure_tells_all(
     assert re.fullmatch(r"< HTTP 200, after \d+ ms", answered)
     again = told.index("Again:")
     assert told[again + 1].startswith("  printf ")
-    assert "  doublecheck run -k INV-08" == told[again + 2]
+    words = f"--url {double.url} --reference-app -k INV-08"
+    assert f"  doublecheck run {words}" == told[again + 2]
+    assert "--strict-should lets that fail the run" in told[-2]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
@@ -106,7 +108,7 @@ def test_a_signed_request_is_told_without_its_signature(
     )
 
     told = capfd.readouterr().err
-    assert "signed with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY" in told
+    assert "signed with the target's access key and secret key" in told
     assert "> Authorization: ***" in told
     assert "Signature=" not in told
     credentials = double.address().credentials
