@@ -24,6 +24,10 @@ from agentdouble.signing import Credentials
 _CONNECT_S = 10
 _PAGE = 100
 _API_KEY = "AGENTDOUBLE_API_KEY"
+_ADVICE = (
+    "Is the double running, and is that its address? 'agentdouble serve' starts one, and --url URL "
+    "names another."
+)
 
 
 class ControlPlane:
@@ -115,14 +119,15 @@ class ControlPlane:
             return ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:  # also an ssl.SSLError: the file holds no certificate
             reason = f"the certificate file {self._ca_file} cannot be read: {error}"
-            raise PlatformUnreachableError(self.url, reason) from None
+            raise PlatformUnreachableError(self.url, reason, advice=_ADVICE) from None
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
         try:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise PlatformUnreachableError(self.url, str(error) or type(error).__name__) from None
+            reason = str(error) or type(error).__name__
+            raise PlatformUnreachableError(self.url, reason, advice=_ADVICE) from None
 
     def all(self, action: str, items: str, **query: Any) -> Iterator[Mapping[str, Any]]:
         """Yield the items of every page of a List action."""

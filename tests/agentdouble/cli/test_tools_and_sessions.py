@@ -107,6 +107,7 @@ def test_nothing_at_an_address_is_said(command_line: CommandLine) -> None:
     message = told(command_line, "tool", "list", "--url", "http://127.0.0.1:9")
 
     assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
+    assert message.endswith("'agentdouble serve' starts one, and --url URL names another.")
 
 
 def test_another_double_is_named_by_its_url(
