@@ -68,6 +68,9 @@ def create(name: str, wanted: Wanted, callers: Callers, url: str | None, *, as_j
     typer.echo(_address(found))
     if "KeyAuth" in found.get("AuthorizerConfiguration", {}):
         typer.echo(f"Its key: agentdouble runtime show {name} --key", err=True)
+    if not wanted.limits.least:
+        first = f"It starts with its first request; its log: agentdouble runtime logs {name}"
+        typer.echo(first, err=True)
 
 
 def show_all(url: str | None, *, as_json: bool) -> None:

@@ -84,6 +84,7 @@ class RuntimeActions:
         }
         if request.MaxInstance is None and request.MinInstance is not None:
             table["max_instances"] = max(request.MinInstance, Scaling().max_instances)
+        runtime_artifacts.check_there({"environment": {}, **table})
         try:
             with _declared(), refusals():
                 made = await self._registry.create(
@@ -142,7 +143,9 @@ class RuntimeActions:
             runtime_artifacts.check_type(request.ArtifactType or runtime_artifacts.FILE)
             return {}
         kind = request.ArtifactType or runtime_artifacts.FILE
-        return runtime_artifacts.read(kind, request.ArtifactUrl, self._sources)
+        artifact = runtime_artifacts.read(kind, request.ArtifactUrl, self._sources)
+        runtime_artifacts.check_there({**artifact, **_changes(request)})
+        return artifact
 
 
 def _changes(request: runtime_requests.RuntimeFields) -> dict[str, Any]:

@@ -7,10 +7,12 @@ nothing but what is below the directories that the settings allow.
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -72,12 +74,37 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
     said = {key: _value(key, text) for key, text in _query(parts.query).items()}
     directory = sources.resolve(path)
     _check_application(said.get("application"), directory, sources)
+    python = _interpreter(said.get("python"), directory, sources)
     return {
         **dict.fromkeys(_KEYS),  # takes away what another artifact may have said before
         **said,
         "directory": str(directory),
-        "python": _interpreter(said.get("python"), directory, sources),
+        "python": python,
     }
+
+
+def check_there(table: Mapping[str, Any]) -> None:
+    """Refuse an application whose file or module is nowhere; it is not imported for that.
+
+    What another interpreter or a PYTHONPATH brings is not known before it runs; nor is the
+    environment of a table that says none, as it stays what it was.
+    """
+    module = (table.get("application") or "").partition(":")[0]
+    directory = Path(table["directory"])
+    if not module or not directory.is_dir():  # which are refused by themselves
+        return
+    if module.endswith(".py"):
+        if not (directory / module).is_file():
+            raise _wrong(f"there is no file {directory / module}")
+        return
+    top = module.partition(".")[0]
+    environment = table.get("environment")
+    elsewhere = table.get("python") or environment is None or "PYTHONPATH" in environment
+    if not (elsewhere or _lies_in(directory, top) or _is_library(top)):
+        raise _wrong(
+            f"there is no module {module!r} in {directory} or among the libraries of the "
+            "double's Python; the key python names another interpreter"
+        )
 
 
 def check_type(kind: str) -> None:
@@ -132,6 +159,18 @@ def _check_application(application: str | None, directory: Path, sources: Source
     module = (application or "").partition(":")[0]
     if module.endswith(".py"):
         sources.resolve(directory / module)
+
+
+def _lies_in(directory: Path, top: str) -> bool:
+    """Whether a directory has a module; looked up anew, as it may have been made just now."""
+    return any((directory / f"{top}{suffix}").exists() for suffix in ("", *all_suffixes()))
+
+
+def _is_library(top: str) -> bool:
+    try:
+        return importlib.util.find_spec(top) is not None
+    except ValueError:  # one that runs, and does not know where it is from
+        return True
 
 
 def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | None:

@@ -129,7 +129,7 @@ def test_callers_prove_themselves_as_it_is_said(
     command_line.environment["MY_KEY"] = "hunter2"
     commands.lines("create", "keyed", "--command", COMMAND, "--key", "env:MY_KEY")
     issuer = "https://issuer.example/d"
-    commands.lines("create", "issued", "a:app", "--jwt", issuer, "--client", "c")
+    commands.lines("create", "issued", "saying:app", "--jwt", issuer, "--client", "c")
 
     assert "nothing" == says(double, "hunter2", "keyed")
     assert {"CustomJwtAuthorizer": {"DiscoveryUrl": issuer, "AllowedClients": ["c"]}} == (
@@ -158,7 +158,7 @@ def test_an_instance_that_does_not_start_is_told(commands: Commands) -> None:
         (("create", "x", "a:b", "--client", "c"), "--client goes with --jwt."),
         (("create", "x", "a:b", "--key", "env:A", "--jwt", "j"), "Say --key or --jwt, not both."),
         (("create", "x", "a:b", "--directory", "/etc"), "the setting runtime_sources names"),
-        (("create", "x y", "a:b"), "InvalidParameter: The parameter Name is invalid: "),
+        (("create", "x y", "saying:app"), "InvalidParameter: The parameter Name is invalid: "),
         (("show", "none"), "There is no runtime 'none'. See: agentdouble runtime list"),
         (("delete", "none"), "There is no runtime 'none'. See: agentdouble runtime list"),
     ],
