@@ -263,8 +263,11 @@ def test_the_first_application_is_at_the_root_and_the_others_by_name() -> None:
 
 def test_applications_need_names_of_their_own() -> None:
     """Two of one name could not be told apart."""
-    with pytest.raises(ApplicationLoadError, match="these are called one, one"):
+    with pytest.raises(ApplicationLoadError, match="several are called 'one'"):
         Emulator(named("one"), named("one"))
+    once = named("one")
+    with pytest.raises(ApplicationLoadError, match="The application 'one' is given twice"):
+        Emulator(once, once)
 
 
 @pytest.mark.parametrize("what", [3, "module:app", SimpleApp])

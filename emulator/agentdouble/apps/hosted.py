@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.routing import BaseRoute, Mount, Route
@@ -25,7 +25,7 @@ class Applications:
     """
 
     def __init__(self, *apps: App) -> None:
-        _check_names([app.name for app in apps])
+        _check_names(apps)
         self._simple = tuple(app for app in apps if isinstance(app, SimpleApp)) or (coder_app(),)
         self._mcp = tuple(app for app in apps if isinstance(app, MCPApp)) or (coder_mcp_app(),)
 
@@ -83,10 +83,20 @@ def _below(app: App) -> str:
     return f"/runtimes/{app.name}"
 
 
-def _check_names(names: list[str]) -> None:
+def _check_names(apps: Sequence[App]) -> None:
+    names = [app.name for app in apps]
     if len(set(names)) == len(names):
         return
-    called = ", ".join(names)
+    for index, app in enumerate(apps):
+        if any(app is other for other in apps[:index]):
+            raise ApplicationLoadError(
+                f"The application {app.name!r} is given twice, by whatever name; it answers at "
+                "one place. Give it once.",
+                spec=app.name,
+            )
+    several = ", ".join(repr(name) for name in dict.fromkeys(names) if names.count(name) > 1)
     raise ApplicationLoadError(
-        f"Every application needs a name of its own; these are called {called}.", spec=called
+        f"Every application needs a name of its own; several are called {several}. "
+        "Rename one: NAME=MODULE:APP, or the name it is made with.",
+        spec=", ".join(names),
     )

@@ -508,7 +508,7 @@ def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emula
 
 def test_applications_of_two_kinds_need_names_of_their_own() -> None:
     """Both would answer below the same path."""
-    with pytest.raises(ApplicationLoadError, match="these are called one, one"):
+    with pytest.raises(ApplicationLoadError, match="several are called 'one'"):
         Emulator(SimpleApp("one"), MCPApp("one"))
 
 
