@@ -72,7 +72,10 @@ def _document(file: Path) -> Mapping[str, Any]:
         if len(content) > SIZE_LIMIT:
             raise ProfileError(f"The profile {file} is larger than {SIZE_LIMIT} bytes.", file=file)
         return tomllib.loads(content.decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except OSError as error:
+        message = f"The profile {file} cannot be read: {error.strerror}."
+        raise ProfileError(message, file=file) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         message = f"The profile {file} cannot be read: {error}"
         raise ProfileError(message, file=file) from None
 

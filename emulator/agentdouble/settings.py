@@ -322,7 +322,10 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Return what a TOML file has; raise SettingsError. ``what`` is the name for what it holds."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        message = f"The {what} file {path} cannot be read: {error.strerror}."
+        raise SettingsError(message, key="", source=str(path)) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         message = f"The {what} file {path} cannot be read: {error}"
         raise SettingsError(message, key="", source=str(path)) from None
 

@@ -183,7 +183,7 @@ def connect(url: str | None) -> ControlPlane:
         return ControlPlane(_at(url))
     from agentdouble.cli.env import double_at  # the rest of this module needs no terminal
 
-    return ControlPlane(double_at(None))
+    return ControlPlane(double_at(None, choice="--url"))
 
 
 def _at(url: str) -> Connection:

@@ -31,8 +31,11 @@ def exports(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def double_at(port: int | None) -> Connection:
-    """Return the running double, on that port if one is named; raise AgentDoubleError."""
+def double_at(port: int | None, *, choice: str = "--port") -> Connection:
+    """Return the running double, on that port if one is named; raise AgentDoubleError.
+
+    Where several run, it says so, and that ``choice`` is the option that names another.
+    """
     doubles = running.doubles()
     if port is not None:
         doubles = [double for double in doubles if urlsplit(double.url).port == port]
@@ -40,5 +43,10 @@ def double_at(port: int | None) -> Connection:
         where = "" if port is None else f" on port {port}"
         raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
     if len(doubles) > 1:
-        typer.echo(f"{len(doubles)} doubles are running; this is {doubles[0].url}.", err=True)
+        others = ", ".join(double.url for double in doubles[1:])
+        typer.echo(
+            f"{len(doubles)} doubles are running; this is {doubles[0].url}. "
+            f"For another ({others}), say {choice}.",
+            err=True,
+        )
     return doubles[0]

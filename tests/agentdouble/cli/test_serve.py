@@ -188,9 +188,15 @@ def test_two_applications_of_one_name_are_refused(command_line: CommandLine) -> 
         (("serve", "--host", "0.0.0.0"), "--api-key"),
         (("serve", "--unknown", "U-TTL-EXTEND=sliding"), "Did you mean U-TTL-EXTENDS?"),
         (("serve", "--unknown", "U-TTL-EXTENDS"), "ID=NAME"),
-        (("serve", "--profile", "none.toml"), "The profile none.toml cannot be read"),
-        (("serve", "--config", "nix.toml"), "nix.toml cannot be read"),
-        (("serve", "--faults", "plan.toml"), "The faults file plan.toml cannot be read"),
+        (
+            ("serve", "--profile", "none.toml"),
+            "The profile none.toml cannot be read: No such file or directory.",
+        ),
+        (("serve", "--config", "nix.toml"), "nix.toml cannot be read: No such file or directory."),
+        (
+            ("serve", "--faults", "plan.toml"),
+            "The faults file plan.toml cannot be read: No such file or directory.",
+        ),
         (("env", "--for", "nobody"), "platform, veadk, agentkit"),
         (("env", "--port", "1"), "No double is running on port 1"),
     ],
