@@ -22,7 +22,14 @@ _OURS = frozenset({"agentdouble", "doublecheck"})
 
 
 class ShownShort:
-    """An exception that a notebook shows without a page of frames; to be named before its base."""
+    """An exception that a notebook shows without a page of frames; to be named before its base.
+
+    It is pickled as it is: what it says is not what its class is called with.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert isinstance(self, BaseException)
+        return _unfinished, (type(self), self.args), self.__dict__
 
     def _render_traceback_(self) -> list[str]:
         assert isinstance(self, BaseException)
@@ -65,6 +72,10 @@ def alone(error: BaseException) -> BaseException:
     cut.args = error.args
     cut.__dict__.update(error.__dict__)
     return cut
+
+
+def _unfinished(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    return kind.__new__(kind, *args)
 
 
 def _message(error: BaseException) -> list[str]:

@@ -104,6 +104,17 @@ NOWHERE = Target(url="http://127.0.0.1:1")
             "PlatformClock.advance() takes by as timedelta or None, and was given int: 3.",
         ),
         (
+            lambda platform: platform.clock.advance(minutes=-5),
+            (
+                "The clock only moves forward, and -300 seconds would move it back. "
+                "platform.reset() sets it to the time of this machine."
+            ),
+        ),
+        (
+            lambda platform: platform.clock.advance(seconds=float("nan")),
+            "The clock cannot be advanced by that: cannot convert float NaN to integer.",
+        ),
+        (
             lambda platform: platform.invoke("hello", count=object),
             "What is to be sent as JSON cannot be: Object of type type is not JSON serializable.",
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.clients import calls
 from doublecheck.clients.calls import Call
-from doublecheck.errors import NotADoubleError
+from doublecheck.errors import ArgumentError, NotADoubleError
 from doublecheck.ledger import Unknowns
 from doublecheck.ledger import unknowns as unknowns_of
 from doublecheck.results import JournalEntry, Session
@@ -54,8 +54,17 @@ def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
 
 
 def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
-    """Return the sum of the ways in which a duration can be given."""
-    return (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
+    """Return the sum of the ways in which a duration can be given; raise ArgumentError."""
+    try:
+        whole = (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
+    except (OverflowError, ValueError) as error:  # infinity, and what is no number
+        raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
+    if whole < dt.timedelta(0):
+        raise ArgumentError(
+            f"The clock only moves forward, and {whole.total_seconds():g} seconds would move it "
+            "back. platform.reset() sets it to the time of this machine."
+        )
+    return whole
 
 
 def reset(target: Target, wait: bool) -> Call[None]:

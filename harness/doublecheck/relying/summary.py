@@ -56,15 +56,15 @@ def _write_relied_on(
         return
     count = len({test for names in tests.values() for test in names})
     title = f"{_tests(count)} relied on {_unknowns(len(tests))}"
-    if verbosity < 0:
+    if verbosity < 1:
         reporter.write_line(f"{title}, which the specification leaves open (-v shows them)")
         return
     reporter.section(f"{title}, which the specification leaves open", sep="-")
     for id_, names in tests.items():
-        shown = names if verbosity > 0 else names[:_FIRST]
+        shown = names if verbosity > 1 else names[:_FIRST]
         more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-        separator = "\n  " if verbosity > 0 else ", "
-        first = separator if verbosity > 0 else " "
+        separator = "\n  " if verbosity > 1 else ", "
+        first = separator if verbosity > 1 else " "
         reporter.write_line(f"{id_} ({_tests(len(names))}):{first}{separator.join(shown)}{more}")
 
 

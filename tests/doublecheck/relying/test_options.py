@@ -48,7 +48,7 @@ def test_the_summary_says_which_tests_relied_on_which_unknowns(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
     """By unknown, with the tests; also what a client of the test's own asked."""
-    result = run(pytester, f"--platform-url={platform_server.url}")
+    result = run(pytester, "-v", f"--platform-url={platform_server.url}")
 
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(
@@ -61,11 +61,13 @@ def test_the_summary_says_which_tests_relied_on_which_unknowns(
     )
 
 
-def test_the_summary_is_one_line_where_pytest_is_to_be_quiet(
-    pytester: pytest.Pytester, platform_server: Target
+@pytest.mark.parametrize("options", [(), ("-q",)])
+def test_the_summary_is_one_line_unless_more_is_asked_for(
+    pytester: pytest.Pytester, platform_server: Target, options: tuple[str, ...]
 ) -> None:
     """It says where to find the rest."""
-    result = run(pytester, "-q", f"--platform-url={platform_server.url}", "-k", "another_client")
+    url = f"--platform-url={platform_server.url}"
+    result = run(pytester, *options, url, "-k", "another_client")
 
     result.stdout.fnmatch_lines(["1 test relied on 2 unknowns, which *(-v shows them)"])
     result.stdout.no_fnmatch_line("U-PROBE-BODIES*")
@@ -83,7 +85,7 @@ def test_long_lists_of_tests_are_cut_unless_all_are_asked_for(
             platform.ping()
     """
     options = [f"--platform-url={platform_server.url}"]
-    short, long = (run(pytester, *options, *more, test=test) for more in ([], ["-v"]))
+    short, long = (run(pytester, *options, *more, test=test) for more in (["-v"], ["-vv"]))
 
     line = "U-PROBE-BODIES (4 tests): test_it.py::test_ping[[]0], test_it.py::test_ping[[]1] and 2"
     short.stdout.fnmatch_lines([f"{line} more"])
@@ -115,7 +117,7 @@ def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: 
             assert platform.run_code("1/0").success
             assert os.environ["AGENTDOUBLE_PROFILE"]
     """
-    result = run(pytester, f"--platform-profile={profile}", test=test)
+    result = run(pytester, "-v", f"--platform-profile={profile}", test=test)
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["U-EXEC-LIMITS (1 test): *"])
@@ -263,8 +265,7 @@ def test_workers_tell_what_their_tests_relied_on(pytester: pytest.Pytester) -> N
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         [
-            "-* 1 test relied on 2 unknowns, *",
-            "U-PROBE-BODIES (1 test): test_it.py::test_of_another_client",
+            "1 test relied on 2 unknowns, *",
             "*another_client: sensitive to U-PROBE-BODIES: passes with `object`, fails with `text`",
         ]
     )
