@@ -131,7 +131,7 @@ class CredentialsRefusedError(DoubleCheckError):
 
     def __init__(self, url: str, told: str, variables: tuple[str, str]) -> None:
         super().__init__(
-            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {told} "
+            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {told}. "
             "Nothing was checked. Correct the two, or check what needs no signature: leave "
             "control_plane and sandbox out of what the target offers."
         )
