@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from agentdouble import environment, invoke_tool, ledger
 from agentdouble.errors import (
     CredentialsMissingError,
+    PlatformError,
     PlatformUnreachableError,
     ToolIdMissingError,
 )
@@ -30,6 +32,8 @@ DEFAULT_SESSION = "default"
 _CONNECT_TIMEOUT_S = 10.0
 _READ_MARGIN_S = 30.0
 _LARGEST_TIMEOUT_S = 300
+_UNUSUAL = re.compile(r"[^A-Za-z0-9_-]")  # not in ids of sessions, as the platform publishes them
+_LONG = 100
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,16 @@ class Invocation:
         if ledger.choose("U-USER-SESSION-ID") == "session":
             return self.session_id
         return f"{self.agent}_{self.user_id}_{self.session_id}"
+
+
+def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
+    """Whether the platform refuses the session id for what whoever invoked has sent.
+
+    run_code makes that of the agent's name, which is not the caller's, and of both ids.
+    """
+    refused = error.code == "InvalidParameter" and "UserSessionId" in error.message
+    sent = invocation.user_id + invocation.session_id
+    return refused and (_UNUSUAL.search(sent) is not None or len(sent) > _LONG)
 
 
 _invocation: ContextVar[Invocation | None] = ContextVar("agentdouble_invocation", default=None)

@@ -318,3 +318,23 @@ def test_a_stream_runs_code_in_its_session_too() -> None:
 
     assert "data: first\n\ndata: 2\n\n" == body
     assert ["streamer_anonymous_s9"] == [session["UserSessionId"] for session in sessions]
+
+
+def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:
+    """They are answered with 400 and what is wrong; an application's own bad name is its failure."""
+    answers = []
+    for name, user in (("good", "a@b.c"), ("bad.name", "ann")):
+        app = SimpleApp(name)
+
+        @app.entrypoint
+        async def main(_payload: dict[str, Any], _headers: dict[str, str]) -> str:
+            return await asyncio.to_thread(run_code, "1")
+
+        with Emulator(app) as double:
+            ids = {"user_id": user, "session_id": "s1"}
+            answer = http.post(f"{double.url}/invoke", json={}, headers=ids)
+            answers.append((answer.status_code, answer.json()["error"]))
+
+    (mine, about), (theirs, _) = answers
+    assert (400, 500, "InvalidParameter") == (mine, theirs, about["type"])
+    assert "'good_a@b.c_s1' is not 1 to 200 letters, digits, '_' and '-'" in about["message"]

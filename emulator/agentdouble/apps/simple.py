@@ -24,8 +24,15 @@ from agentdouble.apps import bodies
 from agentdouble.apps.contract import check_entrypoint, check_ping
 from agentdouble.apps.failures import theirs
 from agentdouble.clock import Clock
+from agentdouble.errors import PlatformError
 from agentdouble.farewell import Farewell
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
+from agentdouble.run_code import (
+    DEFAULT_SESSION,
+    DEFAULT_USER,
+    Invocation,
+    invoked_by,
+    is_refused_for_its_id,
+)
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
 SLOW_PING_S = 1.0
@@ -147,13 +154,23 @@ class SimpleApp:
                     value = await self._loop.run(value)
         except HTTPException as error:
             return _http_failure(error)
+        except PlatformError as error:
+            if not is_refused_for_its_id(error, invocation):
+                return self._failed(error)
+            _log.warning(
+                "The caller of %s has an id that run_code cannot use: %s", self.name, error
+            )
+            return bodies.failure(400, error.message, error.code)
         except Exception as error:
-            _log.error("The entrypoint of %s raised.", self.name, exc_info=theirs(error))
-            return bodies.entrypoint_failure(error)
+            return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
             return StreamingResponse(stream, media_type="text/event-stream")
         return bodies.result(value)
+
+    def _failed(self, error: Exception) -> Response:
+        _log.error("The entrypoint of %s raised.", self.name, exc_info=theirs(error))
+        return bodies.entrypoint_failure(error)
 
     async def _stream(self, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         try:
