@@ -402,6 +402,7 @@ class Emulator:
             *self._hosting.routes(),
             Route(mcp_hosting.PREFIX + "{name:path}", self._mcp_host),
             *self._data_plane(),
+            Route("/", entrance.NotPosted(self._apps.root)),
             Mount("/", self._apps.root),
         ]
 

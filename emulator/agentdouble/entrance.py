@@ -12,7 +12,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard, ledger, mcp_hosting
 from agentdouble.apps.a2a import paths as a2a_paths
-from agentdouble.control_plane import ControlPlane, is_control_plane, render_refusal
+from agentdouble.control_plane import (
+    ControlPlane,
+    is_control_plane,
+    names_action,
+    refuse_method,
+    render_refusal,
+)
 from agentdouble.run_code import hosted_by
 from agentdouble.sandbox import data_plane
 from agentdouble.settings import Settings
@@ -54,6 +60,18 @@ class Root:
             await answer(scope, receive, send)
         else:
             await self._otherwise(scope, receive, send)
+
+
+class NotPosted:
+    """``/`` by another method than POST: an Action in the query is told that it is to be POSTed."""
+
+    def __init__(self, otherwise: ASGIApp) -> None:
+        self._otherwise = otherwise
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        answer = refuse_method(request) if names_action(request) else self._otherwise
+        await answer(scope, receive, send)
 
 
 def shared(app: ASGIApp, settings: Settings) -> ASGIApp:

@@ -3,7 +3,13 @@
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
 from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
-from agentdouble.control_plane.routes import ControlPlane, is_control_plane, render_refusal
+from agentdouble.control_plane.routes import (
+    ControlPlane,
+    is_control_plane,
+    names_action,
+    refuse_method,
+    render_refusal,
+)
 from agentdouble.control_plane.runtime_actions import RuntimeActions
 from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
 from agentdouble.control_plane.session_actions import SessionActions
@@ -19,5 +25,7 @@ __all__ = [
     "SessionActions",
     "ToolActions",
     "is_control_plane",
+    "names_action",
+    "refuse_method",
     "render_refusal",
 ]

@@ -74,6 +74,24 @@ class ControlPlane:
         )
 
 
+def names_action(connection: HTTPConnection) -> bool:
+    """Whether a request names an Action at the root, by whatever method."""
+    return connection.scope["path"] == "/" and "Action" in connection.query_params
+
+
+def refuse_method(request: Request) -> Response:
+    """Answer an action that is not POSTed, as one tries it in a browser."""
+    message = (
+        "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
+        f"this is a {request.method}. Try: agentdouble tool list"
+    )
+    answer = envelope.failure(
+        _metadata(request), ActionError("MethodNotAllowed", message, status=405)
+    )
+    answer.headers["Allow"] = "POST"
+    return answer
+
+
 def is_control_plane(connection: HTTPConnection) -> bool:
     """Whether a request is for the control plane: a POST that names an Action at the root."""
     scope = connection.scope  # not connection.url: a Host header can bend that

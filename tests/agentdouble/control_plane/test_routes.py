@@ -311,3 +311,16 @@ def test_every_action_of_the_platform_is_known() -> None:
     assert ["ListMCPServices", "ListMCPToolsets", "ListRuntimes", "ListTools"] == [
         action for action, code in codes.items() if code is None
     ]
+
+
+def test_an_action_that_is_not_posted_is_told_how(shared: Emulator) -> None:
+    """As one tries it in a browser; without an Action, the root has nothing to show."""
+    answer = http.get(f"{shared.url}/?Action=ListTools&Version={VERSION}")
+
+    error = answer.json()["ResponseMetadata"]["Error"]
+    assert (405, "POST") == (answer.status_code, answer.headers["Allow"])
+    assert ("MethodNotAllowed", True) == (
+        error["Code"],
+        "Actions are sent by POST" in error["Message"],
+    )
+    assert 404 == http.get(f"{shared.url}/").status_code
