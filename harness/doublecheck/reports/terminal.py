@@ -103,5 +103,6 @@ def _reasons(row: Row) -> Iterator[str]:
     """Yield the first line of each reason, once, with the platform where there are several."""
     for cell in row.cells:
         prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
-        for reason in dict.fromkeys(check.reason for check in cell.checks if check.reason):
-            yield visible(prefix + reason.partition("\n")[0])
+        lines = (check.reason.partition("\n")[0] for check in cell.checks if check.reason)
+        for line in dict.fromkeys(lines):
+            yield visible(prefix + line)

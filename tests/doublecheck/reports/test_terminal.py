@@ -41,6 +41,15 @@ def test_the_matrix_is_in_the_specifications_order() -> None:
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
 
 
+def test_a_line_that_two_checks_have_in_common_is_told_once() -> None:
+    """Their reasons may differ in what comes after it."""
+    checks = [Check(name, "INV-04", Verdict.FAILED, f"refused\n{name}") for name in ("a", "b")]
+    report = Report("double", "double", None, Run(tuple(checks), pytest_exit=1))
+
+    lines = [line.strip() for line in _lines([report], width=100)]
+    assert 1 == lines.count("refused")
+
+
 def test_there_are_colours_on_a_terminal_only() -> None:
     """A pipe gets plain text."""
     assert (True, False) == ("\x1b[" in show(colours=True), "\x1b[" in show(colours=False))
