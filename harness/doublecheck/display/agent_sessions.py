@@ -28,13 +28,15 @@ def session(shown: AgentSession) -> Markup:
 
 def sessions(shown: Sequence[AgentSession]) -> Markup:
     """Return the sessions of a user, without their histories."""
+    if not shown:
+        return box(quiet("No session yet."))
     rows = [
         [code(one.id), one.app_name, one.user_id, _at(one), tree(dict(one.state), opened=0)]
         for one in shown
     ]
     return box(
         title(counted(len(shown), "session")),
-        table(["session", "app", "user", "updated", "state"], rows) if rows else None,
+        table(["session", "app", "user", "updated", "state"], rows),
     )
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from doublecheck.async_platform import AsyncPlatform
 from doublecheck.connecting import connect
 from doublecheck.errors import DoubleCheckError
-from doublecheck.magics.telling import refuse
+from doublecheck.magics.telling import refuse, tell
 from doublecheck.platform import Platform
 
 DOUBLE, VARIABLE = "double", "platform"
+_URL = ("http://", "https://")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w-]*)\s*=(?!=)\s*(?P<what>.*)", re.DOTALL)
 
 
@@ -44,6 +45,7 @@ class Platforms:
         self._variables = variables
         self._used: dict[str, Platform | None] = {}  # None: what the variable is by then
         self._chosen: str | None = None
+        self._last: Named | None = None  # that cells ran on; None: the next was just named
         self._double: Platform | None = None
         self._sync: dict[int, tuple[AsyncPlatform, Platform]] = {}
         self._opened = ExitStack()
@@ -51,6 +53,17 @@ class Platforms:
     def current(self) -> Named:
         """Return the platform in use; a double is started if there is none."""
         return self.known_current() or Named(DOUBLE, self.double())
+
+    def for_cell(self, name: str | None) -> Named:
+        """Return the platform that a cell is to run on; tell if it is another by itself."""
+        named = self.find(name)
+        if name is None:
+            if self._last is not None and self._last.platform.url != named.platform.url:
+                back = self._last.name == DOUBLE and named.name != DOUBLE
+                hint = "; %sandbox use double goes back" if back else ""
+                tell(f"Cells run on {named} from now on{hint}.")
+            self._last = named
+        return named
 
     def known_current(self) -> Named | None:
         """Return the platform in use, None if that is a double that has not started yet."""
@@ -74,11 +87,13 @@ class Platforms:
             return self.current()
         if name == DOUBLE:
             return Named(DOUBLE, self.double())
+        if name.startswith(_URL):
+            return self._at(name)
         found = self.known(name)
         if found is None:
             refuse(
                 f"There is no platform {name!r} here. There are: {', '.join(self.names())}. "
-                f"%sandbox use {name}=URL names another."
+                "%sandbox use NAME=URL names another, or give its URL, with http:// or https://."
             )
         return found
 
@@ -119,6 +134,7 @@ class Platforms:
 
         ``NAME=`` before it gives it a name. Raises UsageError.
         """
+        self._last = None
         named = _NAMED.fullmatch(text.strip())
         name, what = (named["name"], named["what"]) if named else (None, text.strip())
         if not what:
@@ -144,11 +160,20 @@ class Platforms:
         """Close what was opened here: the own double, and connections to URLs."""
         self._used.clear()
         self._sync.clear()
-        self._chosen = self._double = None
+        self._chosen = self._double = self._last = None
         self._opened.close()
 
+    def _at(self, url: str) -> Named:
+        """Return the platform at a URL: one that there is, whose keys are known, or a new one."""
+        for known in filter(None, map(self.known, self.names())):
+            if known.platform.url == url.rstrip("/"):
+                return known
+        name = _named_after(url)
+        self._used[name] = opened = self._opened_at(url)
+        return Named(name, opened)
+
     def _opened_at(self, what: str) -> Platform:
-        if what.startswith(("http://", "https://")):
+        if what.startswith(_URL):
             return self._opened.enter_context(connect(what))
         value = self._value(what)
         found = self._platform_of(value)

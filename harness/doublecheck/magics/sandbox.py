@@ -43,7 +43,8 @@ class SandboxMagics(Magics):
         --user NAME        whose session that is, ``anonymous`` if none is given
         --language NAME    python3, javascript, typescript or bash
         --timeout SECONDS  how long it may run, 300 at most
-        --on NAME          the platform: a variable of the notebook, or a name of ``%sandbox use``
+        --on NAME          the platform: a variable of the notebook, a name of ``%sandbox use``,
+                           or a URL
         --both             run it on the double and on another platform, and compare
         --out VARIABLE     put the result into a variable, too
         --no-raise-error   code that fails does not fail the cell
@@ -65,7 +66,7 @@ class SandboxMagics(Magics):
         run(Cell(cell, given))
 
     def _show(self, cell: Cell) -> None:
-        platform = self.platforms.find(cell.options.on).platform
+        platform = self.platforms.for_cell(cell.options.on).platform
         cells.show(cell, platform, lambda result: self._store(cell.options.out, result))
 
     def _compare(self, cell: Cell) -> None:

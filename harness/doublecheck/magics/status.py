@@ -22,9 +22,9 @@ def status(platforms: Platforms) -> str:
     if current is None:
         return f"Cells run on a double, which starts with the first of them. {_MORE}"
     lines = [f"Cells run on {current}.", *_doubles(current.platform)]
-    others = [str(one) for one in platforms.others(than=current)]
+    others = [f"  {one}" for one in platforms.others(than=current)]
     if others:
-        lines.append(f"There is also {', '.join(others)}.")
+        lines += ["There are also (%sandbox use NAME):", *others]
     return "\n".join([*lines, _MORE])
 
 

@@ -179,3 +179,29 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert None is ran.error
     assert 1 == len(ran.stderr.splitlines())
     assert told in ran.stderr
+
+
+def test_a_platform_is_named_by_its_url(notebook: NotebookKernel) -> None:
+    """For one cell; the others stay where they were."""
+    notebook.run("with_url = doublecheck.connect()")
+
+    there = notebook.run("get_ipython().run_cell_magic('sandbox', f'--on {with_url.url}', 'x = 1')")
+    served = notebook.run("[len(one.sessions()) for one in (with_url, platform)]").text
+    notebook.run("with_url.close()\ndel with_url")
+
+    assert (None, "[1, 0]") == (there.error, served)
+    nowhere = notebook.run("%%sandbox --on http://127.0.0.1:1\n1").error or ""
+    assert nowhere.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
+
+
+def test_cells_that_move_by_themselves_say_so_once(notebook: NotebookKernel) -> None:
+    """They ran on a double of their own until the notebook had a platform."""
+    notebook.run("%unload_ext doublecheck\n%load_ext doublecheck\nkept = platform\ndel platform")
+
+    said = [notebook.run("%%sandbox\nprint(1)").stdout]
+    notebook.run("platform = kept\ndel kept")
+    said += [notebook.run("%%sandbox\nprint(1)").stdout for _ in range(2)]
+    url = notebook.run("print(platform.url, end='')").stdout
+
+    moved = f"Cells run on platform, double at {url} from now on; %sandbox use double goes back.\n"
+    assert ["1\n", f"{moved}1\n", "1\n"] == said

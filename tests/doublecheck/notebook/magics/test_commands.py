@@ -14,6 +14,16 @@ def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> 
     assert "Sessions: agent_anonymous_b (" in told
 
 
+def test_other_platforms_are_a_list(notebook: NotebookKernel) -> None:
+    """A line for each, which begins with its name."""
+    notebook.run("second = doublecheck.connect()\n%sandbox use second")
+
+    told = notebook.run("%sandbox").stdout
+    notebook.run("second.close()\ndel second")
+
+    assert "\nThere are also (%sandbox use NAME):\n  platform, double at http://" in told
+
+
 def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
     """Each goes by the name that its cells gave it."""
     notebook.run("%%sandbox --session b\n1")
