@@ -56,13 +56,22 @@ async def _heard(
     except asyncio.CancelledError:
         if hearing.command_id is not None:
             which = {"session_id": command["session_id"], "command_id": hearing.command_id}
-            with contextlib.suppress(WorkbenchError):
-                await workbench.post(ABANDON, which)
-            await asyncio.wait({running})
+            if await _abandoned(workbench, which):
+                await asyncio.wait({running})
         raise
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def _abandoned(workbench: Workbench, which: Mapping[str, Any]) -> bool:
+    """Interrupt a command whose caller has gone; return whether it will be heard to its end.
+
+    One that a session no longer remembers is not: it ends with the connection that hears it.
+    """
+    with contextlib.suppress(WorkbenchError):
+        return bool((await workbench.post(ABANDON, which)).get("success"))
+    return False
 
 
 class _Hearing:
