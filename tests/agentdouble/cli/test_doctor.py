@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentdouble.cli.doctor import keeping
-from agentdouble.cli.doctor.findings import imported, version_told_by
+from agentdouble.cli.doctor.findings import Finding, imported, version_told_by
 from agentdouble.sandbox.browser import chromium, driver
 from agentdouble.sandbox.javascript import deno
 from tests.agentdouble.calling import background
@@ -113,6 +113,27 @@ def test_what_is_missing_is_told_with_what_brings_it(
     assert remedies == {one: findings[one]["remedy"] for one in remedies}
     assert all(findings[one]["says"].startswith("not here: ") for one in remedies)
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
+
+
+@pytest.mark.parametrize(("title", "code"), [("Running a double", 1), ("Notebooks", 0)])
+def test_what_nobody_expected_is_a_finding(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, title: str, code: int
+) -> None:
+    """The other sections are told; only where a double was started can none run."""
+
+    def broken() -> list[Finding]:
+        raise PermissionError(13, "no access", "/proc/1")
+
+    well = ("Well", lambda: [Finding("well", "Well", "it is")])
+    monkeypatch.setattr("agentdouble.cli.doctor._SECTIONS", ((title, broken), well))
+
+    done, findings = told(command_line)
+
+    said = "this could not be looked at: PermissionError: [Errno 13] no access: '/proc/1'"
+    assert [(title, said), ("Well", "it is")] == [
+        (one["section"], one["says"]) for one in findings.values()
+    ]
+    assert code == done
 
 
 def test_programs_that_do_not_run_are_told(

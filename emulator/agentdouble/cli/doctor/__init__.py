@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 
 import typer
@@ -14,8 +14,9 @@ from rich.text import Text
 from agentdouble.cli.doctor import further, isolating, keeping, running, sandbox
 from agentdouble.cli.doctor.findings import Finding, Section
 
+_ESSENTIAL = "Running a double"
 _SECTIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
-    ("Running a double", running.find),
+    (_ESSENTIAL, running.find),
     ("In the sandbox", sandbox.find),
     ("Sessions held apart", isolating.find),
     ("Keeping state", keeping.find),
@@ -40,7 +41,17 @@ def find() -> Iterator[Section]:
     with ThreadPoolExecutor(2) as looking:
         begun = [(title, looking.submit(findings)) for title, findings in _SECTIONS]
         for title, future in begun:
-            yield Section(title, future.result())
+            yield Section(title, _told(title, future))
+
+
+def _told(title: str, looked: Future[list[Finding]]) -> Sequence[Finding]:
+    """Return what a section has found; what nobody expected is a finding, too."""
+    try:
+        return looked.result()
+    except Exception as error:
+        says = f"this could not be looked at: {type(error).__name__}: {error}"
+        id_ = f"failed-{title.split()[0].lower()}"
+        return [Finding(id_, title, says, good=False, essential=title == _ESSENTIAL)]
 
 
 def _missing(sections: Sequence[Section]) -> list[Finding]:
