@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from notebooks.steadying import Steady
 
@@ -36,10 +37,13 @@ def read(path: Path) -> NotebookNode:
 def executed(path: Path) -> NotebookNode:
     """Return a notebook with what its cells show today; raise CellExecutionError."""
     notebook = read(path)
-    with tempfile.TemporaryDirectory() as folder:
-        resources = {"metadata": {"path": folder}}
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as run:
         client = NotebookClient(
-            notebook, timeout=CELL_WITHIN_S, record_timing=False, resources=resources
+            notebook,
+            timeout=CELL_WITHIN_S,
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+            config=_sockets_in(run),
         )
         client.execute(env=_environment())
     notebook.metadata = nbformat.from_dict(_METADATA)
@@ -48,6 +52,14 @@ def executed(path: Path) -> NotebookNode:
     Steady().notebook(notebook)
     nbformat.validate(notebook)
     return notebook
+
+
+def _sockets_in(folder: str) -> Config:
+    """Have the kernel's sockets be files: a port that was free might be another's by then."""
+    config = Config()
+    config.KernelManager.transport = "ipc"
+    config.KernelManager.connection_file = f"{folder}/kernel.json"
+    return config
 
 
 def _environment() -> dict[str, str]:

@@ -29,6 +29,7 @@ _OPTIONS = (
     "--ServerApp.terminals_enabled=False",
     "--LabApp.extension_manager=readonly",  # the other one asks a package index
     "--LabApp.news_url=",
+    "--KernelManager.transport=ipc",  # a port that was free might be another's by then
 )
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/")
 _OWN = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,15 +121,19 @@ class NotebookKernel:
 
 @contextmanager
 def notebook_kernel(stderr: IO[str] | None = None) -> Iterator[NotebookKernel]:
-    """Start the kernel of a notebook; it has ended when the context does."""
-    manager = KernelManager()
-    manager.start_kernel(stderr=stderr)
-    client = manager.client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=TIMEOUT_S)
-        yield NotebookKernel(manager, client)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=False)
-        manager.cleanup_resources()
+    """Start the kernel of a notebook; it has ended when the context does.
+
+    Its sockets are files: a port that was free might be another's when the kernel binds it.
+    """
+    with tempfile.TemporaryDirectory(prefix="kernel-") as run:
+        manager = KernelManager(transport="ipc", connection_file=f"{run}/kernel.json")
+        manager.start_kernel(stderr=stderr)
+        client = manager.client()
+        client.start_channels()
+        try:
+            client.wait_for_ready(timeout=TIMEOUT_S)
+            yield NotebookKernel(manager, client)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=False)
+            manager.cleanup_resources()
