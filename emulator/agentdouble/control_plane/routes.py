@@ -76,7 +76,8 @@ class ControlPlane:
 
 def names_action(connection: HTTPConnection) -> bool:
     """Whether a request names an Action at the root, by whatever method."""
-    return connection.scope["path"] == "/" and "Action" in connection.query_params
+    path = connection.scope["path"]  # not connection.url: a Host header can bend that
+    return path == "/" and "Action" in connection.query_params
 
 
 def refuse_method(request: Request) -> Response:
@@ -85,21 +86,14 @@ def refuse_method(request: Request) -> Response:
         "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
         f"this is a {request.method}. Try: agentdouble tool list"
     )
-    answer = envelope.failure(
-        _metadata(request), ActionError("MethodNotAllowed", message, status=405)
-    )
+    answer = render_refusal(request, Refusal(405, "MethodNotAllowed", message))
     answer.headers["Allow"] = "POST"
     return answer
 
 
 def is_control_plane(connection: HTTPConnection) -> bool:
     """Whether a request is for the control plane: a POST that names an Action at the root."""
-    scope = connection.scope  # not connection.url: a Host header can bend that
-    return (
-        scope.get("method") == "POST"
-        and scope["path"] == "/"
-        and "Action" in connection.query_params
-    )
+    return connection.scope.get("method") == "POST" and names_action(connection)
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
