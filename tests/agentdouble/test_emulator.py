@@ -300,8 +300,9 @@ def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
         running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=30))
         begun.wait(10)
 
-    with contextlib.suppress(httpx.TransportError):  # no answer, or one that says so
-        assert 500 == running.result(10).status_code
+    # Its own request is ended, with 503, or its sandbox's is: that is an error of the entrypoint's.
+    with contextlib.suppress(httpx.TransportError):
+        assert running.result(10).status_code in (500, 503)
 
 
 def test_health_is_the_simple_application_s_or_the_api_server_s() -> None:

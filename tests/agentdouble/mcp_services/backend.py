@@ -179,20 +179,30 @@ def server(backend: Backend) -> Server[Any]:
 
 
 @contextmanager
-def talking(answer: bytes) -> Iterator[str]:
-    """Serve connections that get these bytes, whatever they ask, and then an end."""
+def talking(answer: bytes, *, stays: bool = False) -> Iterator[str]:
+    """Serve connections that get these bytes, whatever they ask, and then an end.
+
+    A connection that ``stays`` is ended by who asks. A server must not end one unannounced: a
+    request that is on its way already would be lost.
+    """
+    accepted: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
+                    accepted.append(connection)
                     with connection:
-                        connection.recv(65536)
-                        connection.sendall(answer)
+                        while connection.recv(65536):
+                            connection.sendall(answer)
+                            if not stays:
+                                break
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
+        for each in (listener, *accepted):
+            with contextlib.suppress(OSError):  # it is closed
+                each.shutdown(socket.SHUT_RDWR)
         thread.join()

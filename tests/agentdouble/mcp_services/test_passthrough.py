@@ -302,21 +302,29 @@ JSON = b"Content-Type: application/json\r\n"
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "stays"),
     [
-        b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}",
-        b"HTTP/1.0 200 OK\r\n" + JSON + b"\r\n{}",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + JSON + b"\r\n{}",
-        b"HTTP/1.1 200 OK\r\n" + JSON + b"Transfer-Encoding: chunked\r\n\r\n"
-        b"1\r\n{\r\n1\r\n}\r\n0\r\nX-Trailer: 1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}HTTP/1.1 500 More\r\n\r\n",
+        (b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}", True),
+        (b"HTTP/1.0 200 OK\r\n" + JSON + b"\r\n{}", False),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + JSON + b"\r\n{}", False),
+        (
+            b"HTTP/1.1 200 OK\r\n" + JSON + b"Transfer-Encoding: chunked\r\n\r\n"
+            b"1\r\n{\r\n1\r\n}\r\n0\r\nX-Trailer: 1\r\n\r\n",
+            True,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n" + JSON + b"Content-Length: 2\r\n\r\n{}HTTP/1.1 500 More\r\n\r\n",
+            True,
+        ),
     ],
     ids=["measured", "until the end", "after a 100", "chunked", "with more behind"],
 )
-def test_every_framing_of_an_answer_is_understood(services: Emulator, said: bytes) -> None:
+def test_every_framing_of_an_answer_is_understood(
+    services: Emulator, said: bytes, stays: bool
+) -> None:
     """Whatever the backend's server writes its bodies like."""
     name = f"framed-{len(said)}"
-    with talking(said) as address:
+    with talking(said, stays=stays) as address:
         url = service(services, name, address)
 
         assert [(200, "{}")] * 2 == [
