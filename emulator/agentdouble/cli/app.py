@@ -9,6 +9,7 @@ import typer
 
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.mcp_commands import mcp_app
+from agentdouble.cli.options import Agents, Config, Faults, Profile, State, Tls, UnknownChoices
 from agentdouble.cli.runtime_commands import runtime_app
 from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
 from agentdouble.cli.tool_commands import tool_app
@@ -45,7 +46,7 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve                       the shipped coder
 
-  agentdouble serve my_agent:app          your own SimpleApp at /invoke, or MCPApp at /mcp
+  agentdouble serve my_agent:app          your own: /invoke, or an MCPApp /mcp
 
   agentdouble serve a.py:app b=other:app  a second one at /runtimes/b
 
@@ -59,7 +60,7 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve --profile profile.toml
 
-  agentdouble serve --faults plan.toml    some calls fail, the same ones each time
+  agentdouble serve --faults plan.toml    some calls fail, always the same
 
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
 """
@@ -71,54 +72,41 @@ def serve(
         list[str] | None,
         typer.Argument(metavar="[NAME=]MODULE:APP", help="Applications to serve."),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one (8000).")] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address to listen on (127.0.0.1).")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Port; 0 takes a free one (8000).")
+    ] = None,
     api_key: Annotated[
-        str | None, typer.Option(help="Key that every surface asks for; needed beyond loopback.")
+        str | None,
+        typer.Option(metavar="KEY", help="Asked for by every surface; needed beyond loopback."),
     ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond loopback without a key.")
     ] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="One more name that a Host header may carry.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="One more name that a Host header may carry."),
     ] = None,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
-    ] = False,
+    tls: Tls = False,
     a2a_grpc_port: Annotated[
-        int | None, typer.Option(help="Port for A2A over gRPC; 0 takes a free one (none).")
+        int | None,
+        typer.Option(metavar="PORT", help="Port for A2A over gRPC; 0 takes a free one (none)."),
     ] = None,
-    agents: Annotated[
-        Path | None,
-        typer.Option(help="Agents directory of API-server mode (the shipped agents)."),
-    ] = None,
+    agents: Agents = None,
     runtime_sources: Annotated[
         list[Path] | None,
-        typer.Option(help="Directory that runtimes may be made of (the working directory)."),
+        typer.Option(metavar="DIR", help="What runtimes may be made of (the working directory)."),
     ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="Import an agent anew when it has changed.")
     ] = False,
-    unknown: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
-    ] = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(help="profile.toml of a deployment, from doublecheck calibrate (none)."),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
-        ),
-    ] = None,
-    faults: Annotated[
-        Path | None, typer.Option(help=r"File of faults to arm: [\[faults]] tables, TOML (none).")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
-    ] = None,
+    unknown: UnknownChoices = None,
+    profile: Profile = None,
+    state: State = None,
+    faults: Faults = None,
+    config: Config = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
@@ -169,7 +157,8 @@ def env(
         str, typer.Option("--for", help="Whose names: platform, veadk or agentkit.")
     ] = "platform",
     port: Annotated[
-        int | None, typer.Option(help="Which running double, if there are several.")
+        int | None,
+        typer.Option(metavar="PORT", help="Which running double, if there are several."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

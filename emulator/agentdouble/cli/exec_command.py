@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from agentdouble.cli.options import Agents, Config, Faults, Profile, State, Tls, UnknownChoices
 
 EXEC_EXAMPLES = """
 [bold]Examples[/bold]
@@ -34,40 +35,24 @@ def exec_(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run.")],
     client: Annotated[
         list[str] | None,
-        typer.Option("--for", help="Whose variables: platform, veadk, agentkit (all of them)."),
+        typer.Option(
+            "--for",
+            metavar="CLIENT",
+            help="Whose variables: platform, veadk, agentkit (all of them).",
+        ),
     ] = None,
     app: Annotated[
         list[str] | None,
         typer.Option(metavar="[NAME=]MODULE:APP", help="An application to serve (the coder)."),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port (a free one).")] = None,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
-    ] = False,
-    agents: Annotated[
-        Path | None,
-        typer.Option(help="Agents directory of API-server mode (the shipped agents)."),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID=NAME", help="Choose an alternative of an unknown."),
-    ] = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(help="profile.toml of a deployment, from doublecheck calibrate (none)."),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
-        ),
-    ] = None,
-    faults: Annotated[
-        Path | None, typer.Option(help=r"File of faults to arm: [\[faults]] tables, TOML (none).")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Settings file (agentdouble.toml, if there is one).")
-    ] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="Port (a free one).")] = None,
+    tls: Tls = False,
+    agents: Agents = None,
+    unknown: UnknownChoices = None,
+    profile: Profile = None,
+    state: State = None,
+    faults: Faults = None,
+    config: Config = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say what runs, and log each request.")
     ] = False,
