@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from doublecheck.display import markdown
@@ -34,6 +34,7 @@ _CHART = re.compile(
 _LIMIT = 20_000_000
 HTML_LIMIT = 8_000_000  # plotly's library has 4.8 million characters
 _TEXT_LIMIT = 200_000
+_LIMITS = {HTML: HTML_LIMIT, LATEX: _TEXT_LIMIT, **dict.fromkeys((SVG, *IMAGES), _LIMIT)}
 # they lead elsewhere, load something, or name what is the page's
 _MORE_THAN_LATEX = re.compile(
     r"\\(?:href|url|class|cssId|style|require|unicode|include\w*|data)\b", re.I
@@ -49,7 +50,8 @@ def safe(
 ) -> tuple[Bundle, Bundle]:
     """Return a kernel's bundle, and its metadata, as they may reach the page of a notebook.
 
-    There is always ``text/plain``; it says what is not shown, if nothing else is left.
+    There is always ``text/plain``; it says what is too large, and what is not shown, if nothing
+    else is left.
     """
     kept: Bundle = {}
     for kind, content in data.items():
@@ -58,6 +60,7 @@ def safe(
         kept |= _svg(data[SVG])
     if TEXT not in kept or (MARKDOWN in data and not {MARKDOWN, HTML} & {*kept}):
         kept[TEXT] = _in_words(data)
+    kept[TEXT] = "\n".join((kept[TEXT], *_too_large(data)))
     known = {kind: _known(one) for kind, one in (metadata or {}).items() if kind in kept}
     return kept, {kind: one for kind, one in known.items() if one}
 
@@ -118,6 +121,13 @@ def _in_words(data: Mapping[str, Any]) -> str:
         if kind in data:
             return clipped(_joined(data[kind]), _TEXT_LIMIT)
     return f"<{', '.join(sorted(map(str, data))) or 'nothing'}>"
+
+
+def _too_large(data: Mapping[str, Any]) -> Iterator[str]:
+    for kind, limit in _LIMITS.items():
+        size = len(_joined(data.get(kind)))
+        if size > limit:
+            yield f"… {kind} has {size:,} characters, too many to be shown here ({limit:,})"
 
 
 def _joined(content: Any) -> str:
