@@ -18,7 +18,7 @@ PROBES = ("/ping", "/health", "/readiness", "/liveness")
 @clause("PRB-01")
 def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
     """The string is in the answer; which string, the reference application tells."""
-    text = wire.ping(platform)
+    text = platform.ping()
 
     assert text.strip(), "the ping function's string is empty"
     if platform.target.reference_app:
@@ -68,13 +68,12 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
 
     The entrypoint blocks until the ping function has been called twice meanwhile.
     """
-    heard = set()
-    with ThreadPoolExecutor(1) as pool:
-        blocking = pool.submit(wire.invoke, platform, {"do": "block"})
-        while not blocking.done():
-            heard.add(wire.ping(platform))
+    for _ in range(wire.PINGS):
+        said, heard = _pinged_while_it_blocks(platform)
+        if reference.BUSY in heard:
+            break  # otherwise those that it counted were answered too late to be heard
 
-    assert (reference.BUSY, True) == (wire.returned(blocking.result()), reference.BUSY in heard)
+    assert (reference.BUSY, True) == (said, reference.BUSY in heard)
 
 
 @clause("PRB-07")
@@ -83,3 +82,13 @@ def test_all_four_probes_are_registered(platform: Platform) -> None:
     statuses = {probe: platform.request("GET", probe).status_code for probe in PROBES}
 
     assert dict.fromkeys(PROBES, 200) == statuses
+
+
+def _pinged_while_it_blocks(platform: Platform) -> tuple[str, set[str]]:
+    """Return what the entrypoint said that blocked, and what pings heard meanwhile."""
+    heard = set()
+    with ThreadPoolExecutor(1) as pool:
+        blocking = pool.submit(wire.invoke, platform, {"do": "block"})
+        while not blocking.done():
+            heard.add(wire.ping(platform))
+    return wire.returned(blocking.result()), heard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 TTL_S = 120  # what a check makes on a platform ends by itself, soon
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
 PING_WITHIN_S = 1.0
-READ_WITHIN_S = 5.0
+PINGS = 3  # that this machine is busy for a moment says nothing of the platform
+READ_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,12 @@ def chunk(data: str) -> str:
 
 
 def ping(platform: Platform) -> str:
-    """Return the text of ``/ping``; fail if it takes longer than a second."""
-    try:
-        response = platform.request("GET", "/ping", timeout_s=PING_WITHIN_S)
-    except NoAnswerError:
-        pytest.fail(f"GET /ping was not answered within {PING_WITHIN_S:g} s.")
-    return application.read_probe(response)
+    """Return the text of ``/ping``; fail if it takes longer than a second, however often asked."""
+    for _ in range(PINGS):
+        with contextlib.suppress(NoAnswerError):
+            response = platform.request("GET", "/ping", timeout_s=PING_WITHIN_S)
+            return application.read_probe(response)
+    pytest.fail(f"GET /ping was {PINGS} times not answered within {PING_WITHIN_S:g} s.")
 
 
 def control_plane(

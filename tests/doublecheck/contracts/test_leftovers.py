@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from doublecheck import AgentSession, Platform, Target, doubles, running
-from doublecheck.contracts import wire
+from doublecheck.contracts import a2a, conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference_app import reference_apps
@@ -41,7 +42,7 @@ def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Em
     double = doubles.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
     # as the options would have it, which know no way to make services on it
-    monkeypatch.setattr("doublecheck.contracts.conftest.serving", lambda *_: nullcontext(target))
+    monkeypatch.setattr(conftest, "serving", lambda *_: nullcontext(target))
     double.mcp.create("somebodys", f"{double.url}/mcp")
     with Platform(target) as platform:
         platform.run_code("kept = 1", user_id="somebody", session_id="s1")
@@ -79,9 +80,11 @@ def test_nothing_is_left_behind_by_what_fails(
 
     target = Target.of(double)
     before = _listed(target)
+    # by import: a run of pytester's leaves a module that it has forgotten in its package
+    checks = importlib.import_module("doublecheck.contracts.test_api_server")
     monkeypatch.setattr(wire.Sandbox, "with_session", broken)
-    monkeypatch.setattr("doublecheck.contracts.test_api_server._run", broken)
-    monkeypatch.setattr("doublecheck.contracts.a2a.Agent.task", broken)
+    monkeypatch.setattr(checks, "_run", broken)
+    monkeypatch.setattr(a2a.Agent, "task", broken)
 
     ended = running.run(
         [f"--platform-url={double.url}", "-k", "SBX-04 or API-08 or A2A-04"], verbose=False

@@ -9,6 +9,7 @@ import pytest
 from agentdouble.apps.a2a import cards
 from agentdouble.apps.a2a.beside import Beside
 from agentdouble.apps.a2a.user_store import UserTaskStore
+from doublecheck.contracts.reference import executor
 from tests.doublecheck.contracts.mutations import Mutation
 
 
@@ -39,6 +40,7 @@ def hold_results_back(patch: pytest.MonkeyPatch) -> None:
                 await hear(event)
 
     patch.setattr(Beside, "run", run)
+    patch.setattr(executor, "READ_WITHIN_S", 0.1)
 
 
 def ask_no_task_store(patch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,7 @@ def return_other_events_than_are_kept(patch: pytest.MonkeyPatch) -> None:
 
 def send_bare_lines(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(api_views, "event", lambda json: b"event: " + json)
+    patch.setattr(wire, "READ_WITHIN_S", 0.1)
 
 
 def hold_increments_back(patch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from agentdouble.control_plane import invoke_tool_action
 from agentdouble.sandbox import languages
+from agentdouble.sandbox.browser.actions import Typing
 from agentdouble.sandbox.data_plane import forwarding, refusing, routes
 from agentdouble.sandbox.instances import Instance, Instances
 from agentdouble.sandbox.outputs import OutputCollector
@@ -24,7 +25,7 @@ def type_nothing(patch: pytest.MonkeyPatch) -> None:
     async def perform(self: Any, hand: Any) -> None:
         pass
 
-    patch.setattr("agentdouble.sandbox.browser.actions.Typing.perform", perform)
+    patch.setattr(Typing, "perform", perform)
 
 
 def share_sessions_between_users(patch: pytest.MonkeyPatch) -> None:
@@ -51,7 +52,7 @@ def _run_before_each(patch: pytest.MonkeyPatch, before: str) -> None:
 
 
 def destroy_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setenv("AGENTDOUBLE_SESSION_TTL_S", "1780")
+    patch.setenv("AGENTDOUBLE_SESSION_TTL_S", "1720")
 
 
 def destroy_late(patch: pytest.MonkeyPatch) -> None:
