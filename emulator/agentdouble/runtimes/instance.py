@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Literal
 
 from agentdouble.errors import RuntimeStartError
@@ -81,11 +82,15 @@ class Instance:
 
     async def start(self) -> None:
         """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
+        with ExitStack() as until_it_listens:
+            try:
+                self.port = until_it_listens.enter_context(free_port())
+            except OSError as error:  # no port or descriptor is left
+                raise RuntimeStartError(self.definition.name, str(error)) from error
+            await self._get_ready()
+
+    async def _get_ready(self) -> None:
         definition = self.definition
-        try:
-            self.port = free_port()
-        except OSError as error:  # no port or descriptor is left
-            raise RuntimeStartError(definition.name, str(error)) from error
         self._process = await self._launched()
         readiness = Readiness(self._process, self.port, self.log)
         patience_s = definition.scaling.start_timeout_s

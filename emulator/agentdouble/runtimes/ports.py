@@ -4,24 +4,62 @@ from __future__ import annotations
 
 import random
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 HOST = "127.0.0.1"
-_RANGE = range(20_000, 32_768)  # below what systems give to connections, and to port 0
+_GIVEN_FROM = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_USUAL, _LOWEST, _COUNT = 32_768, 10_000, 12_768
+_TRIES = 100
+_random = random.SystemRandom()  # processes that are seeded alike would all choose the same
 
 
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on.
+@contextmanager
+def free_port() -> Iterator[int]:
+    """Yield a port of this machine that nobody listens on; no other instance is given it inside.
 
     An instance binds it some time later, and a port that a connection can be given might be one's
     by then.
     """
-    for port in random.sample(_RANGE, 100):
-        if _is_free(port):
-            return port
+    for port in _random.sample(_below_those_given(), _TRIES):
+        with _held(port) as ours:
+            if ours and _is_free(port):
+                yield port
+                return
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         found: int = probe.getsockname()[1]
-        return found
+    yield found
+
+
+def _below_those_given() -> range:
+    """Return ports below what this system gives to connections, and to port 0."""
+    try:
+        first = int(_GIVEN_FROM.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        first = _USUAL
+    end = first if _LOWEST + _TRIES <= first <= _USUAL else _USUAL
+    return range(max(_LOWEST, end - _COUNT), end)
+
+
+@contextmanager
+def _held(port: int) -> Iterator[bool]:
+    """Keep a port from the instances of every double while one starts; yield whether that is so.
+
+    By a name that ends with its holder. Only Linux has such; elsewhere chance keeps them apart.
+    """
+    if sys.platform != "linux":
+        yield True
+        return
+    with socket.socket(socket.AF_UNIX) as name:
+        try:
+            name.bind(f"\0agentdouble-port-{port}")
+        except OSError:
+            yield False
+        else:
+            yield True
 
 
 def _is_free(port: int) -> bool:

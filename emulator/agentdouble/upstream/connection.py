@@ -7,6 +7,8 @@ cost its callers 1 ms in all. And neither of them reads an answer while it sends
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import select
 from collections.abc import Callable
 from typing import Any, cast
@@ -19,6 +21,7 @@ RawHeaders = list[tuple[bytes, bytes]]
 
 LARGEST_HEAD = 64 * 1024  # bytes
 _FULL, _ROOM = 256 * 1024, 64 * 1024  # bytes of a body that wait for who reads it
+_PIECE = 64 * 1024  # bytes
 
 
 class Answer:
@@ -176,6 +179,22 @@ class Connection(asyncio.Protocol):
         else:
             self.abort()
 
+    def _take_the_rest(self) -> None:
+        """Take what came before the connection broke: writing may meet its end before reading.
+
+        So it is with a server that answers, and closes, before it has read all of a request.
+        """
+        transport = self._transport
+        if transport is None or transport.get_extra_info("ssl_object") is not None:
+            return
+        descriptor = transport.get_extra_info("socket").fileno()
+        with contextlib.suppress(OSError):  # there is no more, or nothing but the error
+            while self._answer is not None and not self._complete and self._failure is None:
+                data = os.read(descriptor, _PIECE)
+                if not data:
+                    return
+                self.data_received(data)
+
     def _fail(self, reason: str) -> None:
         self._failure = self._failure or AnswerLostError(reason)
         self.abort()
@@ -205,6 +224,8 @@ class Connection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
+        if error is not None:
+            self._take_the_rest()
         if self._transport is not None:
             self._transport.close()  # over TLS Python 3.10 holds it for open otherwise
             self._transport = None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -78,6 +79,26 @@ async def test_an_answer_before_the_request_is_out_ends_the_connection(
 
         assert connection.closing
     made.close()
+
+
+async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_first(
+    listener: socket.socket,
+) -> None:
+    """A server that answers without reading all of a request may close so."""
+    made = connections(listener)
+    connection = await made.open()
+    answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
+    with await accept(listener) as server:
+        await asyncio.get_running_loop().sock_recv(server, 1000)
+        server.send(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno")
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    await connection.send(b"123", more=True)  # nothing else has happened in the loop
+    await answer.begun()
+    body = b""
+    while not answer.done:
+        body += await answer.read()
+
+    assert (413, b"no", True) == (answer.status, body, connection.closing)
 
 
 async def test_nobody_there_is_told_apart_from_who_breaks_off(listener: socket.socket) -> None:
