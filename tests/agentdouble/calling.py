@@ -22,7 +22,7 @@ from agentdouble.invoke_tool import Address, HttpRequest, RunCode, build
 
 T = TypeVar("T")
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 # One client for all: each new one would read the machine's certificates first (20 ms).
 http = httpx.Client(
@@ -152,7 +152,7 @@ def has_gone(pid: int, timeout_s: float) -> bool:
 
 def home_of(double: Emulator, session: str) -> Path:
     """Return where the files of a living session lie on this machine."""
-    sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return Path(next(s["home"] for s in sessions if s["UserSessionId"] == session))
 
 

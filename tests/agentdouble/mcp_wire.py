@@ -17,7 +17,7 @@ ACCEPT = "application/json, text/event-stream"
 
 # One client for all: each new one would read the machine's certificates first (20 ms).
 http = httpx.Client(
-    timeout=30,
+    timeout=60,
     trust_env=False,
     verify=False,
     limits=httpx.Limits(max_keepalive_connections=0),

@@ -10,11 +10,12 @@ import pytest
 
 from agentdouble import Emulator, certificates, run_code
 from agentdouble.errors import PlatformUnreachableError, SettingsError
-from tests.agentdouble.calling import run
+from tests.agentdouble.calling import TIMEOUT_S, http, run
 
 
 def trusting(bundle: Path) -> httpx.Client:
-    return httpx.Client(verify=ssl.create_default_context(cafile=str(bundle)), trust_env=False)
+    context = ssl.create_default_context(cafile=str(bundle))
+    return httpx.Client(verify=context, trust_env=False, timeout=TIMEOUT_S)
 
 
 def test_a_double_serves_https_to_whoever_trusts_its_bundle() -> None:
@@ -33,7 +34,7 @@ def test_a_double_serves_https_to_whoever_trusts_its_bundle() -> None:
 def test_who_does_not_trust_the_bundle_does_not_talk_to_the_double() -> None:
     """The certificate is none that anybody knows."""
     with Emulator(tls=True) as double, pytest.raises(httpx.ConnectError, match="CERTIFICATE"):
-        httpx.get(double.url, trust_env=False)
+        httpx.get(double.url, trust_env=False, timeout=TIMEOUT_S)
 
 
 def test_plain_http_is_not_answered() -> None:
@@ -41,7 +42,7 @@ def test_plain_http_is_not_answered() -> None:
     with Emulator(tls=True) as double:
         assert double.ca_file is not None
         with pytest.raises(httpx.TransportError):
-            httpx.get(double.url.replace("https", "http"), trust_env=False)
+            http.get(double.url.replace("https", "http"))
         with trusting(double.ca_file) as client:
             assert 200 == client.get(f"{double.url}/ping").status_code
 
@@ -66,7 +67,7 @@ def test_a_client_that_keeps_its_connection_does_not_hold_the_server_up() -> Non
 
 def closed(connection: socket.socket) -> bool:
     """Read until the other side is gone; raise TimeoutError if it is not."""
-    connection.settimeout(10)
+    connection.settimeout(TIMEOUT_S)
     try:
         while connection.recv(1024):
             pass

@@ -283,7 +283,6 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
                 f"{double.url}/invoke",
                 json={"prompt": code},
                 headers={"user_id": user_id, "session_id": session_id},
-                timeout=30,
             )
             answer: str = response.json()
             return answer
@@ -311,9 +310,7 @@ def test_a_stream_runs_code_in_its_session_too() -> None:
         yield printed(run_code("print(2)")).strip()
 
     with Emulator(app) as double:
-        body = http.post(
-            f"{double.url}/invoke", json={}, headers={"session_id": "s9"}, timeout=30
-        ).text
+        body = http.post(f"{double.url}/invoke", json={}, headers={"session_id": "s9"}).text
         sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
     assert "data: first\n\ndata: 2\n\n" == body

@@ -17,6 +17,7 @@ import pytest
 from agentdouble.cli import main
 
 _ASKING = ("attach", "doctor", "env", "runtime", "session", "tool", "unknowns")
+PATIENCE_S = 180  # a program takes half a minute to start and end on a busy machine
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 
 
@@ -42,7 +43,7 @@ class CommandLine:
             input=typed,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
 
@@ -118,7 +119,7 @@ class Serving:
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str, str]:
         self.process.send_signal(number)
-        stdout, stderr = self.process.communicate(timeout=30)
+        stdout, stderr = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, stdout, stderr
 
 

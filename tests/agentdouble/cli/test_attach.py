@@ -11,15 +11,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import httpx
 import pytest
 
 from agentdouble.cli.control import ControlPlane
 from agentdouble.environment import Connection
 from agentdouble.errors import PlatformError
-from tests.agentdouble.cli.conftest import CommandLine, Serving, command
-
-PATIENCE_S = 30
+from tests.agentdouble.calling import http
+from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving, command
 
 
 @dataclass
@@ -212,7 +210,7 @@ def test_ctrl_c_interrupts_the_code_and_not_the_session(
     console = terminal("attach", "u")
     home = next(
         one["home"]
-        for one in httpx.get(f"{session.plane.url}/_emulator/sessions").json()["sessions"]
+        for one in http.get(f"{session.plane.url}/_emulator/sessions").json()["sessions"]
     )
 
     console.until(r"In \[3\]: ")

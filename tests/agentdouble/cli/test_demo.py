@@ -56,5 +56,5 @@ def test_nothing_is_left_when_the_demo_is_killed_in_the_middle(command_line: Com
     process.communicate()
 
     assert kernels
-    _, alive = psutil.wait_procs(kernels, timeout=10)
+    _, alive = psutil.wait_procs(kernels, timeout=60)
     assert alive == []

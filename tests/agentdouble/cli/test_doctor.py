@@ -168,15 +168,15 @@ def test_what_is_warned_of_is_met_as_before(
     monkeypatch.syspath_prepend(tmp_path)
     start = "import doctor_met as met\n"
     (tmp_path / "doctor_one.py").write_text(f"{start}met.first.set()\nmet.second.wait(0.2)")
-    (tmp_path / "doctor_two.py").write_text(f"{start}met.second.set()\nmet.done.wait(10)")
+    (tmp_path / "doctor_two.py").write_text(f"{start}met.second.set()\nmet.done.wait(60)")
     before = list(warnings.filters)
 
     one = background(lambda: imported("1", "1", "{}", {"rich": "doctor_one"}, remedy=""))
-    met.first.wait(10)
+    assert met.first.wait(60)
     two = background(lambda: imported("2", "2", "{}", {"rich": "doctor_two"}, remedy=""))
-    assert one.result(10).good
+    assert one.result(60).good
     met.done.set()
-    assert two.result(10).good
+    assert two.result(60).good
 
     assert before == list(warnings.filters)
 
@@ -194,7 +194,7 @@ def test_a_server_that_takes_no_connection_holds_up_nothing(
         waiting.callback(file.unlink)
         full.listen(0)
         waiting.enter_context(socket.socket(socket.AF_UNIX)).connect(str(file))
-        found = background(keeping.find).result(20)
+        found = background(keeping.find).result(60)
 
     assert (False, "postgresql_server") == (found[-1].good, found[-1].id)
 

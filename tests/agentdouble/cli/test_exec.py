@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from agentdouble.cli.executing import Foreground
+from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import CommandLine, command
 
 RUNTIME = """
@@ -78,13 +79,13 @@ def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandL
     with process:
         assert process.stdout is not None
         url = process.stdout.readline().decode().strip()
-        assert 200 == httpx.get(f"{url}/ping", timeout=30).status_code
+        assert 200 == http.get(f"{url}/ping").status_code
 
         process.send_signal(signal.SIGINT)
 
     assert 128 + signal.SIGINT == process.returncode
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{url}/ping")
+        http.get(f"{url}/ping")
 
 
 def test_ctrl_c_reaches_the_command_once(command_line: CommandLine) -> None:

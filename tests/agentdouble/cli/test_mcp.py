@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agentdouble import Emulator, running
@@ -16,7 +15,8 @@ from agentdouble.errors import AgentDoubleError
 from agentdouble.mcp_services import McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.cli.conftest import CommandLine
+from tests.agentdouble.calling import http
+from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 
 
@@ -261,10 +261,10 @@ def test_an_application_answers_until_it_is_stopped(
         result = mcp_wire.call(access["httpUrl"], key, session, "compute", code="print(6 * 7)")
         shown = json.loads(run("show", "mine", "--json"))
         behind = shown["BackendConfiguration"]["CustomConfiguration"]
-        direct = httpx.post(f"http://127.0.0.1:{behind['Port']}/mcp", json=mcp_wire.INITIALIZE)
+        direct = http.post(f"http://127.0.0.1:{behind['Port']}/mcp", json=mcp_wire.INITIALIZE)
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE_S)
 
     assert {"result": "42\n"} == result["structuredContent"]
     assert 401 == direct.status_code

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import eventually, http
-from tests.agentdouble.cli.conftest import CommandLine
+from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 
 TALKING = Path(__file__).parents[1] / "runtimes" / "applications" / "talking.py"
 
@@ -76,7 +76,7 @@ def test_lines_are_followed_until_ctrl_c(shell: CommandLine, double: Emulator) -
     tell(double, "later")
     second = json.loads(following.stdout.readline())
     following.send_signal(signal.SIGINT)
-    rest, errors = following.communicate(timeout=30)
+    rest, errors = following.communicate(timeout=PATIENCE_S)
 
     assert ("oh no", "later") == (first["text"], second["text"])
     assert (0, "", "") == (following.returncode, rest, errors)

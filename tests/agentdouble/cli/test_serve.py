@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from doublecheck import Platform, Target
+from tests.agentdouble.calling import TIMEOUT_S, http
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
 APP = """
@@ -40,7 +41,7 @@ def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) ->
     """Addresses, tool id, key pair and export lines stand at the start, and they are right."""
     serving = shared_double
 
-    answer = httpx.post(f"{serving.url}/invoke", json={"prompt": "print(6 * 7)"}, timeout=30)
+    answer = http.post(f"{serving.url}/invoke", json={"prompt": "print(6 * 7)"})
 
     assert answer.json() == "42"
     for shown in (
@@ -77,7 +78,7 @@ def test_each_request_is_logged_in_one_line(serve: Callable[..., Serving]) -> No
     Also of one whose answer came before its entry was closed.
     """
     serving = serve()
-    httpx.get(f"{serving.url}/ping")
+    http.get(f"{serving.url}/ping")
 
     _, _, stderr = serving.stop()
 
@@ -98,8 +99,8 @@ def test_applications_and_tools_of_ones_own_are_served(
     (command_line.folder / "agentdouble.toml").write_text(runtime)
     serving = serve("mine:app", "other=mine.py:app", "tools.py:app")
 
-    first = httpx.post(f"{serving.url}/invoke", json={"prompt": "hello"})
-    further = httpx.post(f"{serving.url}/runtimes/other/invoke", json={"prompt": "hello"})
+    first = http.post(f"{serving.url}/invoke", json={"prompt": "hello"})
+    further = http.post(f"{serving.url}/runtimes/other/invoke", json={"prompt": "hello"})
 
     assert first.json() == further.json() == "mine: hello"
     with Platform(Target(serving.url)) as platform:
@@ -231,7 +232,7 @@ def test_faults_of_a_file_are_armed(
 
     serving = serve("--faults", "plan.toml")
 
-    assert [200, 503] == [httpx.get(f"{serving.url}/ping").status_code for _ in range(2)]
+    assert [200, 503] == [http.get(f"{serving.url}/ping").status_code for _ in range(2)]
 
 
 def test_the_ledger_is_listed(command_line: CommandLine) -> None:
@@ -277,7 +278,7 @@ def test_with_tls_it_serves_https_and_says_what_to_trust(
     assert f"export SSL_CERT_FILE={bundle}" in serving.greeting
     assert f"curl --cacert {bundle} {serving.url}/invoke" in serving.greeting
     context = ssl.create_default_context(cafile=bundle)
-    with httpx.Client(verify=context, trust_env=False) as client:
+    with httpx.Client(verify=context, trust_env=False, timeout=TIMEOUT_S) as client:
         assert client.get(f"{serving.url}/ping").status_code == 200
 
 

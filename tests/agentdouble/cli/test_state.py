@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from agentdouble.cli.control import ControlPlane
 from agentdouble.environment import Connection
 from agentdouble.errors import EnvelopeError, PlatformError, PlatformUnreachableError
-from tests.agentdouble.cli.conftest import CommandLine, Serving
+from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving
 
 
 def control_plane(command_line: CommandLine, double: Serving) -> ControlPlane:
@@ -48,8 +48,9 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
     with ThreadPoolExecutor(8) as pool:
         for worker in range(8):
             pool.submit(work, worker)
-        assert enough.wait(60)
+        assert enough.wait(PATIENCE_S)
         first.process.send_signal(signal.SIGKILL)
+    first.process.wait(PATIENCE_S)
 
     plane = control_plane(command_line, serve("--state", "sqlite:///kept.db", "--quiet"))
     kept = {tool["ToolId"] for tool in plane.all("ListTools", "Tools")}
@@ -73,7 +74,7 @@ def test_a_session_of_a_killed_double_was_restarted(
     plane = control_plane(command_line, first)
     session = plane.call("CreateSession", ToolId=plane.tool_id)["SessionId"]
     first.process.send_signal(signal.SIGKILL)
-    first.process.wait(30)
+    first.process.wait(PATIENCE_S)
 
     plane = control_plane(command_line, serve("--state", "sqlite:///kept.db", "--quiet"))
 

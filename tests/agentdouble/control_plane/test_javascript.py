@@ -264,7 +264,7 @@ def test_nothing_is_left_when_the_double_stops() -> None:
             js(double, "1")
             engine = engine_of(double, "js")
 
-        assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+        assert ([engine], []) == psutil.wait_procs([engine], timeout=60)
 
 
 def listening_port(pid: int) -> int:

@@ -225,7 +225,7 @@ def test_code_that_runs_when_its_session_is_deleted_is_told(double: Emulator) ->
 
     act(double, "DeleteSession", SessionId=session)
 
-    inner = running.future.result(30)
+    inner = running.future.result(60)
     assert "error" == inner["data"]["status"]
     assert "deleted by caller" in inner["message"]
 
