@@ -22,27 +22,36 @@ class Server:
 
 @contextmanager
 def serving(behave: Behaviour) -> Iterator[Server]:
-    """Serve on this machine; each connection is handed over, and closed in the end at the latest."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+    """Serve on this machine; each connection is handed over, and closed in the end at the latest.
+
+    Whoever has connected by then has been accepted: our own connection, which ends it, is the last.
+    """
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener, socket.socket() as last:
+        last.bind(("127.0.0.1", 0))
         server = Server(listener)
-        thread = threading.Thread(target=_accept, args=(listener, server, behave))
+        accepting = (listener, last.getsockname(), server, behave)
+        thread = threading.Thread(target=_accept, args=accepting)
         thread.start()
         try:
             yield server
         finally:
-            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread up
+            last.connect(listener.getsockname())
             thread.join()
             for connection in server.accepted:
                 connection.close()
 
 
-def _accept(listener: socket.socket, server: Server, behave: Behaviour) -> None:
-    with suppress(OSError):
-        while True:
-            connection, _ = listener.accept()
-            server.accepted.append(connection)
-            with suppress(OSError):
-                behave(connection)
+def _accept(
+    listener: socket.socket, last: tuple[str, int], server: Server, behave: Behaviour
+) -> None:
+    while True:
+        connection, address = listener.accept()
+        server.accepted.append(connection)
+        if address == last:
+            server.accepted.pop().close()
+            return
+        with suppress(OSError):
+            behave(connection)
 
 
 def hang(connection: socket.socket) -> None:

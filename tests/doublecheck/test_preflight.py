@@ -25,34 +25,36 @@ from doublecheck.contracts.answering import Answering
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import Behaviour, answer
 
-SOON_S = 0.3
+SOON_S = 0.3  # for what never answers
+LATE_S = 60.0  # for what does, on a machine that does much else besides
 PAGE = answer(b"<html>welcome</html>", "text/html; charset=utf-8")
+SILENT = "took the request and did not finish its answer"
 
 
-def problem(url: str, **of_target: Any) -> DoubleCheckError:
+def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleCheckError:
     """Return the one problem that all surfaces have in common."""
     target = Target(url, offered=frozenset({"application", "sandbox"}), **of_target)
-    found = preflight.problems(target, SOON_S)
+    found = preflight.problems(target, patience_s)
     assert {"application", "control_plane"} >= found.keys()
     return found["application"]
 
 
 @pytest.mark.parametrize(
-    ("behave", "kind", "told"),
+    ("behave", "patience_s", "kind", "told"),
     [
-        (bad_servers.hang, NoAnswerError, "took the request and did not finish its answer"),
-        (bad_servers.reset, NoAnswerError, "took the request and did not finish its answer"),
-        (bad_servers.drip, NoAnswerError, "took the request and did not finish its answer"),
-        (bad_servers.raw(b"SSH-2.0-OpenSSH\r\n"), NoAnswerError, "did not finish its answer"),
-        (PAGE, WrongAddressError, "/ping answers with a web page: that is no platform."),
+        (bad_servers.hang, SOON_S, NoAnswerError, SILENT),
+        (bad_servers.reset, LATE_S, NoAnswerError, SILENT),
+        (bad_servers.drip, SOON_S, NoAnswerError, SILENT),
+        (bad_servers.raw(b"SSH-2.0\r\n"), LATE_S, NoAnswerError, "did not finish its answer"),
+        (PAGE, LATE_S, WrongAddressError, "/ping answers with a web page: that is no platform."),
     ],
 )
 def test_what_does_not_answer_like_a_platform_is_told(
-    behave: Behaviour, kind: type[DoubleCheckError], told: str
+    behave: Behaviour, patience_s: float, kind: type[DoubleCheckError], told: str
 ) -> None:
     """By its kind, with the address."""
     with bad_servers.serving(behave) as server:
-        found = problem(server.url)
+        found = problem(server.url, patience_s)
 
     assert (kind, True) == (type(found), told in str(found)), found
     assert f"{server.url}/ping" in str(found)
@@ -83,8 +85,8 @@ def test_a_redirection_is_told_and_not_followed() -> None:
         location = f"Location: {elsewhere.url}/login?token=TOP-SECRET\r\n"
         with bad_servers.serving(answer(b"", status="302 Found", more=location)) as server:
             found = problem(server.url, api_key=Secret("KEY"))
-        assert [] == elsewhere.accepted
 
+    assert [] == elsewhere.accepted
     assert isinstance(found, WrongAddressError)
     assert f"sends us on to {elsewhere.url.rpartition(':')[0]}/login: that" in str(found)
     assert "TOP-SECRET" not in str(found)
@@ -106,7 +108,8 @@ def test_no_request_follows_a_redirection() -> None:
                 for call in (platform.list_apps, lambda: platform.run_code("1")):
                     with pytest.raises(AnswerError, match="307"):
                         call()
-        assert [] == elsewhere.accepted
+
+    assert [] == elsewhere.accepted
 
 
 def test_a_certificate_that_is_not_trusted_is_told() -> None:
@@ -124,7 +127,7 @@ def test_a_certificate_that_is_not_trusted_is_told() -> None:
 def test_rubbish_is_for_the_checks_to_judge() -> None:
     """It is an answer; that it is a wrong one is the contract's matter."""
     with bad_servers.serving(answer(b"\x00rubbish")) as server:
-        assert {} == preflight.problems(Target(server.url), SOON_S)
+        assert {} == preflight.problems(Target(server.url), LATE_S)
 
 
 def test_one_surface_that_hangs_is_for_its_checks_to_judge(platform_server: Target) -> None:
@@ -152,17 +155,18 @@ def test_a_check_without_an_answer_casts_doubt_on_its_surface(
     platform_server: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one asks first; what hangs from now on costs one time limit, not one a check."""
-    monkeypatch.setattr(preflight, "PATIENCE_S", SOON_S)
     with bad_servers.serving(bad_servers.hang) as server:
         answering = Answering(Target(server.url, api_server=platform_server.url))
         for surface in ("sandbox", "api_server"):
             answering.require(surface)
             answering.doubt(surface, NoAnswerError(server.url, "timed out"))
 
+        monkeypatch.setattr(preflight, "PATIENCE_S", SOON_S)
         for _ in range(3):
             with pytest.raises(NoAnswerError):
                 answering.require("sandbox")
+        monkeypatch.setattr(preflight, "PATIENCE_S", LATE_S)
         answering.require("api_server")
         answering.require("application")
 
-        assert 1 == len(server.accepted)
+    assert 1 == len(server.accepted)
