@@ -53,6 +53,11 @@ def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
     return Call(calls.request(target, "POST", _CLOCK, content=content), _read_now)
 
 
+def ahead(target: Target) -> Call[dt.timedelta]:
+    """Return the call that asks how far a double's time was moved; raise NotADoubleError."""
+    return Call(now(target).request, _read_ahead)
+
+
 def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
     """Return the sum of the ways in which a duration can be given; raise ArgumentError."""
     try:
@@ -131,6 +136,10 @@ def _read_health(response: httpx.Response) -> bool:
 
 def _read_now(response: httpx.Response) -> dt.datetime:
     return dt.datetime.fromisoformat(calls.read_json(response)["now"])
+
+
+def _read_ahead(response: httpx.Response) -> dt.timedelta:
+    return dt.timedelta(seconds=calls.read_json(response)["offset_s"])
 
 
 def _read_journal(response: httpx.Response) -> Journal:

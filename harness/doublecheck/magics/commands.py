@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck.clients import admin
 from doublecheck.errors import NotADoubleError
 from doublecheck.magics import arming, durations
 from doublecheck.magics.options import Parser, words
@@ -91,11 +92,11 @@ def _destroy(rest: str, platforms: Platforms) -> None:
 
 def _clock(rest: str, platforms: Platforms) -> None:
     action, _, duration = rest.partition(" ")
-    clock = _platform(platforms).clock
+    platform = _platform(platforms)
     if not action:
-        tell(_time(clock.now()))
+        tell(_time(platform.clock.now(), platform))
     elif action == "advance":
-        tell(_time(clock.advance(durations.parse(duration))))
+        tell(_time(platform.clock.advance(durations.parse(duration)), platform))
     else:
         refuse(f"%sandbox clock takes advance and a duration, 30m say, not {action!r}.")
 
@@ -147,8 +148,8 @@ def _refuse_rest(name: str, rest: str) -> None:
         refuse(f"%sandbox {name} takes nothing more, and there is {rest!r}.")
 
 
-def _time(now: dt.datetime) -> str:
-    ahead = (now - dt.datetime.now(dt.timezone.utc)).total_seconds()
+def _time(now: dt.datetime, platform: Platform) -> str:
+    ahead = platform._call(admin.ahead(platform.target)).total_seconds()
     moved = f", {durations.shown(ahead)} ahead" if ahead >= 1 else ""
     return f"{now:%Y-%m-%d %H:%M:%S} UTC{moved}"
 
