@@ -62,9 +62,14 @@ await Deno.jupyter.display({"text/html": "<b>shown</b>"}, {raw: true});
 ({a: [1, 2]})
 """
 PNG = "iVBORw0KGgo="
-GO_ON = (
-    "try:\n    print('begun')\n    while True: pass\nexcept KeyboardInterrupt:\n    print('last')"
-)
+# each is one write, and so one message
+GO_ON = """
+try:
+    print('begun\\n', end='')
+    while True: pass
+except KeyboardInterrupt:
+    print('last\\n', end='')
+"""
 
 
 @pytest.fixture(scope="module")

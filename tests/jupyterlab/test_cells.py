@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from tests.doublecheck.notebook.kernels import PATIENT
 from tests.jupyterlab.hearing import Hearing, hearing
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
@@ -53,7 +54,7 @@ def notebook(page: Page, lab: Lab) -> Iterator[OpenNotebook]:
     """A notebook of cells of the sandbox; their state is kept."""
     (lab.folder / "cells.ipynb").write_text(json.dumps(EMPTY))
     with opened(page, "cells.ipynb") as shown:
-        shown.run("%load_ext doublecheck")
+        shown.run(f"%load_ext doublecheck\n{PATIENT}")
         yield shown
 
 
