@@ -123,14 +123,16 @@ def receiver() -> Iterator[Receiver]:
 def test_the_official_client_has_the_same_conversation(receiver: Receiver) -> None:
     """Messages, streams, input, cancelling, failing, resuming and notifications."""
 
-    async def talk() -> dict[str, Any]:
+    async def talk() -> tuple[dict[str, Any], list[dict[str, Any]]]:
         app = ordinary()
         await over_grpc.prepare(app, over_grpc.Place(0))
-        async with app.lifespan():
-            return await converse(app.card("http://localhost"), "GRPC", receiver.url)
+        async with app.lifespan():  # notifications end with it
+            found = await converse(app.card("http://localhost"), "GRPC", receiver.url)
+            return found, await asyncio.to_thread(receiver.until, "completed")
 
-    assert OUTCOME == asyncio.run(asyncio.wait_for(talk(), BOUND_S))
-    assert PUSHED == heard(receiver.until("completed"))
+    found, pushed = asyncio.run(asyncio.wait_for(talk(), BOUND_S))
+
+    assert (OUTCOME, PUSHED) == (found, heard(pushed))
 
 
 def test_a_made_card_says_where(double: Emulator) -> None:
