@@ -98,7 +98,7 @@ def test_a_killed_double_leaves_no_kernel_and_the_next_sweeps_its_directory() ->
     pid, home = server.stdout.readline().split()
 
     server.kill()
-    kernel_is_gone = has_gone(int(pid), timeout_s=10)
+    kernel_is_gone = has_gone(int(pid), timeout_s=30)
     server.communicate()
     left_over = Path(home).exists()
     with Emulator() as double:

@@ -113,7 +113,7 @@ def test_the_rules_hold_on_a_frozen_clock(double: Emulator) -> None:
         alive = session_id(double)
 
         frozen.move_to(start + 30 * MINUTE)
-        process.wait(10)  # the reaper alone; nobody asks anything
+        process.wait(30)  # the reaper alone; nobody asks anything
         after = run(double, "1")["data"]
 
     assert before == alive

@@ -395,7 +395,7 @@ def test_a_ready_kernel_that_has_just_died_is_not_handed_out() -> None:
         await until_ready(kernels, 1)
         (ready,) = kernels_beside(first.kernel.pid)
         ready.kill()
-        assert has_gone(ready.pid, timeout_s=10)  # the loop meanwhile hears nothing
+        assert has_gone(ready.pid, timeout_s=30)  # the loop meanwhile hears nothing
         assert 1 == kernels.ready
 
         berth = await kernels.take()

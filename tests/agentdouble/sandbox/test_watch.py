@@ -151,7 +151,7 @@ def test_what_a_session_has_left_is_seen_while_nothing_runs() -> None:
         pid = int(text(double, "import os; print(os.getpid())"))
         run(double, code)
 
-        assert has_gone(pid, timeout_s=10)
+        assert has_gone(pid, timeout_s=30)
         listed: dict[str, Any] = {"sessions": [None]}
         while listed["sessions"]:
             listed = http.get(f"{double.url}/_emulator/sessions").json()

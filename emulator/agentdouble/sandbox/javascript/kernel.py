@@ -7,8 +7,8 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 import zmq
 from ipykernel.kernelbase import Kernel
@@ -19,6 +19,8 @@ from agentdouble.sandbox.javascript import cells, completion, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
 from agentdouble.sandbox.javascript.errors import CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
+
+T = TypeVar("T")
 
 _HEED_S = 1.0
 _TABLE = "JavaScriptKernel"
@@ -43,7 +45,8 @@ class JavaScriptKernel(Kernel):
         self._engine = engine
         self._home = os.getcwd()  # noqa: PTH109 (a string is what is needed)
         self._parent: dict[str, Any] = {}
-        self._running: asyncio.Task[dict[str, Any] | None] | None = None
+        self._running: asyncio.Future[Any] | None = None
+        self._running_in: Engine | None = None
 
     def start(self) -> None:
         """Serve, and get the engine ready meanwhile."""
@@ -118,31 +121,42 @@ class JavaScriptKernel(Kernel):
     # ---- a cell ----
 
     async def _run(self, code: str) -> dict[str, Any] | None:
-        engine = await self._ready_engine()
-        engine.renew_outputs()
-        self._running = asyncio.ensure_future(
-            cells.run(engine, code, self.execution_count, typescript=self._options.typescript)
-        )
         self._interrupted = False
+        engine = await self._interruptible(self._ready_engine())
+        if self._interrupted:  # just when that was ready
+            raise _interrupted()
+        engine.renew_outputs()
+        self._running_in = engine
         try:
-            await asyncio.wait({self._running})
-            return self._running.result()
-        except (CellError, asyncio.CancelledError):
-            if self._interrupted:  # a termination can also come back as an error without a value
-                raise CellError("Interrupted", "the code was interrupted") from None
-            raise
+            return await self._interruptible(
+                cells.run(engine, code, self.execution_count, typescript=self._options.typescript)
+            )
         except EngineGoneError as error:
             self._replace()
             raise _context_lost(error) from None
         finally:
-            self._running = None
+            self._running_in = None
             engine.settle()
             engine.release()
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what some work comes to; raise CellError if that is interrupted."""
+        running = asyncio.ensure_future(work)
+        self._running = running
+        try:
+            await asyncio.wait({running})
+            return running.result()
+        except (CellError, asyncio.CancelledError):
+            if self._interrupted:  # a termination can also come back as an error without a value
+                raise _interrupted() from None
+            raise
+        finally:
+            self._running = None
 
     async def _ready_engine(self) -> Engine:
         """Return an engine that is connected; raise CellError if there is none."""
         for _ in range(2):  # one may have ended while nothing ran
-            engine = await self._opened
+            engine = await asyncio.shield(self._opened)  # an interrupt does not end its start
             if not engine.gone.done():
                 return engine
             self._replace()
@@ -176,10 +190,13 @@ class JavaScriptKernel(Kernel):
         self._interrupting = asyncio.ensure_future(self._interrupt())
 
     async def _interrupt(self) -> None:
-        engine, running = self._engine, self._running
-        if engine is None or running is None:
+        engine, running = self._running_in, self._running
+        if running is None:
             return
         self._interrupted = True
+        if engine is None:  # it starts still: the code has not begun
+            running.cancel()
+            return
         try:
             await asyncio.wait_for(engine.interrupt(), _HEED_S)
         except asyncio.TimeoutError:
@@ -234,6 +251,10 @@ def _start_engine(options: deno.Options) -> Engine | None:
         return Engine(options, os.getcwd())  # noqa: PTH109 (a string is what is needed)
     except (OSError, ImportError):
         return None  # the kernel tries again, and tells the client why it fails
+
+
+def _interrupted() -> CellError:
+    return CellError("Interrupted", "the code was interrupted")
 
 
 def _context_lost(error: EngineGoneError) -> CellError:

@@ -89,7 +89,7 @@ def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
     assert ("one", "python3") == (made["session_id"], made["kernel_name"])
     assert (2, 2, "python3") == (len(listed), active, listed["one"]["kernel_name"])
     assert (200, 404) == (closed.status_code, again.status_code)
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert {} == plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
 
 
@@ -112,7 +112,7 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
     pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
     killed = plane.post(EXECUTE, code="import os; os._exit(3)", session_id="one").json()
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert "exited with code 3" in killed["message"]
     assert "False\n" == printed(plane, "print('os' in globals())", session_id="one")
     assert "1\n" == text(double, "print(x)")
@@ -132,7 +132,7 @@ def test_sessions_end_with_their_sandbox(double: Emulator, plane: DataPlane) -> 
     plane.bash("cat begun")
     double.reset()
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert 410 == running.result(20).status_code
 
 

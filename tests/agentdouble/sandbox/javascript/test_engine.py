@@ -98,6 +98,14 @@ def test_an_interrupt_stops_code_and_keeps_state(shared: Session, code: str) -> 
     assert ('"kept"', []) == (shown(after), streams(after))
 
 
+def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> None:
+    """The first cell may be given up before there is an engine: it never begins."""
+    result = session("var begun = true; while (true);", timeout_s=0)
+
+    assert ("timeout", False) == (result.status, result.context_lost)
+    assert '"undefined"' == shown(session("typeof begun"))
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -129,7 +137,7 @@ def test_an_engine_that_dies_between_cells_is_replaced(session: Session) -> None
     """An engine that is killed while nothing runs does not fail the next cell."""
     engine = session.engine()
     engine.kill()
-    psutil.wait_procs([engine], timeout=5)
+    psutil.wait_procs([engine], timeout=30)
 
     assert "1" == shown(session("1"))
 
@@ -164,7 +172,7 @@ def test_nothing_is_left_when_a_session_ends(session: Session) -> None:
 
     psutil.Process(session.kernel.pid).kill()
 
-    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=30)
 
 
 def test_nothing_is_left_when_the_fork_server_dies(session: Session) -> None:
@@ -175,7 +183,7 @@ def test_nothing_is_left_when_the_fork_server_dies(session: Session) -> None:
 
     server.kill()
 
-    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=30)
 
 
 DOUBLE = """
@@ -194,4 +202,4 @@ def test_nothing_is_left_when_the_double_is_killed() -> None:
         engine = psutil.Process(int(double.stdout.readline()))
         double.kill()
 
-    assert ([engine], []) == psutil.wait_procs([engine], timeout=5)
+    assert ([engine], []) == psutil.wait_procs([engine], timeout=30)

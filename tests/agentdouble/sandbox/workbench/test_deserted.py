@@ -82,7 +82,7 @@ def test_a_command_whose_caller_goes_away_is_interrupted(
 
     pid = on_plane(double, plane, path, command=f"({RUNS})", **{named: "b"})
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     data = plane.data(path, command="echo $x", **{named: "b"})
     assert "42\n" == data.get("stdout", data.get("output"))
 
@@ -95,7 +95,7 @@ def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: Da
     pid = on_plane(double, plane, "/v1/bash/exec", command=ignores, session_id="b")
 
     assert "42\n" == plane.bash("echo $x")["stdout"]
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
 
 
 def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane: DataPlane) -> None:
@@ -103,7 +103,7 @@ def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane:
     loops = "x=42; echo $$ > pid; echo > begun; while :; do :; done"
     pid = on_plane(double, plane, "/v1/bash/exec", command=loops, session_id="b")
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert "\n" == plane.bash("echo $x")["stdout"]
 
 
@@ -146,7 +146,7 @@ def test_exec_bash_whose_caller_goes_away_is_interrupted(
 
     pid = on_control_plane(double, f"({RUNS})")
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert "42\n" == exec_bash(double, "echo $x")["data"]["stdout"]
 
 
@@ -156,7 +156,7 @@ def test_exec_bash_of_a_fresh_bash_leaves_none_behind() -> None:
         text(double, "import os; os.mkfifo('begun')")
         pid = on_control_plane(double, f"({RUNS})")
 
-        assert has_gone(pid, timeout_s=10)
+        assert has_gone(pid, timeout_s=30)
         plane = data_plane(double)
         eventually(lambda: plane.get("/v1/bash/sessions").json()["data"], not_)
 

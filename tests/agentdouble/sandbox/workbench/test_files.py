@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
@@ -238,7 +237,7 @@ def test_a_file_that_grows_is_downloaded_as_it_was(plane: DataPlane) -> None:
     plane.bash(f"truncate -s {size} log")
     got = 0
 
-    with httpx.stream(
+    with http.stream(
         "GET", f"{plane.url}/v1/file/download", params={**plane.query, "path": "log"}
     ) as response:
         plane.bash("echo grown >> log")

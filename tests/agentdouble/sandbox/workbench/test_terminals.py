@@ -131,7 +131,7 @@ def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
         with pytest.raises(ConnectionClosed) as closed:
             one.until("never")
 
-    assert has_gone(pid, timeout_s=10)
+    assert has_gone(pid, timeout_s=30)
     assert closed.value.rcvd is not None
     assert (1001, True) == (closed.value.rcvd.code, "reset" in closed.value.rcvd.reason)
 

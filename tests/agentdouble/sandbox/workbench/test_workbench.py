@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.agentdouble.calling import (
     call,
     data_plane,
     error_of,
+    eventually,
     exec_bash,
     has_gone,
     home_of,
@@ -84,7 +86,7 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
         "The session's workbench is gone: killed by signal 9. What ran in its terminals is lost, "
         "files are kept; the next call starts another one."
     ) == response.json()["message"]
-    assert has_gone(stray, timeout_s=10)
+    assert has_gone(stray, timeout_s=30)
     assert "kept\n" == plane.bash("cat file")["stdout"]
     assert "42\n" == text(double, "print(x)")
 
@@ -120,7 +122,7 @@ def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
         stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
 
     assert not psutil.pid_exists(workbench)
-    assert has_gone(stray, timeout_s=10)
+    assert has_gone(stray, timeout_s=30)
 
 
 def test_a_provisioner_that_has_kernels_elsewhere_has_no_workbench() -> None:
@@ -161,10 +163,11 @@ def test_orphans_that_have_ended_are_reaped(double: Emulator) -> None:
     plane = data_plane(double)
     workbench = workbench_of(plane)
 
-    plane.bash("for i in $(seq 50); do (setsid true &) ; done; sleep 0.2")
+    bashes = workbench.children()
 
-    zombies = [c for c in workbench.children() if c.status() == psutil.STATUS_ZOMBIE]
-    assert [] == zombies
+    plane.bash("for i in $(seq 50); do (setsid true &) ; done", "whose")
+
+    eventually(lambda: {*workbench.children()} - {*bashes}, not_)  # a zombie is a child, too
 
 
 def test_a_double_that_is_killed_leaves_no_workbench() -> None:
@@ -188,7 +191,7 @@ with Emulator(provisioner="local-provisioner", pool_size=0) as double:
     child.stdin.close()
     child.stdout.close()
 
-    assert [True, True] == [has_gone(pid, timeout_s=10) for pid in pids]
+    assert [True, True] == [has_gone(pid, timeout_s=30) for pid in pids]
 
 
 def test_no_call_is_lost_with_a_connection_that_was_kept() -> None:
