@@ -47,7 +47,7 @@ pytestmark = [
 
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 ABOUT = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},

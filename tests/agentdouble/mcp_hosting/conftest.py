@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from agentdouble import serving
 from agentdouble.mcp_hosting import Host
+from tests.agentdouble.calling import TIMEOUT_S
 
 SCHEMA = {"type": "object", "properties": {"value": {}}}
 
@@ -74,8 +75,8 @@ class Gate:
             self.left.set()
 
     def see(self, event: asyncio.Event) -> None:
-        """Return when an event has been set; raise TimeoutError after 10 s."""
-        self.hosting.thread.call(asyncio.wait_for(event.wait(), 10))
+        """Return when an event has been set; raise TimeoutError after a while."""
+        self.hosting.thread.call(asyncio.wait_for(event.wait(), TIMEOUT_S))
 
 
 @pytest.fixture

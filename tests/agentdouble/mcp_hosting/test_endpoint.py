@@ -16,7 +16,7 @@ import pytest
 
 from agentdouble.mcp_hosting import Endpoint, endpoint
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import background
+from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
 
 KEY = "endpoint-key"
@@ -92,8 +92,8 @@ def test_an_idle_session_ends(hosting: Hosting) -> None:
     """A session that nobody uses is not there any more, and another can be opened."""
     url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.5), KEY)
     with idle_sessions() as idle:
-        session = mcp_wire.open_session(url, KEY)
-        assert idle.wait(10)
+        session = mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).headers["mcp-session-id"]
+        assert idle.wait(TIMEOUT_S)
 
     assert (404, "Session not found") == mcp_wire.error(
         mcp_wire.post(url, mcp_wire.message("ping"), KEY, session)
@@ -212,12 +212,12 @@ def test_a_server_that_hangs_does_not_hold_up_the_host(
     if when == "start":
         gate.see(gate.came)
     else:
-        assert 200 == waiting.result(10).status_code
+        assert 200 == waiting.result(TIMEOUT_S).status_code
     hosting.remove(f"hanging-{when}")
 
     gate.see(gate.left)
     if when == "start":
-        assert 404 == waiting.result(10).status_code
+        assert 404 == waiting.result(TIMEOUT_S).status_code
 
 
 def test_the_sdk_is_not_imported_before_a_server_is_used() -> None:

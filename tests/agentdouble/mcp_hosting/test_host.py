@@ -14,7 +14,7 @@ from agentdouble.ledger import Ledger
 from agentdouble.mcp_hosting import Endpoint
 from agentdouble.mcp_hosting.answers import unauthorized
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import background
+from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
 
 ONE, OTHER = "key-one", "key-other"
@@ -173,7 +173,7 @@ def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None
             hosting.rekey("cutting", OTHER)
 
             assert [] == list(events)
-        assert [] == mcp_wire.replies(hanging.result(10))
+        assert [] == mcp_wire.replies(hanging.result(TIMEOUT_S))
         assert not other.is_closed
         assert mcp_wire.call(url, OTHER, kept, "echo")
 
@@ -189,7 +189,7 @@ def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) ->
     hosting.remove("passing")
 
     gate.see(gate.left)
-    assert [] == mcp_wire.replies(hanging.result(10))
+    assert [] == mcp_wire.replies(hanging.result(TIMEOUT_S))
     assert 404 == mcp_wire.post(url, mcp_wire.INITIALIZE, ONE).status_code
     hosting.add("passing", Endpoint(lambda: make_server("new")), OTHER)
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), OTHER, session).status_code

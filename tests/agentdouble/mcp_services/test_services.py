@@ -21,7 +21,7 @@ from agentdouble.errors import (
 )
 from agentdouble.mcp_services import Key, McpBackend, access_record
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import background
+from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import Backend, server
 
 
@@ -164,7 +164,7 @@ def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backe
         except ServiceNameTakenError as error:
             return str(error)
 
-    made = sorted({future.result(10) for future in [background(make) for _ in range(4)]})
+    made = sorted({future.result(TIMEOUT_S) for future in [background(make) for _ in range(4)]})
 
     taken = "There is an MCP service 'once' already. Delete it, or take another name."
     assert [taken, services.mcp.get("once").id] == made
@@ -381,9 +381,9 @@ def test_open_streams_do_not_hold_up_the_end(
                 assert [] == list(events)
 
         listening = background(listen)
-        assert opened.wait(10)
+        assert opened.wait(TIMEOUT_S)
 
-    listening.result(10)
+    listening.result(TIMEOUT_S)
     assert [] == [record.message for record in caplog.records if record.levelname == "ERROR"]
 
 

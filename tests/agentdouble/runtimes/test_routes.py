@@ -167,7 +167,10 @@ def test_logs_of_no_runtime_are_not_found(double: Emulator) -> None:
 def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     """Each instance with its process, port, requests, memory and time."""
     tell(double, "here")
-    talker, _, idle = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    talker, _, idle = eventually(
+        lambda: http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"],
+        lambda shown: not shown[0]["instances"][0]["in_flight"],  # the answer was there before
+    )
     (instance,) = talker["instances"]
 
     by_id = http.get(f"{double.url}/_emulator/runtimes/{talker['id']}").json()
@@ -204,7 +207,9 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
     for status in ("200", "200", "404", "503"):
         http.get(url, headers={"status": status})
 
-    found = samples(double, "counted")
+    found = eventually(  # the last answer was there before it was counted
+        lambda: samples(double, "counted"), lambda found: not found["requests_in_flight"]
+    )
 
     assert {
         "requests_total 200": 2,

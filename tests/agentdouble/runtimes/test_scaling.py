@@ -214,10 +214,10 @@ async def test_what_is_idle_ends_on_the_double_s_clock(
     await held.has(3)
     await held.let_go("a")
     await held.let_go("b")
-    clock.move(dt.timedelta(seconds=59))
+    clock.move(dt.timedelta(seconds=30))
     await runtimes.settle()
     early = len(runtime.instances)
-    clock.move(dt.timedelta(seconds=1))
+    clock.move(dt.timedelta(seconds=30))
     await runtimes.settle()
     busy = [instance.in_flight for instance in runtime.instances]
     await held.let_go("long")

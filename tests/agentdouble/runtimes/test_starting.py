@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,26 +11,34 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.logs import InstanceLog
+from agentdouble.runtimes.process import Process
 from tests.agentdouble.calling import eventually, http
 
-PATIENCE_S = 5  # enough for a Python to listen amid much else
+PATIENCE_S = 3  # enough for a program that listens already to be asked amid much else
+SAYS_SO = "print('listening', flush=True)\n"
 FILES = {
     "imports_nothing_there.py": "import nothing_of_that_name\n",
     "without_app.py": "",
     "elsewhere.py": "import socket, signal\nserver = socket.create_server(('127.0.0.1', 0))\n"
-    "signal.pause()\n",
+    f"{SAYS_SO}signal.pause()\n",
     "other_interface.py": "import os, signal, socket\n"
-    "server = socket.create_server(('127.0.0.2', int(os.environ['PORT'])))\nsignal.pause()\n",
+    "server = socket.create_server(('127.0.0.2', int(os.environ['PORT'])))\n"
+    f"{SAYS_SO}signal.pause()\n",
     "accepts.py": "import os, signal, socket\n"
-    "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\nsignal.pause()\n",
+    "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\n"
+    f"{SAYS_SO}signal.pause()\n",
     "no_http.py": "import os, socket\n"
     "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\n"
-    "while True:\n    one, _ = server.accept()\n    one.recv(999)\n    one.sendall(b'220 hi\\n')\n"
+    f"{SAYS_SO}while True:\n    one, _ = server.accept()\n    one.recv(999)\n    one.sendall(b'220 hi\\n')\n"
     "    one.close()\n",
     "busy.py": "import http.server, os\n"
     "class Busy(http.server.BaseHTTPRequestHandler):\n"
     "    def do_GET(self):\n        self.send_error(503)\n"
-    "http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Busy).serve_forever()\n",
+    "server = http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Busy)\n"
+    f"{SAYS_SO}server.serve_forever()\n",
 }
 ENDED = "its process ended with code"
 ENDS: dict[str, tuple[dict[str, Any], str]] = {
@@ -89,10 +98,29 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+Launch = Callable[[Launcher, Definition, int, InstanceLog], Awaitable[Process]]
+
+
+def when_it_listens(launch: Launch) -> Launch:
+    """Have the patience with a program that never is ready begin when it listens."""
+
+    async def launched(
+        self: Launcher, definition: Definition, port: int, log: InstanceLog
+    ) -> Process:
+        process = await launch(self, definition, port, log)
+        while definition.name in NEVER_READY and not log.tail(1):  # noqa: ASYNC110 (it is printed)
+            await asyncio.sleep(0.01)
+        return process
+
+    return launched
+
+
 @pytest.fixture(scope="module")
 def double(directory: Path) -> Iterator[Emulator]:
-    with Emulator() as double:
-        yield double
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Launcher, "launch", when_it_listens(Launcher.launch))
+        with Emulator() as double:
+            yield double
 
 
 def start(double: Emulator, directory: Path, **fields: Any) -> httpx.Response:

@@ -13,6 +13,8 @@ from starlette.routing import Route
 
 from agentdouble import serving
 from agentdouble.mcp_services import openapi
+from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.mcp_services.backend import kept_port
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
 
 
@@ -26,20 +28,21 @@ def serve(app: Starlette, port: int = 0) -> tuple[serving.ServerThread, str]:
 def test_an_api_that_is_back_is_called_again() -> None:
     """The same server finds it gone, and then finds it."""
     app = Starlette(routes=[Route("/", lambda _request: PlainTextResponse("here"))])
-    backend, url = serve(app)
     definition = openapi.load(openapi_3(path="/", method="get"))
 
-    async def ask() -> list[str]:
+    async def ask(port: int) -> list[str]:
+        backend, url = serve(app, port)
         async with mcp.Client(openapi.server(definition, base_url=url)) as client:
             said = [text(await client.call_tool("op", {}))]
             await anyio.to_thread.run_sync(backend.stop)
             said.append(text(await client.call_tool("op", {})))
-            again, _ = serve(app, int(url.rpartition(":")[2]))
+            again, _ = serve(app, port)
             said.append(text(await client.call_tool("op", {})))
             await anyio.to_thread.run_sync(again.stop)
             return said
 
-    assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask)
+    with kept_port() as port:
+        assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask, port)
 
 
 def test_a_caller_who_goes_takes_the_request_along() -> None:
@@ -60,9 +63,9 @@ def test_a_caller_who_goes_takes_the_request_along() -> None:
         async with mcp.Client(openapi.server(definition, base_url=url)) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "op", {})
-                assert await anyio.to_thread.run_sync(asked.wait, 10)
+                assert await anyio.to_thread.run_sync(asked.wait, TIMEOUT_S)
                 tasks.cancel_scope.cancel()
-            assert await anyio.to_thread.run_sync(gone.wait, 10)
+            assert await anyio.to_thread.run_sync(gone.wait, TIMEOUT_S)
 
     anyio.run(ask)
     backend.stop()
