@@ -73,10 +73,10 @@ class AsyncPlatform:
         self.clock = AsyncPlatformClock(self)
         self.faults = AsyncPlatformFaults(self)
         self.exchanges = Exchanges()
-        kept = 20 if keep_connections else 0
-        limits = httpx.Limits(max_connections=100, max_keepalive_connections=kept)
         self._options = sending.options(target, timeout_s)
-        self._http = httpx.AsyncClient(**self._options, limits=limits)
+        if not keep_connections:
+            self._options["limits"] = sending.NONE_KEPT
+        self._http = httpx.AsyncClient(**self._options)
         self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:

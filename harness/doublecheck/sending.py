@@ -27,6 +27,9 @@ from doublecheck.target import Target
 
 CONNECT_TIMEOUT_S = 10.0
 TICK_S = 0.2
+KEPT_S = 4.0  # many servers close an idle connection after 5 s: nothing is sent into that moment
+NONE_KEPT = httpx.Limits(max_connections=100, max_keepalive_connections=0)
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
 
 
 def options(target: Target, timeout_s: float) -> dict[str, Any]:
@@ -39,6 +42,7 @@ def options(target: Target, timeout_s: float) -> dict[str, Any]:
         "timeout": _timeout(timeout_s),
         "trust_env": not target.loopback,
         "verify": _verify(target),
+        "limits": _LIMITS,
     }
 
 

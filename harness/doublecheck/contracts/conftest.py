@@ -32,6 +32,7 @@ Observe = Callable[[str], None]
 
 SECRETS = pytest.StashKey[Collection[str]]()
 ANSWERING = pytest.StashKey[Answering]()
+START_WITHIN_S = 50.0  # below the patience of a Platform, and this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
@@ -52,6 +53,8 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
                     "keys": [_restricted()],
                     "agents": REFERENCE_AGENTS,
                     "runtimes": () if hosted is None else hosted.tables,
+                    "kernel_start_timeout_s": START_WITHIN_S,
+                    "browser_start_timeout_s": START_WITHIN_S,
                 },
             )
         target = stack.enter_context(serving(request.config, config))

@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ T = TypeVar("T")
 REFERENCE_AGENT = "doublecheck_reference"
 TTL_S = 120  # what a probe makes ends by itself, soon, should it not be removed
 WITHIN_S = 30.0
+_ANSWERED_WITHIN_S = 1.5
+_OTHERS = 3
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -209,6 +212,20 @@ def background(function: Callable[[], T]) -> Future[T]:
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
+    """Whether a call is answered, and is not kept waiting until something else is let go.
+
+    Where it is not soon, ``ask`` asks for something that nothing keeps waiting, some times: a
+    busy machine holds that up, too.
+    """
+    futures.wait({call}, _ANSWERED_WITHIN_S)
+    for _ in range(_OTHERS):
+        if call.done():
+            break
+        ask()
+    return call.done()
 
 
 def _answer(response: httpx.Response) -> Answer:

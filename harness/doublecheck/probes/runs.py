@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from concurrent import futures
 from typing import Any
 
 from doublecheck.probes.api_server import agent, sessions
 from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import REFERENCE_AGENT, Probing, background, unlike
+from doublecheck.probes.probing import (
+    REFERENCE_AGENT,
+    Probing,
+    answered_meanwhile,
+    background,
+    unlike,
+)
 from doublecheck.results import AgentSession
-
-_WAITED_S = 1.5
 
 
 @probe("U-EVENT-FIELDS", "api_server", writes=True)
@@ -74,18 +77,16 @@ def at_once(at: Probing) -> str:
     run = at.platform.run_sse(session, json.dumps(waiting), streaming=True)
     next(run)
     second = background(lambda: at.ask("POST", "/run", _order(at, session.id, "second")))
-    try:
-        second.result(_WAITED_S)
-        answer = "interleaved"
-    except futures.TimeoutError:
-        answer = "queued"
+    meanwhile = answered_meanwhile(
+        second, lambda: at.ask("POST", "/run", _order(at, other, "hello"))
+    )
     for _ in range(2):
         release = json.dumps({"do": "release", "gate": at.token})
         at.ask("POST", "/run", _order(at, other, release))
     list(run)
     if second.result(30).status_code != 200:
         raise unlike("the second run is answered", f"HTTP {second.result().status_code}")
-    return answer
+    return "interleaved" if meanwhile else "queued"
 
 
 def _session(at: Probing) -> str:

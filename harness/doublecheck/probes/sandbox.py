@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent import futures
-from contextlib import suppress
-
 from doublecheck.probes.held import Held
 from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import WITHIN_S, Probing, background, inner, printed, unlike
-
-_WAITED_S = 1.5
+from doublecheck.probes.probing import (
+    WITHIN_S,
+    Probing,
+    answered_meanwhile,
+    background,
+    inner,
+    printed,
+    unlike,
+)
 
 
 @probe("U-EXEC-SUCCESS", "sandbox", writes=True)
@@ -40,8 +43,8 @@ def at_once(at: Probing) -> str:
     first = background(lambda: at.run(held.code, timeout_s=held.timeout_s))
     held.wait_until_begun()
     second = background(lambda: at.run("1"))
-    with suppress(futures.TimeoutError):
-        second.result(_WAITED_S)  # a refusal comes at once
+    # a refusal comes at once
+    answered_meanwhile(second, lambda: at.run("true", "bash", ttl_s=None))
     held.let_go()
     if first.result(WITHIN_S).error:
         raise NotSettledError(f"the first call is refused: {first.result().error}")
