@@ -7,6 +7,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -63,7 +64,8 @@ class _Thread(Generic[T]):
         """Cancel the work, unless it has ended."""
         self._begun.wait()
         if not self._outcome.done():
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            with suppress(RuntimeError):  # the loop has just been closed: it has ended
+                self._loop.call_soon_threadsafe(self._task.cancel)
 
     def end(self) -> None:
         """Return when the thread has ended; cancel the work if it has not."""

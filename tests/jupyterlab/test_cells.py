@@ -31,6 +31,9 @@ WATCH_TITLE = """() => {
   const note = () => window.titles.push(document.title);
   new MutationObserver(note).observe(document.querySelector("title"), {childList: true});
 }"""
+EDITOR = "window.jupyterapp.shell.currentWidget.content.activeCell.editor"
+TYPED_INTO = f"() => {EDITOR}?.hasFocus()"
+COMPLETED = f"() => {EDITOR}.host.classList.contains('jp-mod-completer-enabled')"  # or it indents
 RUNS = "<p>as it was</p><p id=it></p><script>it.textContent = 'drawn by a script'</script>"
 HOSTILE = """
 <h1>Weather</h1>
@@ -92,7 +95,9 @@ def test_the_tab_key_offers_the_names_of_the_session(notebook: OpenNotebook) -> 
 
     notebook.write("%%sandbox\nweather_in")
     notebook.command("notebook:enter-edit-mode")
+    notebook.page.wait_for_function(TYPED_INTO)
     notebook.page.keyboard.press("Control+End")
+    notebook.page.wait_for_function(COMPLETED)
     notebook.page.keyboard.press("Tab")
     offered = notebook.page.locator(".jp-Completer .jp-Completer-match")
     offered.first.wait_for()
