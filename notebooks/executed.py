@@ -15,7 +15,7 @@ from traitlets.config import Config
 from notebooks.steadying import Steady
 
 FOLDER = Path(__file__).parent
-CELL_WITHIN_S = 120
+WITHIN_S = 300  # a kernel starts, a cell ends, and what it shows arrives
 _OF_PLATFORMS = ("AGENTDOUBLE_", "DOUBLECHECK_", "PLATFORM_")
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -40,7 +40,9 @@ def executed(path: Path) -> NotebookNode:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as run:
         client = NotebookClient(
             notebook,
-            timeout=CELL_WITHIN_S,
+            timeout=WITHIN_S,
+            startup_timeout=WITHIN_S,
+            iopub_timeout=WITHIN_S,
             record_timing=False,
             resources={"metadata": {"path": folder}},
             config=_sockets_in(run),

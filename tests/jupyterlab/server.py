@@ -76,8 +76,8 @@ def serving(place: Path) -> Iterator[Lab]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    with process, _ending(process):
-        yield Lab(_url_told_by(process), token, folder)
+    with process, _told_by(process) as told, _ending(process):
+        yield Lab(_url(told), token, folder)
 
 
 def _write_settings(folder: Path) -> None:
@@ -87,12 +87,21 @@ def _write_settings(folder: Path) -> None:
         file.write_text(json.dumps(values))
 
 
-def _url_told_by(process: subprocess.Popen[str]) -> str:
-    """Return where it says that it serves; what it says from then on is read and let go of."""
+@contextmanager
+def _told_by(process: subprocess.Popen[str]) -> Iterator[Queue[str]]:
+    """Yield where it says that it serves; what it says from then on is read and let go of."""
     assert process.stderr is not None
-    found = Queue[str]()
-    threading.Thread(target=_read, args=(process.stderr, found), daemon=True).start()
-    address = found.get(timeout=START_TIMEOUT_S)
+    told = Queue[str]()
+    thread = threading.Thread(target=_read, args=(process.stderr, told), daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        thread.join(STOP_TIMEOUT_S)  # it reads to the end: that of the server and its kernels
+
+
+def _url(told: Queue[str]) -> str:
+    address = told.get(timeout=START_TIMEOUT_S)
     if not address.startswith("http"):
         raise RuntimeError(f"JupyterLab did not start: {address}")
     return address
