@@ -21,7 +21,7 @@ from agentdouble.sandbox.javascript.outputs import FrameReader, Send, Streams
 
 CELL = "cell"  # the inspector's group of objects that one cell needs
 _IDLE_S = 0.025
-_EXIT_S = 0.5
+_EXIT_S = 5.0  # more than a busy machine needs for it
 _URL = re.compile(rb"ws://\S+")
 _BANNER = re.compile(
     r"(?:Debugger listening on |Visit chrome://inspect |Debugger session |Waiting for the debugger )"
