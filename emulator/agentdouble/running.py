@@ -57,15 +57,21 @@ def at(port: int | None) -> Connection | None:
 def doubles() -> list[Connection]:
     """Return the running doubles of this user, the latest first; forget the dead."""
     found = []
-    for path in sorted(
-        directory().glob("running-*.json"), key=lambda p: p.stat().st_mtime, reverse=True
-    ):
+    for path in sorted(directory().glob("running-*.json"), key=_announced_at, reverse=True):
         if not _alive(int(path.stem.partition("-")[2])):
             path.unlink(missing_ok=True)
             continue
         with suppress(OSError, ValueError, TypeError):
             found.append(Connection(**json.loads(path.read_text("utf-8"))))
     return found
+
+
+def _announced_at(path: Path) -> float:
+    """Return when a double was announced; long ago, if it has stopped this moment."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _alive(pid: int) -> bool:

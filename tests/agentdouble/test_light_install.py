@@ -35,7 +35,7 @@ def run(python: Path, script: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -94,7 +94,7 @@ assert importlib.util.find_spec("tests") is None
 def test_doctor_says_what_a_light_install_lacks(light: Path) -> None:
     """No double runs here, and the command that brings one is told; the rest is found out."""
     command = [light.with_name("agentdouble"), "doctor", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     findings = {one["id"]: one for one in json.loads(done.stdout)["findings"]}
 
     assert (1, "") == (done.returncode, done.stderr)

@@ -53,7 +53,7 @@ with agentdouble.Emulator() as double:
 print(sorted(set({HEAVY}) & set(sys.modules)))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=180
     )
 
     assert "[]\n" == done.stdout
@@ -67,7 +67,7 @@ import agentdouble, agentdouble.ledger, agentdouble.signing, agentdouble.invoke_
 print(sorted({"httpx", "pydantic", "starlette", "uvicorn", "asyncio"} & set(sys.modules)))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=180
     )
 
     assert "[]\n" == done.stdout

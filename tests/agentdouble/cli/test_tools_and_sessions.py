@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,6 +142,17 @@ def test_what_was_announced_is_what_is_read(
         message = told(command_line, "tool", "list")
 
     assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
+
+
+def test_a_double_that_stops_while_it_is_looked_for_is_none(command_line: CommandLine) -> None:
+    """Its file may be gone between being listed and being looked at."""
+    state = Path(command_line.environment["XDG_STATE_HOME"]) / "agentdouble"
+    state.mkdir(parents=True)
+    (state / f"running-{os.getpid()}.json").symlink_to("gone")
+
+    assert "No double is running. Start one: agentdouble serve" == told(
+        command_line, "tool", "list"
+    )
 
 
 def test_a_double_with_https_is_trusted(

@@ -267,9 +267,17 @@ def test_nothing_is_left_when_the_double_stops() -> None:
         assert ([engine], []) == psutil.wait_procs([engine], timeout=60)
 
 
+def opened(descriptor: Path) -> str | None:
+    """Return what a descriptor of a process has open; None if it was closed meanwhile."""
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:
+        return None
+
+
 def listening_port(pid: int) -> int:
     """Return the TCP port that a process listens on, as its own network has it."""
-    sockets = {str(descriptor.readlink()) for descriptor in Path(f"/proc/{pid}/fd").iterdir()}
+    sockets = {opened(descriptor) for descriptor in Path(f"/proc/{pid}/fd").iterdir()}
     table = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     for _, address, _, state, *_, inode in (line.split()[:10] for line in table):
         if state == "0A" and f"socket:[{inode}]" in sockets:
