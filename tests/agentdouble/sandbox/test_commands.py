@@ -103,7 +103,8 @@ def test_what_is_heard_is_what_the_answer_has(
         *heard, end = to_the_end(events)
 
     data = answer["data"] or {"stdout": "", "stderr": ""}
-    assert (finished(status), answer["success"]) == (end, bool(data["stdout"]))
+    assert (finished(status), answer["success"]) == (end, answer["data"] is not None)
+    assert bool(data["stdout"]) == answer["success"] or status == "timeout"  # of a slow machine
     assert {name: data[name] for name in ("stdout", "stderr")} == as_answered(heard)
 
 

@@ -127,18 +127,19 @@ def test_a_reset_leaves_who_listens(double: Emulator) -> None:
         assert [started(1), printed("new\n"), finished()] == list(to_the_end(events))
 
 
-def test_a_client_that_leaves_makes_room(shared: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The double notices when its connection is closed, and not at the next output."""
     monkeypatch.setattr(feed, "LISTENERS", 1)
-    address = f"{shared.url}/_emulator/outputs?user_session_id=feed-left"
+    with Emulator(pool_size=0) as double:  # one that nobody is about to leave
+        address = f"{double.url}/_emulator/outputs?user_session_id=feed-left"
 
-    def status() -> int:
-        with http.stream("GET", address) as response:
-            return response.status_code
+        def status() -> int:
+            with http.stream("GET", address) as response:
+                return response.status_code
 
-    with listening(shared, "feed-left"):
-        assert 503 == status()
-    eventually(status, lambda found: found == 200)
+        with listening(double, "feed-left"):
+            assert 503 == status()
+        eventually(status, lambda found: found == 200)
 
 
 @pytest.mark.parametrize("query", ["", "tool_id=t-1"])

@@ -28,7 +28,8 @@ from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Mes
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
 _UNREAD = 64 * 1024 * 1024  # bytes that wait for a client before it is given up
 _WORDS_KEPT = 20  # lines of the browser's stderr
-_LAST_WORDS_S = 0.2  # its children may hold its stderr open for longer
+# where its children may hold its stderr open for longer; else there is nobody to wait for
+_LAST_WORDS_S = 5.0 if sys.platform == "linux" else 0.2
 
 
 def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
@@ -107,6 +108,8 @@ class _Host:
         starting.cancel()
         self._process.kill()  # it has closed its pipe, or nobody wants it any more
         code = await asyncio.to_thread(self._process.wait)
+        if sys.platform == "linux":
+            _end_children()  # they hold its stderr open
         await asyncio.wait({speaking}, timeout=_LAST_WORDS_S)
         _tell(self._control, {"gone": _ending(code, self._words)})
         _end_children()

@@ -105,6 +105,8 @@ class Workbench:
     async def lost(self, error: Exception) -> WorkbenchError:
         """Return the error that tells why it gave no answer, only ``error``."""
         await asyncio.wait({self.died}, timeout=_TOLD_S)
+        if self._process.has_ended():  # who tells of it is busy with what it has left
+            await asyncio.wait({self.died})
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
         return WorkbenchError(self._end_reason or _last_words(self.died))
@@ -126,6 +128,10 @@ class SpawnedProcess:
         self._process = process
         self.pid = process.pid
         self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended, as far as is known."""
+        return self.exited.done()
 
     async def end(self) -> None:
         """Have it end what it has started, and itself."""

@@ -67,18 +67,22 @@ class Client:
 
     def call(self, method: str, session: str | None = None, **params: Any) -> Any:
         """Call a method and return its result, or its error."""
-        number = self.send(method, session, **params)
+        return self.answer(self.send(method, session, **params))
+
+    def answer(self, number: int) -> Any:
+        """Return the result of a call that was sent, or its error."""
         while True:
-            message = json.loads(self.socket.recv(PATIENCE_S))
-            if message.get("id") == number:
-                return message.get("result", message.get("error"))
-            self.events.append(message)
+            for message in self.events:
+                if message.get("id") == number:
+                    self.events.remove(message)
+                    return message.get("result", message.get("error"))
+            self.events.append(json.loads(self.socket.recv(PATIENCE_S)))
 
     def wait_for(self, method: str) -> dict[str, Any]:
         """Return the next event of that name."""
         while True:
             for event in self.events:
-                if event["method"] == method:
+                if event.get("method") == method:
                     self.events.remove(event)
                     return event
             self.events.append(json.loads(self.socket.recv(PATIENCE_S)))

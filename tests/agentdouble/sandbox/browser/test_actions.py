@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import not_
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
 from agentdouble.sandbox.browser import hand, keys
-from tests.agentdouble.calling import DataPlane, data_plane
+from tests.agentdouble.calling import DataPlane, data_plane, eventually
 from tests.agentdouble.sandbox.browser.browsing import (
     AT_REST,
     TAKES_NOTES,
@@ -57,6 +58,12 @@ def act(plane: DataPlane, action_type: str, **fields: Any) -> None:
             **done,
         },
     ) == (answer.status_code, answer.json())
+
+
+def width_in_front(plane: DataPlane) -> int | None:
+    """Return how wide the page in front is, where it says so."""
+    size = plane.get("/v1/browser/info").json()["data"]["page_viewport"]
+    return None if size is None else int(size["width"])
 
 
 def notes(page: Page) -> list[str]:
@@ -251,7 +258,10 @@ def test_actions_follow_the_page_that_was_opened_last(plane: DataPlane, client: 
     context = client.call("Target.createBrowserContext")["browserContextId"]
     target = client.call("Target.createTarget", url="about:blank", browserContextId=context)
     second = Page(client, target["targetId"])
+    size = {"width": 640, "height": 480, "deviceScaleFactor": 1, "mobile": False}
+    client.call("Emulation.setDeviceMetricsOverride", second.session, **size)
     second.go(data_url(TAKES_NOTES))
+    eventually(lambda: width_in_front(plane), lambda width: width == 640)  # another client sees it
 
     act(plane, "MOVE_TO", x=1, y=1)
     noted = notes(second)
@@ -267,6 +277,7 @@ def test_a_browser_whose_last_page_was_closed_gets_a_new_one(
     """There is always something in front."""
     for target in client.pages():
         client.call("Target.closeTarget", targetId=target)
+    eventually(client.pages, not_)
 
     act(plane, "MOVE_TO", x=1, y=1)
 
@@ -282,9 +293,12 @@ def test_a_page_that_is_busy_is_a_failed_operation(
 ) -> None:
     """HTTP 200 with success false, as the public sandbox has it."""
     monkeypatch.setattr(hand, "PATIENCE_S", 0.1)
-    page.evaluate("setTimeout(() => { const end = Date.now() + 2000; while (Date.now() < end); })")
+    busy = client.send("Runtime.evaluate", page.session, expression="while (true);")
+    client.call("Browser.getVersion")  # the browser has passed on what came before
 
     answer = plane.post("/v1/browser/actions", action_type="CLICK", x=1, y=1)
+    client.call("Runtime.terminateExecution", page.session)
+    client.answer(busy)
 
     message = "The page in front did not do what was asked: the page did not do it within 0.1 s."
     assert (200, {"success": False, "message": message, "data": None, "hint": None}) == (
