@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentdouble import serving
+from tests import ports
 
 MISSING = "PostgreSQL is not installed: apt-get install postgresql"
 _USERS = ("postgres", "nobody")  # a server refuses to run as root
@@ -35,11 +35,10 @@ def running(bin_: Path) -> Iterator[str]:
         if user is not None:
             os.chown(folder, user.pw_uid, user.pw_gid)
         _run([bin_ / "initdb", "-D", data, "-U", "double", "-A", "trust", "-N"], user)
-        with serving.open_socket("127.0.0.1", 0) as taken:
-            port = taken.getsockname()[1]
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         control = [bin_ / "pg_ctl", "-D", data, "-w"]
-        _run([*control, "-l", Path(folder) / "log", "-o", options, "start"], user)
+        with ports.held() as port:
+            options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+            _run([*control, "-l", Path(folder) / "log", "-o", options, "start"], user)
         try:
             yield f"postgresql://double@127.0.0.1:{port}/postgres"
         finally:

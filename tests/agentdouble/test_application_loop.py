@@ -30,21 +30,19 @@ def in_loop(body: Callable[[ApplicationLoop], Awaitable[T]], *, started: bool = 
     return asyncio.run(main())
 
 
+async def thread() -> threading.Thread:
+    return threading.current_thread()
+
+
 async def thread_name() -> str:
     return threading.current_thread().name
 
 
-def threads() -> set[threading.Thread]:
-    """Return the threads of application loops; others of this process come and go."""
-    return {one for one in threading.enumerate() if one.name == "agentdouble-app"}
-
-
 def test_coroutines_run_in_a_thread_of_their_own() -> None:
     """A started loop runs beside the caller's, and its thread ends with it."""
-    before = threads()
+    beside = in_loop(lambda loop: loop.run(thread()))
 
-    assert "agentdouble-app" == in_loop(lambda loop: loop.run(thread_name()))
-    assert before == threads()
+    assert ("agentdouble-app", False) == (beside.name, beside.is_alive())
 
 
 def test_without_a_start_coroutines_run_on_the_caller_s_loop() -> None:

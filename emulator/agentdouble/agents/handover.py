@@ -55,7 +55,8 @@ class Handover(Generic[T]):
             await self._arrived.wait()
             self._arrived.clear()
         taken = [self._items.popleft() for _ in range(len(self._items))]
-        if self._maker is not None:
-            loop, event = self._maker
+        maker = self._maker  # once: the maker's own thread takes it away when it has room
+        if maker is not None:
+            loop, event = maker
             loop.call_soon_threadsafe(event.set)
         return taken

@@ -51,7 +51,7 @@ def test_the_maker_waits_for_the_taker() -> None:
                     await out.room()
 
         making = asyncio.ensure_future(loop.run(make()))
-        await asyncio.to_thread(waits.wait, 10)
+        await asyncio.to_thread(waits.wait, 30)
         ahead, taken = len(made), 0
         while taken < 3 * ROOM:
             taken += len(await out.take())

@@ -169,8 +169,10 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
         workers = [threading.Thread(target=work, args=(f"s{n}",)) for n in range(3)]
         for worker in workers:
             worker.start()
-        assert enough.wait(60)
-        os.kill(server.pid, signal.SIGKILL)
+        try:
+            assert enough.wait(200)
+        finally:
+            os.kill(server.pid, signal.SIGKILL)
         for worker in workers:
             worker.join()
     return seen

@@ -214,7 +214,7 @@ def _killed_amid_saves(kept: Kept, life: int) -> list[str]:
         for one in workers:
             one.start()
         try:
-            assert enough.wait(60)
+            assert enough.wait(200)
         finally:
             os.kill(server.pid, signal.SIGKILL)
         for one in workers:

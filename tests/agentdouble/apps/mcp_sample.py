@@ -41,7 +41,7 @@ class Gate:
 
     def wait(self) -> str:
         self.come.set()
-        assert self.open.wait(30)
+        assert self.open.wait(60)
         return "opened"
 
 

@@ -148,7 +148,7 @@ def test_a_failure_is_logged_with_the_traceback_of_the_application(
     """It begins in the tool: what the double does before is of no interest."""
     mcp.call("fail", kind="text")
 
-    (record,) = caplog.records
+    (record,) = (one for one in caplog.records if one.name.startswith("agentdouble.apps"))
     assert "The tool fail of sample raised." == record.getMessage()
     assert record.exc_info is not None
     traceback = record.exc_info[2]
@@ -244,12 +244,12 @@ def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
     gate = Gate()
     with Emulator(sample(gate)) as double, Platform(Target.of(double)) as platform:
         blocked = background(lambda: platform.mcp().call(tool))
-        assert gate.come.wait(10)
+        assert gate.come.wait(30)
         meanwhile = (platform.ping(), platform.mcp().call("add", a=2).structured)
         gate.open.set()
 
         assert ("pong!", {"result": 3}) == meanwhile
-        assert "opened" == blocked.result(10).text
+        assert "opened" == blocked.result(60).text
 
 
 def test_a_tool_that_blocks_does_not_keep_the_double_from_stopping() -> None:
@@ -261,11 +261,11 @@ def test_a_tool_that_blocks_does_not_keep_the_double_from_stopping() -> None:
         blocked = background(
             lambda: http.post(url, json=body, headers=mcp_wire.modern_headers(None, tool))
         )
-        assert gate.come.wait(10)
+        assert gate.come.wait(30)
     gate.open.set()
 
     with contextlib.suppress(httpx.TransportError):
-        assert "result" not in blocked.result(10).text
+        assert "result" not in blocked.result(60).text
 
 
 def test_a_call_that_is_cancelled_ends() -> None:
@@ -276,12 +276,12 @@ def test_a_call_that_is_cancelled_ends() -> None:
         session = mcp_wire.open_session(url, None)
         asked = mcp_wire.message("tools/call", {"name": "hang"}, 7)
         waiting = background(lambda: mcp_wire.post(url, asked, None, session))
-        assert gate.come.wait(10)
+        assert gate.come.wait(30)
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
         mcp_wire.post(url, note, None, session)
 
-        assert gate.left.wait(10)
-        assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(10)))
+        assert gate.left.wait(30)
+        assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
 
 
 def test_a_call_whose_caller_has_gone_ends() -> None:
@@ -291,16 +291,18 @@ def test_a_call_whose_caller_has_gone_ends() -> None:
         connection = HTTPConnection(urlsplit(double.url).netloc)
         body = json.dumps(mcp_wire.modern("hang", {}))
         connection.request("POST", "/mcp", body, mcp_wire.modern_headers(None, "hang"))
-        assert gate.come.wait(10)
+        assert gate.come.wait(30)
         connection.close()
 
-        assert gate.left.wait(10)
+        assert gate.left.wait(30)
 
 
 def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its stream ends as the double does; uvicorn need not lose its patience and cancel it."""
+    monkeypatch.setattr("agentdouble.serving.server.QUIET_S", 30)
+    monkeypatch.setattr("agentdouble.serving.starting.GRACE_S", 60)
     with Emulator(sample()) as double:
         url = f"{double.url}/mcp"
         session = mcp_wire.open_session(url, None)
@@ -308,7 +310,7 @@ def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
             double.stop()
 
             assert (200, []) == (answer.status_code, list(events))
-    assert [] == [record.getMessage() for record in caplog.records]
+    assert [] == [one.getMessage() for one in caplog.records if one.name.startswith("agentdouble")]
 
 
 def test_an_application_can_be_a_service(double: Emulator) -> None:

@@ -403,7 +403,7 @@ def test_a_slow_ping_is_answered_late_and_logged(
     logger = logging.getLogger("agentdouble.apps.simple")
     logger.addHandler(handler)
     try:
-        with pinging(lambda: "late" if logged.wait(10) else "never") as url:
+        with pinging(lambda: "late" if logged.wait(30) else "never") as url:
             assert {"status": "late"} == http.get(f"{url}/ping").json()
     finally:
         logger.removeHandler(handler)
@@ -416,7 +416,7 @@ def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
     """U-PING-SLOW 503: nobody waits for the ping function."""
     answered_ = threading.Event()
     monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
-    with pinging(lambda: answered_.wait(10), U_PING_SLOW="503") as url:
+    with pinging(lambda: answered_.wait(30), U_PING_SLOW="503") as url:
         response = http.get(f"{url}/ping")
         answered_.set()
 
@@ -498,7 +498,7 @@ def test_a_stream_arrives_as_it_is_produced() -> None:
     @app.entrypoint
     async def stream(payload: dict[str, Any], headers: dict[str, str]) -> AsyncIterator[str]:
         yield "first"
-        yield "second" if await asyncio.to_thread(arrived.wait, 10) else "too late"
+        yield "second" if await asyncio.to_thread(arrived.wait, 30) else "too late"
 
     lines = []
     with Emulator(app) as double, http.stream("POST", f"{double.url}/invoke", json={}) as response:
@@ -522,13 +522,14 @@ def test_a_client_that_goes_away_ends_the_stream() -> None:
         finally:
             ended.put(payload["name"])
 
-    with Emulator(app) as double, httpx.Client() as client, without_collection():
+    patient = httpx.Client(timeout=30, trust_env=False)
+    with Emulator(app) as double, patient as client, without_collection():
         for number in range(30):
             asked = {"name": f"stream {number}"}
             with client.stream("POST", f"{double.url}/invoke", json=asked) as response:
                 assert "data: first" == next(response.iter_lines())
 
-            assert asked["name"] == ended.get(timeout=10)
+            assert asked["name"] == ended.get(timeout=30)
 
 
 def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
@@ -539,15 +540,15 @@ def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
     @app.entrypoint
     async def block(payload: dict[str, Any], headers: dict[str, str]) -> str:
         begun.set()
-        return "let go" if go.wait(10) else "too late"
+        return "let go" if go.wait(30) else "too late"
 
     with Emulator(app) as double:
-        running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=20).json())
-        begun.wait(10)
+        running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=60).json())
+        assert begun.wait(30)
         pong = http.get(f"{double.url}/ping").json()
         go.set()
 
-        assert ({"status": "pong!"}, "let go") == (pong, running.result(20))
+        assert ({"status": "pong!"}, "let go") == (pong, running.result(60))
 
 
 # Served by others

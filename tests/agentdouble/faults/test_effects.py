@@ -297,7 +297,7 @@ def test_the_kernel_dies_after_what_it_has_put_out(double: Emulator) -> None:
     """What it did before is done and told, what comes after is not."""
     double.faults.arm("kill_kernel", "InvokeTool", after=1)
 
-    inner = run(double, "print('told', flush=True)\nimport time\ntime.sleep(3600)")
+    inner = run(double, "print('told\\n', end='', flush=True)\nimport time\ntime.sleep(3600)")
 
     told, died = inner["data"]["outputs"]
     assert ("told\n", "KernelDied") == (told["text"], died["ename"])

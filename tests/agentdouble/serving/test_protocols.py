@@ -25,7 +25,7 @@ def connected(app: ASGIApp) -> Iterator[socket.socket]:
     server = serving.ServerThread(app, listener)
     server.start()
     try:
-        with socket.create_connection(listener.getsockname(), timeout=10) as connection:
+        with socket.create_connection(listener.getsockname(), timeout=60) as connection:
             yield connection
     finally:
         server.stop()
@@ -47,7 +47,7 @@ def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
     asked = threading.Event()
 
     async def late() -> AsyncIterator[str]:
-        await asyncio.to_thread(asked.wait, 10)
+        await asyncio.to_thread(asked.wait, 30)
         yield "late"
 
     routes = [

@@ -80,7 +80,7 @@ async def main():
 
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script], timeout=200, check=False)
 
     assert -9 == done.returncode
     assert {str(number): {"n": number} for number in range(20)} == kept(tmp_path / "a.db")
@@ -217,7 +217,7 @@ with Emulator(state={chosen!r}):
     print("sqlalchemy" in sys.modules, "aiosqlite" in sys.modules)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200
     )
 
     asked = chosen != "memory"

@@ -6,18 +6,23 @@ import asyncio
 import json
 import threading
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
 from agentdouble.agents.events import Event, Message, Part
 from agentdouble.agents.session import Session
 
-begun: dict[str, threading.Event] = defaultdict(threading.Event)
-go: dict[str, threading.Event] = defaultdict(threading.Event)
-ended: dict[str, threading.Event] = defaultdict(threading.Event)
+
+class _Events(dict[str, threading.Event]):
+    """An event for each name; two threads that ask for one at once get the same."""
+
+    def __missing__(self, name: str) -> threading.Event:
+        return self.setdefault(name, threading.Event())
+
+
+begun, go, ended = _Events(), _Events(), _Events()
 kept: dict[str, Session] = {}
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 async def root_agent(message: Message, session: Session) -> AsyncIterator[Any]:
@@ -154,7 +159,7 @@ async def steps(_session: Session, name: str, count: int) -> AsyncIterator[Any]:
     """Yield the next one only when it is let go."""
     for number in range(count):
         yield f"{number} "
-        if not await asyncio.to_thread(go[f"{name}{number}"].wait, PATIENCE_S):
+        if not await asyncio.to_thread(go[f"{name}-{number}"].wait, PATIENCE_S):
             raise RuntimeError("too late")
 
 

@@ -25,7 +25,7 @@ def double() -> Iterator[Emulator]:
 def send(url: str, text: str = "hello", **headers: str) -> Any:
     """Return the task that a message resulted in."""
     answer = http.post(
-        url, json=request("SendMessage", message(text)), headers={**V1, **headers}, timeout=30
+        url, json=request("SendMessage", message(text)), headers={**V1, **headers}, timeout=60
     )
     assert 200 == answer.status_code, answer.text
     return answer.json()["result"]["task"]

@@ -14,7 +14,7 @@ from agentdouble import A2AApp
 
 T = TypeVar("T")
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 V1 = {"A2A-Version": "1.0"}
 
 

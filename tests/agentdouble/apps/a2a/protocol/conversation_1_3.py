@@ -27,7 +27,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 @asynccontextmanager
 async def client_of(url: str, binding: str, streaming: bool, hook: str) -> AsyncIterator[Client]:
     """Return a client that has read the card."""
-    async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
         config = ClientConfig(
             streaming=streaming,
             httpx_client=http,

@@ -14,7 +14,7 @@ from a2a.types import Part
 
 from agentdouble import A2AApp
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Gate:

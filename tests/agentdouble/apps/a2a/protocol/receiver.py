@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.agentdouble.apps.a2a.wire import heard
 
-WAIT_S = 20
+WAIT_S = 60
 
 
 @dataclass

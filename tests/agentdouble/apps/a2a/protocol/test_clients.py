@@ -23,7 +23,7 @@ from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver
 from tests.agentdouble.apps.a2a.wire import heard
 
 PYTHON = "DOUBLECHECK_A2A_0_3_PYTHON"
-BOUND_S = 60
+BOUND_S = 120
 PUSHED = ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"]
 OUTCOME: dict[str, Any] = {
     "message": "You said: hello",

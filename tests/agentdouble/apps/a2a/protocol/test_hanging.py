@@ -159,7 +159,7 @@ def test_a_message_to_a_task_at_work_is_answered() -> None:
 
     async def works(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
         await updater.start_work()
-        await asyncio.to_thread(go.wait, 10)
+        await asyncio.to_thread(go.wait, 30)
         await updater.complete()
 
     async def conversation(wire: Wire) -> None:
@@ -189,7 +189,7 @@ def test_what_comes_after_the_turn_is_not_heard() -> None:
 
     async def conversation(wire: Wire) -> None:
         id_ = (await wire.send())["task"]["id"]
-        assert await asyncio.to_thread(ended.wait, 10)
+        assert await asyncio.to_thread(ended.wait, 30)
         assert "done" == said(await wire.task(id_))
 
     talk(playing(leaves), conversation)

@@ -1,0 +1,20 @@
+"""Ports that a test has before whoever is to listen there does."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def held() -> Iterator[int]:
+    """Yield a port of loopback that nobody else is given: who is told of it may listen there.
+
+    It is bound and nobody listens: whoever asks for a free port gets another one, and a server
+    that sets SO_REUSEADDR may take it.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
