@@ -65,6 +65,20 @@ async def test_a_connection_that_was_closed_meanwhile_is_not_used_again(
     made.close()
 
 
+async def test_a_connection_that_was_kept_too_long_is_not_used_again(
+    listener: socket.socket,
+) -> None:
+    """Though the loop was too late to give it up: its server may be about to."""
+    made = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}", kept_s=0)
+    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    with await accept(listener) as server:
+        await answered(server, asking, EMPTY)
+        await made.open()  # nothing else has happened in the loop
+
+        (await accept(listener)).close()
+    made.close()
+
+
 async def test_an_answer_before_the_request_is_out_ends_the_connection(
     listener: socket.socket,
 ) -> None:
