@@ -75,6 +75,7 @@ class Foreground:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._heard: list[int] = []
+        self._starting = False
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -88,6 +89,7 @@ class Foreground:
 
     def run(self, command: Sequence[str], variables: Mapping[str, str]) -> int:
         """Run the command to its end, unless a signal came before it."""
+        self._starting = True  # from now on the terminal's Ctrl-C is the command's to hear
         if self._heard:
             return BY_SIGNAL + self._heard[0]
         try:
@@ -102,9 +104,11 @@ class Foreground:
         return code if code >= 0 else BY_SIGNAL - code
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if self._starting and number in _BY_TERMINAL and _has_terminal():
+            return
         if self._process is None:
             self._heard.append(number)
-        elif number not in _BY_TERMINAL or not _has_terminal():
+        else:
             self._process.send_signal(number)
 
 
