@@ -537,8 +537,11 @@ def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
     with_kernels(test, pool_size=0)
 
 
-def test_a_session_that_is_lost_when_its_caller_goes_away_begins_anew(double: Emulator) -> None:
+def test_a_session_that_is_lost_when_its_caller_goes_away_begins_anew(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its kernel had to be killed, though nobody is left to be told: the next call is served."""
+    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 2)
     text(double, "import os, time; os.mkfifo('begun')", "lost")
     desert(double, "lost", SWALLOWS)
 
