@@ -93,10 +93,10 @@ def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
         line = running.stdout.readline()
         assert ANSWERS in line, line
         url = line.partition(ANSWERS)[2].strip()
-        card = httpx.get(url + CARD, timeout=30, trust_env=False).json()
+        card = httpx.get(url + CARD, timeout=60, trust_env=False).json()
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=30)
+        running.communicate(timeout=60)
 
     assert url.startswith("http://127.0.0.1:")
     assert "named by its card" == card["name"]

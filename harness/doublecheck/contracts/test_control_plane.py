@@ -15,6 +15,7 @@ from agentdouble.signing import Credentials
 from doublecheck import options
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.conftest import START_WITHIN_S
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.doubles import serving_double
@@ -147,7 +148,10 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
         return
     if not options.plan_of(request.config).in_process:
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {address} does not speak https")
-    with serving_double(tls=True) as target, Platform(target) as other:
+    with (
+        serving_double(tls=True, kernel_start_timeout_s=START_WITHIN_S) as target,
+        Platform(target) as other,
+    ):
         yield other
 
 

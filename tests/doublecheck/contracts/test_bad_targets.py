@@ -35,6 +35,7 @@ def test_a_target_that_hangs_is_an_error_of_each_check_at_once(
 ) -> None:
     """Three requests tell, before the first check."""
     monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(preflight, "_MARGIN_S", 30)  # so that each is asked before it is given up
     with bad_servers.serving(bad_servers.hang) as server:
         run = check(server.url)
         asked = len(server.accepted)
