@@ -30,7 +30,7 @@ def run(*, coloured: bool = False) -> str:
         env={**os.environ, "COLUMNS": str(COLUMNS), **(colours if coloured else {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     return done.stdout

@@ -30,7 +30,7 @@ def doublecheck(tmp_path: Path) -> Command:
             env={**os.environ, "COLUMNS": "120", **(environment or {})},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

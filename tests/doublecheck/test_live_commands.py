@@ -21,7 +21,7 @@ from doublecheck import (
 from doublecheck.doubles import serving_double
 
 LAST_WORDS = (
-    "x=kept; bash -c 'trap \"echo last; exit 1\" INT; echo begun; while :; do sleep 1; done'"
+    "x=kept; bash -c 'trap \"echo last; exit 1\" INT; echo begun; while :; do sleep 0.1; done'"
 )
 
 

@@ -13,8 +13,8 @@ from tests.jupyterlab.server import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Locator, Page, Request, ViewportSize
 
-TIMEOUT_MS = 60_000
-RUN_ALL_TIMEOUT_MS = 300_000  # a machine that does much else besides
+TIMEOUT_MS = 120_000
+RUN_ALL_TIMEOUT_MS = 600_000  # a machine that does much else besides
 SIZE: ViewportSize = {"width": 1000, "height": 1000}
 LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
 READABLE = 3.0  # what WCAG asks of large text; middle tones have it on light and on dark

@@ -18,8 +18,8 @@ from typing import IO
 
 import psutil
 
-START_TIMEOUT_S = 120
-STOP_TIMEOUT_S = 60
+START_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 120
 _OPTIONS = (
     "--no-browser",
     "--allow-root",

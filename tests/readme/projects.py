@@ -51,7 +51,7 @@ def bash(command: str, folder: Path, *, check: bool = True, **environment: str) 
         env={**os.environ, "PATH": path, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert not check or 0 == done.returncode, (command, done.stdout, done.stderr)

@@ -44,7 +44,7 @@ def test_each_link_leads_somewhere(page: str) -> None:
 def test_the_source_archive_has_what_is_linked(tmp_path: Path) -> None:
     """The pages themselves, the picture, the notebooks: they lead somewhere there as well."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}

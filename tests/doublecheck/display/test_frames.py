@@ -90,7 +90,7 @@ def test_html_in_a_frame_asks_nobody_and_reaches_no_page(
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     ).stdout
 
