@@ -23,7 +23,8 @@ def _clean_environment() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def shared() -> Iterator[Emulator]:
     """A double that is never reset: its tests take sessions of their own, or share one."""
-    with Emulator() as emulator:
+    # code has long: the first plot of a kernel takes a busy machine half a minute
+    with Emulator(exec_timeout_s=120) as emulator:
         yield emulator
 
 

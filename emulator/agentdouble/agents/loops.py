@@ -83,8 +83,8 @@ class AgentLoops:
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""
-        for moving in self._moving:
-            moving.cancel()
+        while self._moving:  # not cancelled: a loop that is being made would be left behind
+            await asyncio.gather(*self._moving, return_exceptions=True)
         loops = [*self._loops.values(), *self._held]
         self._loops.clear()
         self._held.clear()

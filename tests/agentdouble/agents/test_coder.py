@@ -34,7 +34,7 @@ def ask(double: Emulator, prompt: object) -> str:
         f"{double.url}/invoke",
         json={"prompt": prompt},
         headers={"session_id": "coder"},
-        timeout=60,
+        timeout=120,
     )
     answer: str = response.json()
     return answer

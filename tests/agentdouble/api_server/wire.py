@@ -84,7 +84,7 @@ def run(url: str, body: Any) -> httpx.Response:
 
 def run_sse(url: str, body: Any) -> httpx.Response:
     """POST /run_sse, and read it to its end."""
-    return http.post(f"{url}/run_sse", json=body)
+    return http.post(f"{url}/run_sse", json=body, timeout=120)
 
 
 def told(url: str, user: str, session: str = "s1", **order: Any) -> Any:

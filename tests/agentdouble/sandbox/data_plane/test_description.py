@@ -37,7 +37,7 @@ def test_the_text_names_languages_places_and_limits(shared: Emulator) -> None:
     assert f"JavaScript and TypeScript: deno {metadata.version('deno')}." in said
     assert "Home and working directory: /home/gem; for temporary files: /tmp." in said
     assert "4096 MiB of memory, 1024 MiB of files" in said
-    assert "code runs 30 s, 300 s at most" in said
+    assert f"code runs {shared.settings.exec_timeout_s} s, 300 s at most" in said
 
 
 def test_the_limits_are_those_of_the_settings() -> None:
