@@ -96,8 +96,9 @@ def test_a_refused_handshake_is_refused_to_the_caller(double: Emulator) -> None:
     """With the application's status, headers and words; a redirect is the caller's to follow."""
     with pytest.raises(InvalidStatus) as refused:
         opened(double, "/refused")
+    url = f"ws{double.url.removeprefix('http')}/runtimes/nobody/x"
     with pytest.raises(InvalidStatus) as unknown:
-        connect(f"ws{double.url.removeprefix('http')}/runtimes/nobody/x", proxy=None)
+        connect(url, proxy=None, open_timeout=TIMEOUT_S)
 
     response = refused.value.response
     assert (401, "Bearer") == (response.status_code, response.headers["www-authenticate"])

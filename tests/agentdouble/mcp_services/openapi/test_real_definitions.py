@@ -53,7 +53,7 @@ def _fetched(npm: tuple[str, ...], folder: Path, package: str, member: str) -> P
         [*npm, "pack", "--silent", "--ignore-scripts", package],
         cwd=folder,
         check=True,
-        timeout=120,
+        timeout=300,
         stdout=subprocess.DEVNULL,
     )
     (packed,) = folder.glob("*.tgz")
