@@ -74,7 +74,8 @@ except KeyboardInterrupt:
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Target]:
-    with serving_double() as target:
+    with pytest.MonkeyPatch.context() as patch, serving_double() as target:
+        patch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 60)  # or they are killed
         yield target
 
 

@@ -14,11 +14,11 @@ from jupyter_client import BlockingKernelClient, KernelManager
 
 TIMEOUT_S = 120
 _SILENT_S = 5
-# what a cell runs before the tab key is tried: it waits for a second or two, which is not long here
+# what a cell runs before the tab key is pressed or code interrupted: a kernel has a second or two
 PATIENT = """
-from agentdouble.sandbox import completion
-from doublecheck.magics import asking
-completion.PATIENCE_S = asking._PATIENCE_S = 60
+import agentdouble.sandbox.completion, agentdouble.sandbox.kernel, doublecheck.magics.asking
+agentdouble.sandbox.completion.PATIENCE_S = doublecheck.magics.asking._PATIENCE_S = 60
+agentdouble.sandbox.kernel.INTERRUPT_GRACE_S = 60
 """
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doublecheck.notebook.kernels import NotebookKernel
+from tests.doublecheck.notebook.kernels import PATIENT, NotebookKernel
 
 BEGIN = """
 import threading
@@ -25,7 +25,7 @@ def show(output):
 
 @pytest.fixture(scope="module", autouse=True)
 def _connected(notebook: NotebookKernel) -> None:
-    assert notebook.run(BEGIN).error is None
+    assert notebook.run(BEGIN + PATIENT).error is None
 
 
 def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
+from tests.doublecheck.notebook.kernels import PATIENT, NotebookKernel, notebook_kernel
 
 
 @pytest.fixture(scope="package")
@@ -12,7 +12,7 @@ def notebook() -> Iterator[NotebookKernel]:
     """One notebook for the tests of the magics, with a double in its variable ``platform``."""
     with notebook_kernel() as kernel:
         ran = kernel.run(
-            "%load_ext doublecheck\nimport doublecheck\nplatform = doublecheck.connect()"
+            "%load_ext doublecheck\nimport doublecheck\nplatform = doublecheck.connect()" + PATIENT
         )
         assert ran.error is None
         yield kernel

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doublecheck.notebook.kernels import PATIENT, NotebookKernel
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patient(notebook: NotebookKernel) -> None:
-    assert notebook.run(PATIENT).error is None
+from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
+from tests.doublecheck.notebook.kernels import PATIENT, NotebookKernel, notebook_kernel
 
 APPLICATION = """
 import asyncio
@@ -42,7 +42,7 @@ awaited = doublecheck.AsyncPlatform(platform.target)
 def notebook() -> Iterator[NotebookKernel]:
     """The notebook; state is kept from test to test."""
     with notebook_kernel() as kernel:
-        ran = kernel.run(APPLICATION)
+        ran = kernel.run(APPLICATION + PATIENT)
         assert (None, "") == (ran.error, ran.stderr)
         yield kernel
         kernel.run("for loop, event in held: loop.call_soon_threadsafe(event.set)")
