@@ -50,7 +50,13 @@ class ApplicationLoop:
 
         self._thread = threading.Thread(target=live, name="agentdouble-app", daemon=True)
         self._thread.start()
-        await running.wait()
+        up = asyncio.ensure_future(running.wait())
+        try:
+            await asyncio.shield(up)
+        except asyncio.CancelledError:  # the thread is there, and nobody else would end it
+            await up
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """Cancel what runs, end the thread and return when it has ended.

@@ -45,6 +45,23 @@ def test_coroutines_run_in_a_thread_of_their_own() -> None:
     assert ("agentdouble-app", False) == (beside.name, beside.is_alive())
 
 
+def test_a_start_that_is_given_up_leaves_no_thread() -> None:
+    """Though its thread has begun by then."""
+
+    async def main() -> None:
+        starting = asyncio.ensure_future(ApplicationLoop().start())
+        await asyncio.sleep(0)  # it has started its thread, and waits
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    before = set(threading.enumerate())
+    asyncio.run(main())
+
+    begun = set(threading.enumerate()) - before
+    assert set() == {one for one in begun if one.name == "agentdouble-app"}
+
+
 def test_without_a_start_coroutines_run_on_the_caller_s_loop() -> None:
     """An application that is served without a lifespan still works."""
     assert "MainThread" == in_loop(lambda loop: loop.run(thread_name()), started=False)
