@@ -25,6 +25,9 @@ T = TypeVar("T")
 Prepare = Callable[[], Coroutine[Any, Any, None]]
 
 GRACE_S = 2
+# Clients keep an idle connection 4 to 30 s, httpx 5, as uvicorn would: a request that is sent in
+# the moment in which the server gives it up is lost.
+KEPT_S = 75
 
 
 async def _nothing() -> None:
@@ -132,6 +135,7 @@ def _server(
         lifespan="on",
         log_config=None,
         timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=KEPT_S,
         backlog=BACKLOG,
         forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
     )

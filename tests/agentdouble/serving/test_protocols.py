@@ -6,12 +6,15 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 
+import httpx
+import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from agentdouble import serving
+from agentdouble.serving import starting
 
 
 def app() -> Starlette:
@@ -67,3 +70,18 @@ def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
     assert rest.startswith(b"4\r\nlate\r\n0\r\n\r\nHTTP/1.1 204 No Content\r\n")
     assert 2 == rest.count(b"204 No Content")
     assert rest.endswith(b"\r\n\r\n")
+
+
+def test_clients_are_the_first_to_give_up_an_idle_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server would do so while their next request is on its way; it does in the end."""
+    httpx_keeps_s = httpx.Limits().keepalive_expiry
+    assert httpx_keeps_s is not None
+    assert httpx_keeps_s * 5 < starting.KEPT_S
+
+    monkeypatch.setattr(starting, "KEPT_S", 0)
+    with connected(app()) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).endswith(b"here")
