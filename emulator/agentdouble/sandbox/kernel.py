@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 INTERRUPT_GRACE_S = 2.0
+_NUDGE = signal.SIGURG  # the Python kernel is woken by it; by default nothing heeds it
+_NUDGED_S = 0.2
 _OVERLOOKED_S = 0.5
 _EVALUATED_S = 5.0
 _HEARD_S = 0.02
@@ -226,13 +228,32 @@ class Kernel:
             await self._has_begun(execution)
             execution.interrupted = True
             await self.interrupt()
-            if await self._finished(execution, INTERRUPT_GRACE_S):
+            if await self._heeds(execution):
                 await self._wait_for(self._answered, _OVERLOOKED_S)  # see _finished
                 return "interrupted"
         if self.died.done():
             return "died"
         await self.kill("killed: its code did not heed the interrupt")
         return "killed"
+
+    async def _heeds(self, execution: Execution) -> bool:
+        """Wait until interrupted code has ended; return whether it has, in its time."""
+        nudging = asyncio.ensure_future(self._nudge())
+        try:
+            return await self._finished(execution, INTERRUPT_GRACE_S)
+        finally:
+            nudging.cancel()
+
+    async def _nudge(self) -> None:
+        """Wake code that has not heard of its interrupt, again and again.
+
+        A signal that comes just before code waits in the system, by ``time.sleep`` say, is heeded
+        only after that. Another one ends the wait, and does nothing else.
+        """
+        while True:
+            await asyncio.sleep(_NUDGED_S)
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                await self._provisioner.send_signal(_NUDGE)
 
     async def _finished(self, execution: Execution, timeout_s: float) -> bool:
         """Wait until an execution is finished; return whether it is, at the latest after the timeout.

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -535,6 +536,21 @@ def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
         await berth.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=0)
+
+
+def test_an_interrupt_is_heard_that_does_not_wake_the_code(shared: Emulator) -> None:
+    """As one that comes just before it sleeps: here another thread of the kernel hears it."""
+    code = """
+    import signal, time
+    kept = 42
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    time.sleep(60)
+    """
+    inner = run(shared, textwrap.dedent(code), "unheard", timeout_s=1)
+
+    assert "timeout" == inner["data"]["status"]
+    assert inner["message"].endswith("was interrupted; the context is kept.")
+    assert "42\n" == text(shared, "print(kept)", "unheard")
 
 
 def test_a_session_that_is_lost_when_its_caller_goes_away_begins_anew(

@@ -79,6 +79,7 @@ class SandboxKernelApp(IPKernelApp):
         """Collect garbage from now on, the session's alone: what the kernel is made of stays."""
         gc.freeze()
         gc.enable()
+        signal.signal(signal.SIGURG, _wake)
         super().start()  # type: ignore[no-untyped-call]
 
 
@@ -91,6 +92,10 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
     app.initialize([])  # type: ignore[no-untyped-call]
     _set_up_matplotlib()
     app.start()
+
+
+def _wake(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: Python heeds an interrupt that has come when a handler ends its wait."""
 
 
 def _set_up_matplotlib() -> None:
