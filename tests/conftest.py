@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator
 
 # A pytester run forgets what it has imported. These would not work if they were imported in one
 # and once more after it: httpx knows its errors by the classes of httpcore, and two copies of
@@ -7,8 +8,32 @@ from collections.abc import Generator
 import a2a.types  # noqa: F401
 import httpcore  # noqa: F401
 import pytest
+from _pytest import pytester
 
 pytest_plugins = ["pytester"]
+
+
+class ModulesSnapshot:
+    """What is imported, kept over a pytester run, which forgets what it has imported.
+
+    pytester's own empties ``sys.modules`` and fills it again. A thread that imports something
+    at that moment, a double's say, makes it anew, and breaks it for the whole process.
+    """
+
+    def __init__(self, preserve: Callable[[str], bool] = lambda _name: False) -> None:
+        self._saved = dict(sys.modules)
+        self._preserve = preserve
+
+    def restore(self) -> None:
+        """Forget what is new, and bring back what was replaced."""
+        for name in set(sys.modules) - set(self._saved):
+            if not self._preserve(name):
+                sys.modules.pop(name, None)
+        kept = [name for name in self._saved if not self._preserve(name)]
+        sys.modules.update({name: self._saved[name] for name in kept})
+
+
+pytester.SysModulesSnapshot = ModulesSnapshot  # type: ignore[misc, assignment]
 
 
 @pytest.hookimpl(wrapper=True)
