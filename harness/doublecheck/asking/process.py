@@ -75,7 +75,8 @@ class Process:
         """
         until = time.monotonic() + _PATIENCE_S
         try:
-            self._lifeline.close()
+            with suppress(BrokenPipeError):  # it died before it was told what to do
+                self._lifeline.close()
             for line in self._lines():
                 if line:
                     self._hear(json.loads(line))

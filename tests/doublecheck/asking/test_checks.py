@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psutil
@@ -125,10 +125,19 @@ def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pyte
     assert "DOUBLECHECK_URL" not in told.environ
 
 
+@pytest.mark.parametrize("early", [False, True])
 def test_a_process_that_dies_is_told_with_what_it_said(
-    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
-    """Whoever waits for it learns why."""
+    """Whoever waits for it learns why, also when it was dead before it was told anything."""
+
+    class Dead(process.Process):
+        def _begin(self, arguments: Sequence[str]) -> None:
+            if early:
+                self._process.wait()
+            super()._begin(arguments)
+
+    monkeypatch.setattr(checks, "Process", Dead)
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
 
     with pytest.raises(doublecheck.ChecksCrashedError) as raised:
