@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
@@ -48,8 +49,9 @@ class Neighbours:
     def _kept(self, name: str) -> Path:
         written = f"pathlib.Path.home().joinpath({name!r}).write_text({SECRET!r})"
         assert len(SECRET) == ask(self.double, "keeper", written)
-        (found,) = Path(tempfile.gettempdir()).glob(f"agentdouble-*/*/home/{name}")
-        return found
+        # pathlib's raises where another double's directory goes meanwhile
+        (found,) = glob.glob(f"{tempfile.gettempdir()}/agentdouble-*/*/home/{name}")  # noqa: PTH207
+        return Path(found)
 
 
 def neighbours(directory: Path, mode: int, **settings: str) -> Iterator[Neighbours]:
