@@ -24,7 +24,7 @@ class Connections:
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
         self._tls: ssl.SSLContext | None = None
-        self._idle: dict[Connection, tuple[float, asyncio.TimerHandle]] = {}
+        self._idle: dict[Connection, asyncio.TimerHandle] = {}
         self._all: set[Connection] = set()
 
     async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
@@ -47,9 +47,9 @@ class Connections:
     def _take(self) -> Connection | None:
         now = asyncio.get_running_loop().time()
         while self._idle:
-            connection, (until, expiry) = self._idle.popitem()
+            connection, expiry = self._idle.popitem()
             expiry.cancel()
-            in_time = now < until  # else the loop is late to give it up
+            in_time = now < expiry.when()  # else the loop is late to give it up
             if in_time and not connection.closing and connection.quiet:
                 return connection
             connection.abort()
@@ -86,14 +86,12 @@ class Connections:
 
     def _free(self, connection: Connection) -> None:
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._kept_s
-        self._idle[connection] = (until, loop.call_at(until, connection.abort))
+        self._idle[connection] = loop.call_later(self._kept_s, connection.abort)
 
     def _lost(self, connection: Connection) -> None:
         self._all.discard(connection)
-        kept = self._idle.pop(connection, None)
-        if kept is not None:
-            _, expiry = kept
+        expiry = self._idle.pop(connection, None)
+        if expiry is not None:
             expiry.cancel()
 
 

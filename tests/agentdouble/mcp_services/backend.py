@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -177,21 +176,6 @@ def server(backend: Backend) -> Server[Any]:
         return types.ReadResourceResult(contents=[text])
 
     return Server("behind", on_list_tools=tools, on_call_tool=call, on_read_resource=read)
-
-
-@contextmanager
-def kept_port() -> Iterator[int]:
-    """Yield a port at which servers of ours may come and go, and nobody else.
-
-    A socket that is bound there and does not listen keeps it: connections are refused.
-    """
-    with socket.socket() as keeper:
-        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        keeper.bind(("127.0.0.1", 0))
-        port: int = keeper.getsockname()[1]
-        if sys.platform != "linux":  # elsewhere it would keep out our servers, too
-            keeper.close()
-        yield port
 
 
 @contextmanager

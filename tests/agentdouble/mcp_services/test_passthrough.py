@@ -8,13 +8,13 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.mcp_services import McpBackend
+from tests import ports
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.backend import (
     CREDENTIALS,
     TOOLS,
     Backend,
-    kept_port,
     server,
     talking,
 )
@@ -206,7 +206,7 @@ def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, said
 
 def test_a_dead_backend_is_a_clear_error_until_it_is_back(services: Emulator) -> None:
     """502 while nothing listens there; then the service works again."""
-    with kept_port() as port:
+    with ports.held() as port:
         with Backend().serving(port) as backend:
             url = service(services, "reviving", f"{backend.url}/mcp")
             lost = mcp_wire.open_session(url, KEY)

@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from agentdouble import serving
 from agentdouble.mcp_services import openapi
+from tests import ports
 from tests.agentdouble.calling import TIMEOUT_S
-from tests.agentdouble.mcp_services.backend import kept_port
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
 
 
@@ -41,7 +41,7 @@ def test_an_api_that_is_back_is_called_again() -> None:
             await anyio.to_thread.run_sync(again.stop)
             return said
 
-    with kept_port() as port:
+    with ports.held() as port:
         assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask, port)
 
 
