@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 INTERRUPT_GRACE_S = 2.0
 _NUDGE = signal.SIGURG  # the Python kernel is woken by it; by default nothing heeds it
 _NUDGED_S = 0.2
-_OVERLOOKED_S = 0.5
+_ANSWERED_S = 0.5
 _EVALUATED_S = 5.0
 _HEARD_S = 0.02
 _SHARE = 20  # messages, some 0.1 ms each
@@ -63,7 +63,7 @@ class Kernel:
         self._running: Execution | None = None
         self._count = 0
         self._heard = False
-        self._unanswered = 0
+        self._unanswered = False
         self._last_question = ""
         self._asked: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._asking = asyncio.Lock()
@@ -167,19 +167,31 @@ class Kernel:
 
     async def _answer(self, question: dict[str, Any], timeout_s: float) -> Mapping[str, Any] | None:
         asked = question["header"]["msg_id"]
-        answer = self._asked[asked] = asyncio.get_running_loop().create_future()
-        overlooked_s = min(timeout_s, _OVERLOOKED_S)
+        answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._asked[asked] = answer
         try:
             await self._send(question)
-            await self._wait_for(answer, overlooked_s)
-            if self.alive and not answer.done():  # it may have been overlooked, see _finished
-                await self._ask_info()
-                await self._wait_for(answer, timeout_s - overlooked_s)
-            if not answer.done() and self.alive:
-                await self.interrupt()
-            return answer.result() if answer.done() else None
+            await self._wait_for(answer, timeout_s)
+            if answer.done():
+                return answer.result()
+            await self._give_up()
+            return None
         finally:
             del self._asked[asked]
+
+    async def _give_up(self) -> None:
+        """Interrupt what the kernel does for a question, until it is at the one that follows.
+
+        Once does not do: an interrupt is lost that comes before the kernel has begun, and what
+        completes code passes some over.
+        """
+        now = asyncio.get_running_loop().time
+        deadline = now() + INTERRUPT_GRACE_S
+        while self.alive and now() < deadline:
+            await self.interrupt()
+            await self._wait_for(self._answered, _NUDGED_S)
+            if self._answered.done():
+                return
 
     async def _unasked(self) -> None:
         """Return when nothing is asked: an answer may take its time, and be interrupted."""
@@ -193,7 +205,6 @@ class Kernel:
     async def _outcome_midway(
         self, execution: Execution, timeout_s: float, midway: Midway
     ) -> ExecutionResult:
-        await self._wait_for(execution.begun, _OVERLOOKED_S)
         await self._has_begun(execution)
         await self._wait_for(execution.has_told(midway.after), timeout_s)
         if execution.told < midway.after:  # it was over before that, or out of time
@@ -229,7 +240,7 @@ class Kernel:
             execution.interrupted = True
             await self.interrupt()
             if await self._heeds(execution):
-                await self._wait_for(self._answered, _OVERLOOKED_S)  # see _finished
+                await self._wait_for(self._answered, _ANSWERED_S)  # no interrupt is on its way now
                 return "interrupted"
         if self.died.done():
             return "died"
@@ -256,24 +267,13 @@ class Kernel:
                 await self._provisioner.send_signal(_NUDGE)
 
     async def _finished(self, execution: Execution, timeout_s: float) -> bool:
-        """Wait until an execution is finished; return whether it is, at the latest after the timeout.
-
-        ipykernel before 7.4 may overlook a request that comes while it sends a reply, until the
-        next one comes (https://github.com/ipython/ipykernel/issues/1554): where nothing is
-        heard of an execution, a question follows it.
-        """
-        overlooked_s = min(timeout_s, _OVERLOOKED_S)
-        await self._wait_for(execution.finished, overlooked_s)
-        if self.alive and not (execution.begun.done() or execution.finished.done()):
-            await self._ask_info()
-        await self._wait_for(execution.finished, timeout_s - overlooked_s)
+        """Wait until an execution is finished; return whether it is, at the latest after the timeout."""
+        await self._wait_for(execution.finished, timeout_s)
         return execution.finished.done()
 
     async def _has_begun(self, execution: Execution) -> None:
         """Wait until the code runs: an interrupt that comes before is lost."""
-        if not execution.begun.done():
-            await self._ask_info()
-            await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
+        await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
 
     async def interrupt(self) -> None:
         """Interrupt the code that runs.
@@ -286,7 +286,7 @@ class Kernel:
         await self._ask_info()
 
     async def _ask_info(self) -> None:
-        self._unanswered += 1
+        self._unanswered = True
         if self._answered.done():
             self._answered = _future()
         question = self._session.msg("kernel_info_request", {})
@@ -334,13 +334,12 @@ class Kernel:
         """Return when the kernel has answered all it was asked, and its outputs are heard too.
 
         The output socket subscribes asynchronously: what a kernel publishes before is lost.
-        So it is asked again until something of its output arrives; but one question at a
-        time, because a request that comes while a reply is sent may be overlooked. Raises
-        KernelStartError if the kernel ends before that.
+        So it is asked again until something of its output arrives. Raises KernelStartError if
+        the kernel ends before that.
         """
         while not self._ready.done():
             await self._ask_info()
-            await self._wait_for(self._answered, _OVERLOOKED_S)
+            await self._wait_for(self._answered, _ANSWERED_S)
             await self._wait_for(self._ready, _HEARD_S)
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self.last_words())
@@ -357,12 +356,12 @@ class Kernel:
             turn += 1
             if turn % _SHARE == 0:  # what waits is received without a pause: let others run
                 await asyncio.sleep(0)
-            _, parts = self._session.feed_identities(await socket.recv_multipart())
-            if sum(map(len, parts)) > _LARGE:
+            received = await socket.recv_multipart()
+            if sum(map(len, received)) > _LARGE:
                 turn = 0
                 await asyncio.sleep(0)
             try:
-                message = self._session.deserialize(parts)
+                message = self._session.deserialize(self._session.feed_identities(received)[1])
             except (ValueError, TypeError):  # not signed with this kernel's key, or garbled
                 continue
             try:
@@ -388,8 +387,8 @@ class Kernel:
         execution, request_id = self._running, message["parent_header"].get("msg_id")
         if request_id in self._asked and not self._asked[request_id].done():
             self._asked[request_id].set_result(message["content"])
-        if message["header"]["msg_type"] == "kernel_info_reply":
-            self._unanswered -= 1
+        if request_id == self._last_question:  # those before it have been, or were interrupted
+            self._unanswered = False
             self._check_ready()
         if execution is None:
             return

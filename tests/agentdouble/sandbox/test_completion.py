@@ -98,6 +98,26 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     assert "kept\n" == text(shared, "print(kept)", "complete-endless")
 
 
+def test_what_passes_an_interrupt_over_is_interrupted_again(shared: Emulator) -> None:
+    """One is lost that comes before the kernel has begun, too."""
+    stubborn = """
+class Stubborn:
+    def __dir__(self):
+        for last in (False, True):
+            try:
+                while True:
+                    pass
+            except KeyboardInterrupt:
+                if last:
+                    raise
+stubborn = Stubborn()
+"""
+    run(shared, stubborn, "complete-stubborn")
+
+    assert NOTHING == asked(shared, "complete-stubborn", "stubborn.")["matches"]
+    assert "free\n" == text(shared, "print('free')", "complete-stubborn")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

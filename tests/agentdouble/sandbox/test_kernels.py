@@ -637,3 +637,16 @@ except BrokenPipeError:
 """
 
     assert "broken\n" == text(shared, code, "broken-pipe")
+
+
+def test_questions_that_come_while_it_answers_are_read() -> None:
+    """Each comes as another is answered: none is left unread, nor what follows it."""
+
+    async def test(kernels: Kernels) -> None:
+        kernel = (await kernels.take()).kernel
+        for _ in range(100):
+            for _ in range(10):
+                await kernel.interrupt()
+            assert "1" == await kernel.evaluate("1")
+
+    with_kernels(test)

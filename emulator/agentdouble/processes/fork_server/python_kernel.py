@@ -23,8 +23,10 @@ import ipykernel.debugger  # noqa: E402, F401 (it looks for debugpy when it is i
 del sys.modules["debugpy"]
 
 import zmq  # noqa: E402
+from ipykernel._version import version_info  # noqa: E402
 from ipykernel.ipkernel import IPythonKernel  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from ipykernel.subshell_manager import SubshellManager  # noqa: E402
 from traitlets import default  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
@@ -33,7 +35,48 @@ from agentdouble.processes.fork_server.capped_stream import CappedStream  # noqa
 
 
 class SandboxKernel(IPythonKernel):
-    """A kernel whose coroutines can be interrupted wherever they are."""
+    """A kernel whose code can be interrupted wherever it is, and nothing else of it.
+
+    ipykernel alone raises an interrupt wherever a message is handled: between the parts of a
+    reply, say, or where nothing catches it, and the kernel ends.
+    """
+
+    _came = False
+
+    def pre_handler_hook(self) -> None:
+        """Keep an interrupt until the code of the message is about to run."""
+        self._came = False
+        signal.signal(signal.SIGINT, self._keep)
+
+    def post_handler_hook(self) -> None:
+        """Let interrupts pass: nothing runs."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _keep(self, _number: int, _frame: FrameType | None) -> None:
+        self._came = True
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            if self._came:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            signal.signal(signal.SIGINT, self._keep)
+
+    async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Run code, and let it be interrupted."""
+        with self._interruptible():
+            run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
+            reply: dict[str, Any] = await run
+            return reply
+
+    def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
+        """Complete code, and let it be interrupted: an object's ``__dir__`` may take for ever."""
+        with self._interruptible():
+            found: dict[str, Any] = super().do_complete(code, cursor_pos)  # type: ignore[no-untyped-call]
+            return found
 
     @contextmanager
     def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
@@ -74,6 +117,21 @@ class SandboxKernelApp(IPKernelApp):
 
     def load_config_file(self, *_: object, **__: object) -> None:
         """Read no configuration files: a session has none yet."""
+
+    def init_kernel(self) -> None:
+        """Have replies sent by the stream that requests are read from.
+
+        Until 7.4, which Python 3.10 does not get, ipykernel goes past it, to the socket underneath:
+        a request that comes meanwhile is never read, nor any that follows
+        (https://github.com/ipython/ipykernel/issues/1554).
+        """
+        if version_info < (7, 4):
+
+            def send(_manager: SubshellManager, reply: list[Any]) -> None:
+                self.kernel.shell_stream.send_multipart(reply)
+
+            SubshellManager._send_on_shell_channel = send  # type: ignore[method-assign, assignment]
+        super().init_kernel()  # type: ignore[no-untyped-call]
 
     def start(self) -> None:
         """Collect garbage from now on, the session's alone: what the kernel is made of stays."""
