@@ -39,25 +39,25 @@ class Language:
         return replace(self, argv=(*self.argv[:-1], json.dumps(config)), fork_config=config)
 
 
+_PYTHON_CONFIG: Mapping[str, Mapping[str, Any]] = {
+    "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
+    "IPCompleter": {"use_jedi": False},  # it would read all of Python's stubs first: 5 s
+    "IPKernelApp": {"log_level": 40},
+}
+
 PYTHON = Language(
     name="python3",
     display_name="Python",
     argv=(
         sys.executable,
         "-m",
-        "ipykernel_launcher",
+        "agentdouble.processes.fork_server.python_kernel",
         "-f",
         "{connection_file}",
-        "--HistoryManager.enabled=False",
-        "--IPCompleter.use_jedi=False",
-        "--IPKernelApp.log_level=40",
+        json.dumps(_PYTHON_CONFIG),
     ),
     fork_kernel="python",
-    fork_config={
-        "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
-        "IPCompleter": {"use_jedi": False},  # it would read all of Python's stubs first: 5 s
-        "IPKernelApp": {"log_level": 40},
-    },
+    fork_config=_PYTHON_CONFIG,
 )
 
 

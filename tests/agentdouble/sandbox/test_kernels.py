@@ -110,7 +110,9 @@ def test_a_provisioner_is_taken_by_its_name(
 
     KernelProvisionerFactory.clear_instance()  # its table goes with this test
     assert "42\n" == said
-    assert "ipykernel_launcher\n" == (tmp_path / "launched").read_text()
+    assert (
+        "agentdouble.processes.fork_server.python_kernel\n" == (tmp_path / "launched").read_text()
+    )
 
 
 def test_a_provisioner_that_nobody_installed_is_named() -> None:
@@ -171,6 +173,14 @@ def test_a_double_with_other_settings_works_and_leaves_nothing(settings: dict[st
 
     assert ("42\n", "False\n") == seen
     assert before == set(psutil.Process().children())
+
+
+def test_a_kernel_that_is_not_forked_is_the_same() -> None:
+    """It heeds an interrupt as forked ones do, here that of a timeout, and keeps its state."""
+    awaits = "async def wait():\n    time.sleep(60)\nimport asyncio, time\nx = 42\nawait wait()"
+    with Emulator(provisioner="local-provisioner", pool_size=0) as double:
+        assert "the context is kept" in run(double, awaits, timeout_s=1)["message"]
+        assert "42\n" == text(double, "print(x)")
 
 
 CONNECT = "import socket; socket.create_connection({}).close(); print('connected')"

@@ -1,4 +1,6 @@
-"""The Python kernel that the fork server forks: ipykernel's own, that heeds every interrupt.
+"""The Python kernel: ipykernel's own, that heeds every interrupt and reads every request.
+
+The fork server forks it; where there is none it is a program, ``-f CONNECTION_FILE JSON``.
 
 ipykernel alone does not stop ``await asyncio.sleep(60)``, because its handler does not wake
 the event loop, nor sync code that runs inside a coroutine
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import sys
@@ -167,3 +170,7 @@ def _set_up_matplotlib() -> None:
         from matplotlib_inline.backend_inline import _enable_matplotlib_integration
 
         _enable_matplotlib_integration()  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    run(sys.argv[2], json.loads(sys.argv[3]))
