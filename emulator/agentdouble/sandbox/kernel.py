@@ -110,6 +110,8 @@ class Kernel:
         await self._unasked()
         self._count += 1
         execution = self._execution(code, output_limit, telling)
+        if not self.alive:  # it was killed while the code waited
+            return execution.died(self.last_words())
         request = self._session.msg("execute_request", _execute_request(code))
         execution.msg_id = request["header"]["msg_id"]
         self._running = execution
@@ -136,6 +138,8 @@ class Kernel:
         Call it while nothing runs. Raises ExpressionError if it fails or takes 5 s.
         """
         await self._unasked()
+        if not self.alive:
+            raise ExpressionError(self.last_words())
         execution = Execution("", OutputCollector(0), self._count)
         request = self._session.msg("execute_request", _question(expression))
         execution.msg_id = request["header"]["msg_id"]

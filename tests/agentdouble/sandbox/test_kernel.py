@@ -8,8 +8,10 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.sandbox.execution import ExpressionError
 from agentdouble.sandbox.kernels import Kernels
 from agentdouble.sandbox.languages import PYTHON
+from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     Begun,
@@ -309,9 +311,7 @@ open("shown", "w").close()
     assert asyncio.run(read_a_backlog()) > 100
 
 
-def test_code_waits_for_one_question_and_no_more() -> None:
-    """What would be asked after that is not, nor is what has waited for all of its time."""
-    endless = """
+ENDLESS = """
 asked = []
 class Endless:
     def __dir__(self):
@@ -320,10 +320,14 @@ class Endless:
 endless = Endless()
 """
 
+
+def test_code_waits_for_one_question_and_no_more() -> None:
+    """What would be asked after that is not, nor is what has waited for all of its time."""
+
     async def asked_before_the_code() -> str:
         kernels = Kernels(Settings.load(pool_size=0))
         kernel = await kernels.start(PYTHON, kernels.workspace())
-        await kernel.execute(endless, timeout_s=30, output_limit=0)
+        await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
         question = {"code": "endless.", "cursor_pos": 8}
         asks = [kernel.ask("complete_request", question, s) for s in (1, 0.1, 5, 5)]
         asking = asyncio.gather(*asks)
@@ -335,3 +339,32 @@ endless = Endless()
         return result.outputs[0].text or ""
 
     assert "1\n" == asyncio.run(asked_before_the_code())
+
+
+def test_code_that_waits_is_told_that_its_kernel_was_killed() -> None:
+    """So is what waits to be evaluated, and the question that both wait for has no answer."""
+
+    async def killed_before_the_code() -> tuple[object, ...]:
+        kernels = Kernels(Settings.load(pool_size=0))
+        kernel = await kernels.start(PYTHON, kernels.workspace())
+        await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
+        question = {"code": "endless.", "cursor_pos": 8}
+        waiting = asyncio.gather(
+            kernel.ask("complete_request", question, 60),
+            kernel.execute("1", timeout_s=30, output_limit=0),
+            kernel.evaluate("1"),
+            return_exceptions=True,
+        )
+        await asyncio.sleep(0)  # the first is asked, and the others wait
+        await kernel.kill("the session has ended")
+        answers = await waiting
+        await kernels.close()
+        return tuple(answers)
+
+    answer, result, error = asyncio.run(killed_before_the_code())
+
+    assert answer is None
+    assert isinstance(result, ExecutionResult)
+    assert "the session has ended" in result.message
+    assert isinstance(error, ExpressionError)
+    assert "the session has ended" in str(error)
