@@ -36,6 +36,13 @@ class ModulesSnapshot:
 pytester.SysModulesSnapshot = ModulesSnapshot  # type: ignore[misc, assignment]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the scale and the seed of ``tests/stress``."""
+    group = parser.getgroup("stress tests of agentdouble")
+    group.addoption("--stress", choices=["short", "long"], default="short")
+    group.addoption("--stress-seed", type=int, default=1, metavar="N")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Give pytest-asyncio a loop to put back, as it makes one otherwise and never closes it."""

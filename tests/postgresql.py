@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 from tests import ports
 
@@ -26,23 +28,63 @@ def programs() -> Path | None:
     return None if on_path is None else Path(on_path).parent
 
 
+class Server:
+    """A server of the folder ``folder``, on one port for all its life; ``url`` leads to it."""
+
+    def __init__(self, bin_: Path, folder: Path, port: int) -> None:
+        self._user = _user()
+        self._data = folder / "data"
+        self._control = [bin_ / "pg_ctl", "-D", self._data, "-w"]
+        self._options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        self._log = folder / "log"
+        self.url = f"postgresql://double@127.0.0.1:{port}/postgres"
+        if self._user is not None:
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+        _run([bin_ / "initdb", "-D", self._data, "-U", "double", "-A", "trust", "-N"], self._user)
+
+    def start(self, *options: str) -> None:
+        """Start it; return when it answers."""
+        given = " ".join([self._options, *(f"-c {one}" for one in options)])
+        _run([*self._control, "-l", self._log, "-o", given, "start"], self._user)
+
+    def stop(self, mode: str = "immediate") -> None:
+        """End it at once, as a crash does; ``fast`` has it say so to its clients."""
+        _run([*self._control, "-m", mode, "stop"], self._user)
+
+    @property
+    def pid(self) -> int:
+        """The process of the server, the parent of all its others."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
+
+def required() -> Path:
+    """Return where PostgreSQL's programs are; skip the test without them, in CI fail it."""
+    found = programs()
+    if found is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install asyncpg")
+    return found
+
+
 @contextmanager
 def running(bin_: Path) -> Iterator[str]:
     """Yield the URL of a new and empty server; nothing of it is left behind."""
-    with tempfile.TemporaryDirectory(prefix="agentdouble-pg-") as folder:
-        user = _user()
-        data = Path(folder) / "data"
-        if user is not None:
-            os.chown(folder, user.pw_uid, user.pw_gid)
-        _run([bin_ / "initdb", "-D", data, "-U", "double", "-A", "trust", "-N"], user)
-        control = [bin_ / "pg_ctl", "-D", data, "-w"]
-        with ports.held() as port:
-            options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-            _run([*control, "-l", Path(folder) / "log", "-o", options, "start"], user)
+    with serving(bin_) as server:
+        yield server.url
+
+
+@contextmanager
+def serving(bin_: Path) -> Iterator[Server]:
+    """Yield a new and empty server that answers; nothing of it is left behind."""
+    prefix = "agentdouble-pg-"
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder, ports.held() as port:
+        server = Server(bin_, Path(folder), port)  # the port is held while a test has it stopped
+        server.start()
         try:
-            yield f"postgresql://double@127.0.0.1:{port}/postgres"
+            yield server
         finally:
-            _run([*control, "-m", "immediate", "stop"], user)
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+                server.stop()
 
 
 def _version(path: Path) -> int:

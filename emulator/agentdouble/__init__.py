@@ -8,9 +8,10 @@ would take the function's place.
 
 from __future__ import annotations
 
-import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
+from agentdouble.imports import import_now
 from agentdouble.run_code import run_code
 
 __version__ = "0.1.0"
@@ -52,7 +53,8 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'agentdouble' has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(home), name)
+        import_now(home)
+        return getattr(sys.modules[home], name)
     except ModuleNotFoundError as error:
         if name in _NEED_EMULATOR and not (error.name or "").startswith("agentdouble"):
             from agentdouble.errors import MissingExtraError

@@ -1,12 +1,10 @@
 """``/_emulator/...``: the double's own routes, the only ones the specification does not know.
 
-They answer loopback, though not the code of sessions, and others only where an API key guards
-the whole server.
+``admission`` says whom they answer.
 """
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import json
 import os
@@ -18,9 +16,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from agentdouble import guard, serving
+from agentdouble import guard
+from agentdouble.admission import Admission, AdmittingOwn
 from agentdouble.clock import Clock
 from agentdouble.errors import (
     FaultError,
@@ -29,18 +28,21 @@ from agentdouble.errors import (
     LedgerError,
     LiveError,
     SandboxError,
+    StateError,
     TooManyListenersError,
     UnknownRuntimeError,
 )
 from agentdouble.faults import Faults
 from agentdouble.faults.routes import fault_routes
 from agentdouble.journal import Journal
+from agentdouble.journal_routes import journal_routes
 from agentdouble.ledger import Ledger
 from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
+from agentdouble.state import Store
 
 PREFIX = "/_emulator"
 _LONGEST_ID = 18  # digits
@@ -48,11 +50,7 @@ _LONGEST_ID = 18  # digits
 
 @dataclass(frozen=True)
 class Controls:
-    """What the routes show and move; ``advance`` returns when what is due is destroyed.
-
-    ``is_session`` tells whether the end of a connection, by its address and ours, is code of a
-    session; it may block.
-    """
+    """What the routes show and move; ``advance`` returns when what is due is destroyed."""
 
     version: str
     clock: Clock
@@ -62,12 +60,12 @@ class Controls:
     tool_id: str
     faults: Faults
     runtimes: RuntimeRoutes
+    state: Store
     reset: Callable[[bool], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
-    is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
 
 
-def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
+def admin_app(controls: Controls, rules: Admission) -> ASGIApp:
     """Return the ASGI application behind ``/_emulator``, mounted there."""
     routes = _Routes(controls)
     app = Starlette(
@@ -76,8 +74,7 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             Route("/reset", routes.reset, methods=["POST"]),
             Route("/clock", routes.clock),
             Route("/clock", routes.advance, methods=["POST"]),
-            Route("/journal", routes.journal),
-            Route("/journal", routes.clear_journal, methods=["DELETE"]),
+            *journal_routes(controls.journal),
             Route("/unknowns", routes.unknowns),
             Route("/unknowns", routes.change_unknowns, methods=["PUT"]),
             Route("/sessions", routes.sessions),
@@ -95,9 +92,10 @@ def admin_app(controls: Controls, *, loopback_only: bool) -> ASGIApp:
             HostingError: _render_hosting,
             LiveError: _render_live,
             SandboxError: _render_live,
+            StateError: _render_state,
         },
     )
-    return _LoopbackOnly(app, controls.is_session) if loopback_only else app
+    return AdmittingOwn(app, rules)
 
 
 class _Routes:
@@ -105,16 +103,19 @@ class _Routes:
         self._controls = controls
 
     async def health(self, _request: Request) -> Response:
-        """Say that the double lives, which version, and since when it has what."""
+        """Say that the double lives, which version, and what it has; 503 if it keeps nothing."""
         controls = self._controls
+        status, why = await _state_of(controls.state)
         return JSONResponse(
             {
-                "status": "ok",
+                "status": "ok" if why is None else "failing",
+                **({} if why is None else {"error": {"type": "StateError", "message": why}}),
                 "version": controls.version,
                 "pid": os.getpid(),
                 "now": controls.clock.now().isoformat(),
                 "instances": len(controls.instances),
-            }
+            },
+            status,
         )
 
     async def reset(self, request: Request) -> Response:
@@ -136,16 +137,6 @@ class _Routes:
         except ValueError as error:
             raise _RefusedError(400, "BadRequest", str(error)) from None
         return JSONResponse(_clock(self._controls.clock))
-
-    async def journal(self, _request: Request) -> Response:
-        """Return the requests that were served, each also as a curl line."""
-        entries = [entry.to_dict() for entry in self._controls.journal.entries()]
-        return JSONResponse({"entries": entries})
-
-    async def clear_journal(self, _request: Request) -> Response:
-        """Forget the requests that were served."""
-        self._controls.journal.clear()
-        return JSONResponse({"entries": []})
 
     async def unknowns(self, request: Request) -> Response:
         """Say which answers are in force, and which the entries of the journal relied on.
@@ -223,6 +214,15 @@ class _Routes:
         return instance
 
 
+async def _state_of(state: Store) -> tuple[int, str | None]:
+    """Return the status of a double with this state, and why it fails if it does."""
+    try:
+        await state.check()
+    except StateError as error:
+        return 503, str(error)
+    return 200, None
+
+
 class _RefusedError(Exception):
     """A request that is refused, and how that is said."""
 
@@ -254,33 +254,9 @@ async def _render_live(request: Request, error: Exception) -> Response:
     return guard.render_json(request, guard.Refusal(status, kind, str(error)))
 
 
-class _LoopbackOnly:
-    def __init__(
-        self, app: ASGIApp, is_session: Callable[[tuple[str, int], tuple[str, int]], bool]
-    ) -> None:
-        self._app = app
-        self._is_session = is_session
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        message = await self._refusal(scope)
-        if message is None:
-            await self._app(scope, receive, send)
-            return
-        refusal = guard.Refusal(403, "ForbiddenClient", message)
-        await guard.render_json(Request(scope), refusal)(scope, receive, send)
-
-    async def _refusal(self, scope: Scope) -> str | None:
-        client, peer = scope.get("client"), scope.get(serving.PEER)
-        if client is None or client[0] not in guard.LOOPBACK_NAMES:
-            return f"{PREFIX} answers this machine only, or holders of an API key."
-        if peer is None:  # no socket: it is called in this process
-            return None
-        if await asyncio.to_thread(self._is_session, peer, scope["server"]):
-            return (
-                f"{PREFIX} does not answer the code of a session, nor a caller that has gone. "
-                "Start the double with an API key to let holders of the key in."
-            )
-        return None
+async def _render_state(request: Request, error: Exception) -> Response:
+    assert isinstance(error, StateError)
+    return guard.render_json(request, guard.Refusal(error.status, "StateError", str(error)))
 
 
 def _clock(clock: Clock) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from agentdouble import environment
 from agentdouble.errors import MissingExtraError, SettingsError
+from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
     import trustme
@@ -61,6 +62,7 @@ def _issue(
     directory: Path, names: Iterable[str], temporary: tempfile.TemporaryDirectory[str] | None
 ) -> Tls:
     try:
+        import_now("trustme")
         import trustme
     except ModuleNotFoundError as error:
         raise MissingExtraError("Serving https", extra="emulator") from error
@@ -111,6 +113,7 @@ def _trusted_already(bundle: Path) -> bytes:
     if named and Path(named) != bundle:
         with suppress(OSError):
             return Path(named).read_bytes() + b"\n"
+    import_now("certifi")
     import certifi
 
     return Path(certifi.where()).read_bytes() + b"\n"

@@ -29,6 +29,7 @@ from agentdouble import (
     mcp_hosting,
     serving,
 )
+from agentdouble.admission import Admission, Admitting
 from agentdouble.agents.adk import adk_agent
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import routes as api_routes
@@ -55,6 +56,7 @@ from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.errors import NotRunningError
+from agentdouble.failing import Failing
 from agentdouble.farewell import Farewell
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
@@ -114,14 +116,16 @@ class Emulator:
         self._hands = Hands()
         self._a2a = A2AApplications(apps)
         self._apps = Applications(*apps)
+        self._in_process = self._taken()
         self._hosting = Hosting(
             self.settings,
             self.clock,
             self._store,
-            taken=self._taken(),
+            taken=self._in_process,
             variables=self.environment,
             version=__version__,
         )
+        self._callers = Callers(self._roots, self._hosting.below)
         self._sources = Sources.of(self.settings.runtime_sources)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
@@ -131,6 +135,7 @@ class Emulator:
         self.runtimes = self._hosting.handle(self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
+        self._resetting = asyncio.Lock()
         self.app: ASGIApp = self._build()
 
     @property
@@ -311,6 +316,10 @@ class Emulator:
             return await coroutine
 
     async def _reset(self, wait: bool = True) -> None:
+        async with self._resetting:  # two at once would declare the same runtimes
+            await self._begin_anew(wait)
+
+    async def _begin_anew(self, wait: bool) -> None:
         self.faults.reset()
         await self._instances.reset("the double was reset", wait=wait)
         await self._api.reset()
@@ -349,6 +358,7 @@ class Emulator:
             settings.a2a_grpc_port,
             api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
             body_limit=settings.body_limit,
+            refuses=self._rules.refuses,
         )
 
     async def _advance(self, by: dt.timedelta) -> None:
@@ -356,15 +366,20 @@ class Emulator:
         await self._settle()
 
     def _build(self) -> ASGIApp:
-        inner = Starlette(routes=self._routes(), lifespan=lambda _app: self._lifespan())
-        hosting = entrance.Hosting(inner, self.environment())
         own, policy = admin.PREFIX + "/", entrance.policy(self.settings, self._asks_itself)
+        rules = self._rules = entrance.admission(
+            self.settings, policy, self._callers.caller, asks=self._a2a.asks, pages=self._has_pages
+        )
+        inner = Starlette(routes=self._routes(rules), lifespan=lambda _app: self._lifespan())
+        hosting = entrance.Hosting(inner, self.environment())
         faults = FaultLayer(hosting, self.faults, policy.render, except_prefix=own)
-        told = Farewell(faults, policy.render)
+        told = Farewell(Failing(faults, policy.render), policy.render)
         journal = JournalMiddleware(told, self.journal, self._ledger, except_prefix=own)
-        return guard.Guard(entrance.shared(journal, self.settings), policy)
+        admitting = Admitting(journal, rules, own)
+        guarded = guard.Guard(admitting, policy, entrance.shared(self.settings))
+        return Failing(guarded, policy.render)  # the guard itself, too
 
-    def _routes(self) -> list[BaseRoute]:
+    def _routes(self, rules: Admission) -> list[BaseRoute]:
         controls = admin.Controls(
             version=__version__,
             clock=self.clock,
@@ -374,9 +389,9 @@ class Emulator:
             tool_id=self.tool_id,
             faults=self.faults,
             runtimes=self._hosting.own_routes(),
+            state=self._store,
             reset=self._reset,
             advance=self._advance,
-            is_session=Callers(self._roots).is_session,
         )
         actions: dict[str, Action] = {
             "InvokeTool": InvokeTool(self._instances, self._tools, self.settings),
@@ -396,7 +411,7 @@ class Emulator:
             WebSocketRoute(api_routes.RUN_LIVE, self._api.app),
             Mount(
                 admin.PREFIX,
-                admin.admin_app(controls, loopback_only=self.settings.api_key is None),
+                admin.admin_app(controls, rules),
             ),
             *self._a2a.routes(),
             *self._hosting.routes(),
@@ -408,13 +423,13 @@ class Emulator:
 
     def _asks_itself(self, connection: HTTPConnection) -> bool:
         """Whether a request is for a hosted runtime that has keys or an issuer of its own."""
+        return self._has_pages(connection) and self._hosting.authenticates(connection.scope)
+
+    def _has_pages(self, connection: HTTPConnection) -> bool:
+        """Whether a request is for a hosted runtime, and none of this process's applications."""
         path: str = connection.scope["path"]
-        in_process = any(
-            path == root or path.startswith(f"{root}/")
-            for root in (*self.addresses, *self.a2a)
-            if root != "/"
-        )
-        return not in_process and self._hosting.authenticates(connection.scope)
+        name, _, _ = path.removeprefix(RUNTIMES).partition("/")
+        return path.startswith(RUNTIMES) and name not in self._in_process
 
     def _roots(self) -> tuple[int, ...]:
         """Return the processes below which code of others runs as this process's user."""

@@ -3,7 +3,8 @@ which surface a path belongs to that several have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection, Request
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import guard, ledger, mcp_hosting
+from agentdouble.admission import Address, Admission, Caller
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane import (
     ControlPlane,
@@ -74,16 +76,39 @@ class NotPosted:
         await answer(scope, receive, send)
 
 
-def shared(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Return an application that tells browsers which web pages may call it, if any may."""
+def shared(settings: Settings) -> guard.Wrap:
+    """Return what has an application tell browsers which web pages may call it, if any may."""
     if not settings.allow_origins:
-        return app
-    return CORSMiddleware(
-        app,
+        return lambda app: app
+    return partial(
+        CORSMiddleware,
         allow_origins=settings.allow_origins,
         allow_methods=["*"],
         allow_headers=["*"],
         expose_headers=["Mcp-Session-Id"],
+    )
+
+
+def admission(
+    settings: Settings,
+    rules: guard.Policy,
+    caller: Callable[[Address, Address], Awaitable[Caller]],
+    *,
+    asks: guard.SignsItself,
+    pages: guard.SignsItself,
+) -> Admission:
+    """Return who may call what asks for no credentials, and the double's own routes.
+
+    ``asks`` tells requests for applications that have keys, besides those that the policy knows.
+    """
+    return Admission(
+        caller,
+        asks=lambda connection: rules.signed(connection) or asks(connection),
+        pages=pages,
+        origins=rules.origins,
+        keyed=rules.api_key is not None,
+        let_sessions=settings.allow_sessions or settings.network == "none",
+        render=rules.render,
     )
 
 

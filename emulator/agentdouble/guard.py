@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,7 +18,10 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agentdouble import mistakes
+
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,49 @@ class Policy:
         return self.body_limit
 
 
+Wrap = Callable[[ASGIApp], ASGIApp]
+
+
+def _as_it_is(app: ASGIApp) -> ASGIApp:
+    return app
+
+
 class Guard:
-    """An ASGI application in front of another that lets pass what the policy allows."""
+    """An ASGI application in front of another that lets pass what the policy allows.
+
+    ``shared`` stands behind the question which page a request is from, and in front of all
+    others: so it can answer the browser of an allowed page, which asks before it shows a key, and
+    let that page read why it is refused.
+    """
+
+    def __init__(self, app: ASGIApp, policy: Policy, shared: Wrap = _as_it_is) -> None:
+        self._inside = shared(_Admission(app, policy))
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._inside(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        with mistakes.serving():
+            if refusal is None:
+                await self._inside(scope, receive, send)
+            else:
+                await self._policy.render(connection, refusal)(scope, receive, send)
+
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        headers = connection.headers
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if origin is None or _origin_allowed(origin, host, self._policy):
+            return None
+        return Refusal(
+            403, "ForbiddenOrigin", f"Requests from the web page {origin!r} are refused."
+        )
+
+
+class _Admission:
+    """Asks where a request is sent to, who sends it, and how much."""
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self._app = app
@@ -105,6 +150,9 @@ class Guard:
 
     def _refusal(self, connection: HTTPConnection) -> Refusal | None:
         policy, headers = self._policy, connection.headers
+        malformed = _host_error(connection)
+        if malformed is not None:
+            return Refusal(400, "BadHost", malformed)
         host = headers.get("host", "")
         if not _host_allowed(host, policy):
             return Refusal(
@@ -112,11 +160,6 @@ class Guard:
                 "ForbiddenHost",
                 f"The Host {host!r} is not one of this server's names. "
                 "Allow it with --allow-host or the setting allow_hosts.",
-            )
-        origin = headers.get("origin")
-        if origin is not None and not _origin_allowed(origin, host, policy):
-            return Refusal(
-                403, "ForbiddenOrigin", f"Requests from the web page {origin!r} are refused."
             )
         key = policy.api_key
         if key is not None and not policy.signed(connection) and not has_key(headers, key):
@@ -178,6 +221,18 @@ def _body_too_large(limit: int) -> Refusal:
 def _announced_length(headers: Headers) -> int:
     length = headers.get("content-length", "0")
     return int(length) if length.isdecimal() else 0
+
+
+def _host_error(connection: HTTPConnection) -> str | None:
+    """Return what is wrong with the Host of a request, in its form (RFC 9112, 3.2)."""
+    hosts = connection.headers.getlist("host")
+    if len(hosts) > 1:
+        return f"The request names {len(hosts)} hosts: {', '.join(map(repr, hosts[:3]))}."
+    if not hosts and connection.scope.get("http_version") == "1.1":
+        return "The request has no Host header, which HTTP/1.1 asks for."
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        return f"The Host {hosts[0][:200]!r} is no name with a port."
+    return None
 
 
 def _host_allowed(host: str, policy: Policy) -> bool:

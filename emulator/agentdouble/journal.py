@@ -14,7 +14,7 @@ import re
 import shlex
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.ledger import Ledger
+from agentdouble.mistakes import printable
 
 _log = logging.getLogger(__name__)
 
@@ -42,9 +43,15 @@ _API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
 _API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
 _SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
 _TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # looked for once, whatever follows
+_WHOLE = r'"(?:[^"\\]|\\.)*"'  # ended: what follows it is looked for at its end alone
+_IN_QUERY = re.compile(
+    r"(?i:authorization|(?:.*[-_])?(?:key|secret|signature|passw(?:or)?d|jwt|token)|apikey)"
+    r"|.*[a-z](?:Key|Secret|Signature|Password|Jwt|Token)"
+)
+_PLACES = frozenset({"nexttoken", "pagetoken", "clienttoken"})  # no secrets, but places
 _VARIABLES = (  # of an environment: {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
     re.compile(rf'("Key"\s*:\s*{_TELLING}\s*,\s*"Value"\s*:\s*){_STRING}()', re.IGNORECASE),
-    re.compile(rf'("Value"\s*:\s*){_STRING}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
+    re.compile(rf'("Value"\s*:\s*){_WHOLE}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
 )
 _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
@@ -72,6 +79,7 @@ class Entry:
     unknowns: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set, repr=False)
 
     @property
@@ -105,8 +113,21 @@ class Entry:
             words += ["--data-raw", self.request_body]
         return shlex.join(words)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON-ready data, with its curl line."""
+    def to_dict(self, *, bodies: bool = True) -> dict[str, Any]:
+        """Return the entry as JSON-ready data; with ``bodies`` also headers and its curl line."""
+        if not bodies:
+            return {
+                "id": self.id,
+                "at": self.at.isoformat(),
+                "method": self.method,
+                "url": self.url,
+                "status": self.status,
+                "duration_ms": self.duration_ms,
+                "unknowns": self.unknowns,
+                "unread": self.unread,
+                "faults": self.faults,
+                "failures": self.failures,
+            }
         return {
             "id": self.id,
             "at": self.at.isoformat(),
@@ -121,6 +142,7 @@ class Entry:
             "unknowns": self.unknowns,
             "unread": self.unread,
             "faults": self.faults,
+            "failures": self.failures,
             "curl": self.curl(),
         }
 
@@ -134,7 +156,8 @@ def note_secret(name: str) -> None:
     if entry is not None:
         entry.secrets.add(name.lower())
         address, mark, query = entry.url.partition("?")
-        entry.url = f"{address}{mark}{_hidden(query, name.lower())}"
+        wanted = name.lower()
+        entry.url = f"{address}{mark}{_hidden(query, lambda found: found.lower() == wanted)}"
 
 
 def note_unread(fields: Iterable[str]) -> None:
@@ -156,6 +179,13 @@ def note_fault(what: str) -> None:
         entry.faults.append(what)
 
 
+def note_failure(reference: str) -> None:
+    """Note a failure of the double itself at the request at hand, by its reference in the log."""
+    entry = _current.get()
+    if entry is not None and reference not in entry.failures:
+        entry.failures.append(reference)
+
+
 def _printable(text: str) -> str:
     """Return text that can be encoded: JSON can name a lone surrogate."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -172,6 +202,10 @@ class Journal:
     def entries(self) -> Sequence[Entry]:
         """Return the entries that are kept, oldest first."""
         return tuple(self._entries)
+
+    def find(self, id_: int) -> Entry | None:
+        """Return an entry that is kept, or None."""
+        return next((one for one in self.entries() if one.id == id_), None)
 
     def clear(self) -> None:
         """Forget every entry; ids go on."""
@@ -273,7 +307,7 @@ class _Recorder:
         if not _log.isEnabledFor(logging.INFO):
             return
         path = entry.url.partition("://")[2].partition("/")[2]
-        asked = (entry.method, path, entry.status, entry.duration_ms)
+        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
         _log.handle(  # not info(): looking for the caller costs as much as all the rest
             _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
         )
@@ -308,16 +342,21 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
 def _query(scope: Scope) -> str:
     """Return the query of a request without a token, however that is encoded."""
     query: str = scope["query_string"].decode("latin-1")
-    return _hidden(query, "authorization")
+    return _hidden(query, _tells_a_secret)
 
 
-def _hidden(query: str, secret: str) -> str:
+def _tells_a_secret(name: str) -> bool:
+    """Whether what a parameter of a query is called says that it holds a secret."""
+    return name.lower().replace("_", "") not in _PLACES and _IN_QUERY.fullmatch(name) is not None
+
+
+def _hidden(query: str, is_secret: Callable[[str], bool]) -> str:
     if not query:
         return query
     pairs = parse_qsl(query, keep_blank_values=True)
-    if not any(name.lower() == secret for name, _ in pairs):
+    if not any(is_secret(name) for name, _ in pairs):
         return query
-    hidden = [(n, REDACTED if n.lower() == secret else value) for n, value in pairs]
+    hidden = [(name, REDACTED if is_secret(name) else value) for name, value in pairs]
     return urlencode(hidden, safe="*")
 
 

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble import environment, invoke_tool, ledger
+from agentdouble import environment, invoke_tool, ledger, on_behalf
 from agentdouble.errors import (
     CredentialsMissingError,
     PlatformError,
     PlatformUnreachableError,
     ToolIdMissingError,
 )
+from agentdouble.imports import import_now
 from agentdouble.signing import Credentials
 
 DEFAULT_AGENT = "agent"
@@ -104,6 +105,7 @@ def run_code(
     PlatformUnreachableError, PlatformError for an error envelope, and EnvelopeError for an
     answer that is none.
     """
+    import_now("httpx", "httpcore")
     import httpx
 
     state = _state(tool_context)
@@ -122,7 +124,7 @@ def run_code(
         response = httpx.request(
             request.method,
             request.url,
-            headers=dict(request.headers),
+            headers={**request.headers, **on_behalf.headers()},
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=_verify(state, address.url),

@@ -16,14 +16,25 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentdouble.environment import Connection
+from agentdouble.errors import AgentDoubleError
 from agentdouble.signing import Credentials
 
 
 def directory() -> Path:
-    """Return the private directory, made if it is not there."""
+    """Return the private directory, made if it is not there.
+
+    Raises AgentDoubleError for one of another user, who could put keys of his in our keys' place.
+    """
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(base) / "agentdouble"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.stat()
+    if os.geteuid() not in (0, found.st_uid):
+        raise AgentDoubleError(
+            f"The directory {path} is another user's: name one of yours by XDG_STATE_HOME."
+        )
+    if found.st_mode & 0o077:
+        path.chmod(0o700)
     return path
 
 
@@ -85,7 +96,8 @@ def _alive(pid: int) -> bool:
 def _write(path: Path, content: dict[str, str]) -> None:
     """Write a file that only this user can read, whole or not at all."""
     draft = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    draft.unlink(missing_ok=True)  # of a process of that number that was killed meanwhile
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(content, file)
     draft.replace(path)

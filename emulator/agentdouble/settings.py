@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     allow_origins: tuple[str, ...] = Field(
         (), description="web pages that may call, such as http://localhost:3000; * allows all"
     )
+    allow_sessions: bool = Field(
+        False, description="let the code of sessions call what asks for no credentials"
+    )
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
     a2a_grpc_port: int | None = Field(
         None,
@@ -142,7 +145,7 @@ class Settings(BaseSettings):
     memory_limit: int = Field(
         4096 * MIB,
         ge=64 * MIB,
-        description="memory of a session, in bytes; also the address space of a Python kernel",
+        description="memory of a session, in bytes; a Python kernel refuses its code more than that",
     )
     workspace_limit: int = Field(
         1024 * MIB,
@@ -160,7 +163,12 @@ class Settings(BaseSettings):
         description="absolute paths that sessions and runtimes may read besides the system and Python",
     )
     open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
-    max_instances: int = Field(64, ge=1, description="largest number of living session instances")
+    max_instances: int | None = Field(
+        None,
+        ge=1,
+        description="largest number of living session instances; absent, what this machine holds "
+        "when the double starts: agentdouble doctor tells how many",
+    )
     browser: str | None = Field(
         None, description="the browser of sessions, a name or a path; found if absent"
     )

@@ -18,6 +18,9 @@ from urllib.parse import unquote, urlsplit
 
 from agentdouble.canonical import Request, read_query, readings
 from agentdouble.errors import SignatureError
+from agentdouble.imports import import_now
+
+import_now("_strptime")  # else the first request would, on the loop: strptime() needs it
 
 __all__ = ["Authorization", "Credentials", "Request", "Scope", "sign", "verify"]
 

@@ -6,7 +6,7 @@ pytest plugin pays nothing for the rest.
 
 from __future__ import annotations
 
-import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -281,7 +281,11 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'doublecheck' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"doublecheck.{home}"), name)
+    from agentdouble.imports import import_now
+
+    module = f"doublecheck.{home}"
+    import_now(module)
+    return getattr(sys.modules[module], name)
 
 
 def __dir__() -> list[str]:

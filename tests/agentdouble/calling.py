@@ -6,10 +6,12 @@ import datetime as dt
 import json
 import os
 import select
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -145,9 +147,40 @@ def has_gone(pid: int, timeout_s: float) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([pidfd], [], [], timeout_s)[0])
+        poll = select.poll()  # select() takes no descriptor above 1023
+        poll.register(pidfd, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
     finally:
         os.close(pidfd)
+
+
+def pid_of(double: Emulator, code: str = "os.getpid()", session: str = "s1") -> int:
+    """Return the pid on this machine of a process that code in a session tells of."""
+    inside = int(text(double, f"import os; print({code})", session))
+    return pid_outside(inside, pids_of(double, session)[0])
+
+
+def pids_of(double: Emulator, session: str = "s1") -> list[int]:
+    """Return the pids on this machine of what the double has started for a living session."""
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    found: list[int] = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
+    return found
+
+
+def pid_outside(inside: int, beside: int) -> int:
+    """Return the pid on this machine of a process that is so called where another one lives."""
+    if sys.platform != "linux":
+        return inside
+    namespace = Path(f"/proc/{beside}/ns/pid").readlink()
+    if namespace == Path("/proc/self/ns/pid").readlink():
+        return inside
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            status = (entry / "status").read_text() if entry.name.isdecimal() else ""
+            names = status.partition("NSpid:")[2].partition("\n")[0].split()
+            if names[-1:] == [str(inside)] and (entry / "ns/pid").readlink() == namespace:
+                return int(entry.name)
+    raise ProcessLookupError(f"no process is {inside} beside {beside}")
 
 
 def home_of(double: Emulator, session: str) -> Path:
@@ -211,6 +244,12 @@ class DataPlane:
             "/v1/bash/exec", command=command, session_id=session_id, **fields
         )
         return data
+
+    def pid_outside(self, inside: int) -> int:
+        """Return the pid on this machine of a process of the session."""
+        sessions = http.get(f"{self.url}/_emulator/sessions").json()["sessions"]
+        own = self.query["faasInstanceName"]
+        return pid_outside(inside, next(s["pids"][0] for s in sessions if s["SessionId"] == own))
 
 
 def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any) -> dict[str, Any]:

@@ -43,11 +43,7 @@ def double(_running: Emulator) -> Emulator:
 
 @pytest.fixture(scope="session")
 def _postgresql_server() -> Iterator[str]:
-    bin_ = postgresql.programs()
-    if bin_ is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(postgresql.MISSING)
-    pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install asyncpg")
-    with postgresql.running(bin_) as url:
+    with postgresql.running(postgresql.required()) as url:
         yield url
 
 

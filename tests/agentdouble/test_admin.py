@@ -11,7 +11,7 @@ import pytest
 
 import agentdouble
 from agentdouble import Emulator
-from tests.agentdouble.calling import has_gone, http, result, run, text
+from tests.agentdouble.calling import background, has_gone, http, pid_of, result, run
 
 
 def test_health_says_who_answers(double: Emulator) -> None:
@@ -71,7 +71,7 @@ def test_a_wrong_advance_is_refused_and_changes_nothing(double: Emulator, conten
 def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
     """Ids, times, executions and processes of every living instance."""
     first = result(double, "1", "listed", ttl_s=90)
-    pid = int(text(double, "import os; print(os.getpid())", "listed"))
+    pid = pid_of(double, session="listed")
 
     (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
@@ -163,7 +163,7 @@ def ask(double: Emulator, method: str, path: str, content: bytes = b"") -> httpx
 def test_a_session_is_destroyed_on_request(double: Emulator) -> None:
     """Its process is gone when the answer comes, and the list says why."""
     session = result(double, "1", "destroyed")["SessionId"]
-    pid = int(text(double, "import os; print(os.getpid())", "destroyed"))
+    pid = pid_of(double, session="destroyed")
 
     response = ask(double, "DELETE", session)
 
@@ -314,3 +314,13 @@ def test_wrong_choices_change_nothing(double: Emulator, content: bytes, told: st
 def test_a_wrong_mark_in_the_journal_is_refused(double: Emulator, after: str) -> None:
     """It is the id of an entry."""
     assert 400 == http.get(f"{double.url}/_emulator/unknowns?after={after}").status_code
+
+
+def test_resets_at_the_same_time_follow_one_another() -> None:
+    """Each leaves the runtimes that are declared, once."""
+    declared = {"name": "declared", "command": "true"}
+    with Emulator(runtimes=[declared]) as double:
+        asked = [background(lambda: http.post(f"{double.url}/_emulator/reset")) for _ in range(8)]
+
+        assert [200] * 8 == [one.result(60).status_code for one in asked]
+        assert ["declared"] == list(double.runtimes.names)

@@ -184,7 +184,7 @@ def test_the_double_answers_the_journal_over_http(double: Emulator) -> None:
     """Another process reads and empties the journal at /_emulator/journal."""
     http.get(f"{double.url}/ping")
 
-    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    (entry,) = http.get(f"{double.url}/_emulator/journal?bodies=true").json()["entries"]
     http.delete(f"{double.url}/_emulator/journal")
 
     assert ("GET", 200) == (entry["method"], entry["status"])

@@ -12,6 +12,16 @@ from typing import Any
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
+from agentdouble.threads import imported
+
+_SDK = (
+    "google.adk.agents.run_config",
+    "google.adk.artifacts",
+    "google.adk.events",
+    "google.adk.runners",
+    "google.adk.sessions",
+    "google.genai.types",
+)
 
 
 def adk_agent(root: object, app: str) -> Agent | None:
@@ -30,6 +40,7 @@ def adk_agent(root: object, app: str) -> Agent | None:
 async def _run(
     agent: Any, app: str, message: Message, session: Session
 ) -> AsyncIterator[WireEvent]:
+    await imported(*_SDK)
     from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.runners import Runner
     from google.genai import types

@@ -13,11 +13,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentdouble.agents.events import Part
 from agentdouble.errors import PlatformError
+from agentdouble.failing import beneath
 from agentdouble.run_code import run_code
+from agentdouble.threads import apart
 
 _BLOCK = re.compile(r"^```[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)^```", re.S | re.M)
 NOTHING_TO_RUN = "Send me a code block and I run it."
@@ -76,8 +79,12 @@ async def answer(message: str) -> str:
 async def run(block: CodeBlock) -> Outcome:
     """Run a code block in the session's sandbox."""
     try:
-        result = json.loads(await asyncio.to_thread(run_code, block.code, block.language))
+        result = json.loads(
+            await asyncio.wrap_future(apart(partial(run_code, block.code, block.language)))
+        )
     except PlatformError as error:
+        if beneath(error):  # no answer of this agent's
+            raise
         return Outcome((), f"Error: {error.message}")
     done = "Done, without output." if result["success"] else f"Error: {result['message']}"
     return Outcome(tuple(result["data"]["outputs"]), done)

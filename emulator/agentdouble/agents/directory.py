@@ -8,19 +8,25 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar
 
 from agentdouble.agents.agent import Adapter, Agent, as_agent
 from agentdouble.agents.importing import reason
 from agentdouble.errors import AgentLoadError, AgentNotFoundError
+from agentdouble.imports import import_now, import_theirs
+from agentdouble.threads import apart
 
 SHIPPED = Path(__file__).parent / "shipped"
 _SHIPPED_PACKAGE = "agentdouble.agents.shipped"
 
 _NAME = re.compile(r"\w+", re.ASCII)
-_importing = threading.Lock()
-_imported: set[str] = set()  # modules have one name in the whole process
+_paths = threading.Lock()
+_importing: dict[str, threading.Lock] = {}  # modules have one name in the whole process
+_imported: set[str] = set()
 _folders: set[str] = set()
 
 
@@ -39,6 +45,7 @@ class AgentsDirectory:
         self._reload = reload
         self._agents: dict[str, Agent] = {}
         self._seen: dict[str, object] = {}
+        self._loading: dict[str, Future[Agent]] = {}
         if not self.path.is_dir():
             raise AgentNotFoundError(f"There is no agents directory {self.path}.", app="")
 
@@ -57,11 +64,21 @@ class AgentsDirectory:
 
         Raises AgentNotFoundError, and AgentLoadError that says what is wrong and where.
         """
-        with _importing:
+        with _turn_of(name):
             agent = self.loaded(name)
             if agent is None:
                 agent = self._load(name)
             return agent
+
+    def loading(self, name: str) -> Future[Agent]:
+        """Return what ``load`` comes to, in a thread of its own: an import can take long.
+
+        All who ask for an application meanwhile wait for the same.
+        """
+        present = self._loading.get(name)
+        if present is None or present.done():
+            present = self._loading[name] = apart(lambda: self.load(name))
+        return present
 
     def _load(self, name: str) -> Agent:
         self._check(name)
@@ -87,8 +104,11 @@ class AgentsDirectory:
 
     def _root_agent(self, name: str) -> object:
         if self.path == SHIPPED:
-            return importlib.import_module(f"{_SHIPPED_PACKAGE}.{name}").root_agent
-        self._make_way(name)
+            module_name = f"{_SHIPPED_PACKAGE}.{name}"
+            import_now(module_name)
+            return sys.modules[module_name].root_agent
+        with _paths:
+            self._make_way(name)
         module = self._import(name, name)
         if not hasattr(module, "root_agent") and (self.path / name / "agent.py").is_file():
             module = self._import(f"{name}.agent", name)
@@ -102,7 +122,7 @@ class AgentsDirectory:
 
     def _import(self, module: str, name: str) -> ModuleType:
         try:
-            return importlib.import_module(module)
+            return import_theirs(module)
         except (Exception, SystemExit) as error:
             raise AgentLoadError(
                 f"Failed to load agent {name!r}: {reason(error)}", app=name
@@ -122,11 +142,40 @@ class AgentsDirectory:
         if name in _imported:
             _forget(name, place)
         _imported.add(name)
+        _Applications.find(name, self.path)
         folder = str(self.path)
         if folder in sys.path:
             sys.path.remove(folder)
         sys.path.insert(0, folder)
         importlib.invalidate_caches()
+
+
+class _Applications:
+    """Finds an application in its own directory, whichever another double has put into the path."""
+
+    _places: ClassVar[dict[str, Path]] = {}
+
+    @classmethod
+    def find(cls, name: str, folder: Path) -> None:
+        cls._places[name] = folder
+        if cls not in sys.meta_path:
+            sys.meta_path.insert(0, cls)
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        folder = cls._places.get(name)
+        if folder is None:
+            return None
+        spec = PathFinder.find_spec(name, [str(folder)])
+        if spec is not None and spec.origin is None:  # a namespace of all such directories
+            spec.submodule_search_locations = [str(folder / name)]
+        return spec
+
+
+def _turn_of(name: str) -> threading.Lock:
+    """Return what holds other imports of an application of that name, and no others."""
+    with _paths:
+        return _importing.setdefault(name, threading.Lock())
 
 
 def _other_module(name: str) -> str | None:

@@ -20,7 +20,8 @@ from agentdouble.api_server.encoding import dumps, loads
 from agentdouble.api_server.records import Shown
 from agentdouble.api_server.runs import Run
 from agentdouble.attending import gone
-from agentdouble.errors import ApiError
+from agentdouble.errors import ApiError, StateError
+from agentdouble.failing import beneath, report
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class EventList(RunAnswer):
 
         try:
             await self._run.execute(show)
-        except ApiError:
+        except (ApiError, StateError):  # not the agent's
             raise
         except Exception as error:
             await _failure(error, self._run)(scope, receive, send)
@@ -124,6 +125,9 @@ def _apart(json: bytes) -> Iterator[bytes]:
 
 def _failure(error: Exception, run: Run) -> Response:
     """Return the answer to a run that raised (U-RUN-ERROR)."""
+    told = _told(error, run)
+    if told is not None:
+        return Response(dumps({"detail": told}), 500, media_type="application/json")
     details = _details(error, run)
     if ledger.choose("U-RUN-ERROR") == "text":
         return PlainTextResponse("Internal Server Error", 500)
@@ -133,10 +137,20 @@ def _failure(error: Exception, run: Run) -> Response:
 
 def _error_line(error: Exception, run: Run) -> bytes:
     """Return the last line of a stream whose run raised, in the real server's style of JSON."""
+    told = _told(error, run)
+    if told is not None:
+        return json.dumps({"error": told}).encode()
     details = _details(error, run)
     if ledger.choose("U-RUN-SSE-ERROR") == "error-only":
         return dumps({"error": str(error)})
     return json.dumps({"error": _in_short(error), "error_details": details}).encode()
+
+
+def _told(error: Exception, run: Run) -> str | None:
+    """Return what is told of a failure of the double's own, None for one of the agent's."""
+    if run.is_expected(error):
+        return beneath(error)
+    return report(error, f"The run of {run.key.app}")
 
 
 def _details(error: Exception, run: Run) -> Mapping[str, Any]:

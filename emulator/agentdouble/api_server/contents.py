@@ -8,21 +8,24 @@ start. Its name is made here, never from what a client says.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from agentdouble.errors import StateError
-from agentdouble.state import Store
+from agentdouble.state import Change, Store
 
 T = TypeVar("T")
 
 LARGE = 256 * 1024  # bytes; from here on a content is a file, where the store has a directory
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CONTENT = "api-artifact-content"
 _WRITING = ".part"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -43,22 +46,21 @@ class Contents:
         self._store = store
         self._directory = store.directory
 
-    async def keep(self, content: bytes) -> Place:
-        """Keep a content: a file at once, a record with the next ``saved()`` of the store.
+    async def keep(self, content: bytes) -> tuple[Place, list[Change]]:
+        """Keep a content, as a file or by the changes that are to be written.
 
         Raises StateError if the file cannot be written.
         """
         place = Place(uuid.uuid4().hex, len(content) >= LARGE and self._directory is not None)
-        if place.is_file:
-            await _in_thread(partial(_write, self._path(place), content))
-        else:
-            self._store.put(_CONTENT, place.name, {"json": content.decode("utf-8")})
-        return place
+        if not place.is_file:
+            return place, [Change(_CONTENT, place.name, {"json": content.decode("utf-8")})]
+        await _in_thread(partial(_write, self._path(place), content), self._path(place))
+        return place, []
 
     async def read(self, place: Place) -> bytes:
         """Return a content; raise StateError if it is not there."""
         if place.is_file:
-            return await _in_thread(self._path(place).read_bytes)
+            return await _in_thread(self._path(place).read_bytes, self._path(place))
         record = await self._store.read(_CONTENT, place.name)
         if record is None:
             raise StateError(
@@ -66,36 +68,38 @@ class Contents:
             )
         return bytes(record["json"], "utf-8")
 
-    def forget(self, place: Place) -> None:
-        """Queue the removal of a record; a file goes with ``remove``, once that is saved."""
-        if not place.is_file:
-            self._store.delete(_CONTENT, place.name)
+    def forget(self, place: Place) -> list[Change]:
+        """Return the removal of a record; a file goes with ``remove``, once that is written."""
+        return [] if place.is_file else [Change(_CONTENT, place.name)]
 
     async def remove(self, places: Iterable[Place]) -> None:
-        """Remove the files of places that no record names any more."""
+        """Remove the files of places that no record names any more; the next start does it too."""
         for place in places:
             if place.is_file:
-                await _in_thread(partial(self._path(place).unlink, missing_ok=True))
+                path = self._path(place)
+                with suppress(StateError):
+                    await _in_thread(partial(path.unlink, missing_ok=True), path)
 
     async def sweep(self, places: Iterable[Place]) -> None:
         """Remove what a kill has left: files of ours that are not among ``places``."""
         if self._directory is not None and self._directory.is_dir():
             kept = {place.name for place in places if place.is_file}
-            await _in_thread(partial(_sweep, self._directory, kept))
+            await _in_thread(partial(_sweep, self._directory, kept), self._directory)
 
     def _path(self, place: Place) -> Path:
         assert self._directory is not None
         return self._directory / place.name
 
 
-async def _in_thread(do: Callable[[], T]) -> T:
+async def _in_thread(do: Callable[[], T], path: Path) -> T:
     """Do something with a file beside the event loop; raise StateError if it cannot be done."""
     try:
         return await asyncio.to_thread(do)
     except OSError as error:
         raise StateError(
-            f"The artifact file {error.filename} fails: {error.strerror}.",
-            where=str(error.filename),
+            f"The artifact file {path} fails: {error.strerror}.",
+            where=str(path),
+            status=507 if error.errno in _FULL else 503,
         ) from None
 
 

@@ -2,19 +2,21 @@
 
 What one method changes is queued in the store at once, and written in one transaction before the
 method returns: a kill finds each event there as a whole or not at all, and none that was shown is
-lost.
+lost. What cannot be written is taken back; who asks for a session waits until that is known.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from agentdouble.api_server import state
 from agentdouble.api_server.memory import MemorySessions
-from agentdouble.api_server.records import SessionKey, StoredEvent
-from agentdouble.state import Store
+from agentdouble.api_server.records import SessionKey, StoredEvent, StoredSession
+from agentdouble.state import Change, Store, Undo
+
+K = TypeVar("K")
 
 _SESSION = "api-session"
 _EVENT = "api-event"
@@ -44,74 +46,134 @@ class KeptSessions(MemorySessions):
             if session is not None:
                 session.events.append(record["json"].encode("utf-8"))
 
+    async def read(self, key: SessionKey) -> StoredSession | None:
+        """Return a session with its events, or None."""
+        await self._store.settled(_name(key))
+        return await super().read(key)
+
+    async def head(self, key: SessionKey) -> StoredSession | None:
+        """Return a session without its events, or None."""
+        await self._store.settled(_name(key))
+        return await super().head(key)
+
     async def create(
         self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
     ) -> bool:
         """Keep a new session with its first events; return False if the id is taken."""
+        await self._store.settled(_name(key))
+        deltas = [initial, *(event.state_delta for event in events)]
+        undo = self._taking_back(key, deltas)
         if not await super().create(key, initial, events, now):
             return False
-        scopes = [initial, *(event.state_delta for event in events)]
-        self._keep(key, events, scopes)
-        await self._store.saved()
+        await self._store.write(self._kept(key, events, deltas), undo)
         return True
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
         """Keep events and what they do to the state; return False if there is no such session."""
+        deltas = [event.state_delta for event in events]
+        undo = self._taking_back(key, deltas)
         if not await super().append(key, events):
             return False
-        self._keep(key, events, [event.state_delta for event in events])
-        await self._store.saved()
+        await self._store.write(self._kept(key, events, deltas), undo)
         return True
 
     async def delete(self, key: SessionKey) -> bool:
         """Forget a session and its events; return False if there was none."""
-        session = self._find(key)
+        session, undo = self._find(key), self._taking_back(key, ())
         if session is None or not await super().delete(key):
             return False
-        self._forget(key, len(session.events))
-        await self._store.saved()
+        await self._store.write(_forgotten(key, len(session.events)), undo)
         return True
 
     async def clear(self) -> None:
         """Forget everything."""
-        for (app, user), sessions in self._sessions.items():
-            for id_, session in sessions.items():
-                self._forget(SessionKey(app, user, id_), len(session.events))
-        for owner in self._users:
-            self._store.delete(_USER, json.dumps(owner))
-        for app in self._apps:
-            self._store.delete(_APP, app)
-        await super().clear()
-        await self._store.saved()
+        changes = [
+            change
+            for (app, user), sessions in self._sessions.items()
+            for id_, session in sessions.items()
+            for change in _forgotten(SessionKey(app, user, id_), len(session.events))
+        ]
+        changes += [Change(_USER, json.dumps(owner)) for owner in self._users]
+        changes += [Change(_APP, app) for app in self._apps]
+        before = self._sessions, self._users, self._apps
 
-    def _keep(
+        def undo() -> None:
+            sessions, users, apps = before
+            for owner, made in self._sessions.items():  # meanwhile
+                sessions.setdefault(owner, {}).update(made)
+            self._sessions, self._users, self._apps = (
+                sessions,
+                users | self._users,
+                apps | self._apps,
+            )
+
+        self._sessions, self._users, self._apps = {}, {}, {}
+        await self._store.write(changes, undo)
+
+    def _taking_back(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
+        """Return what makes a session, and what deltas change besides, as they are now."""
+        session, scoped = self._find(key), [state.split(delta) for delta in deltas]
+        had = None if session is None else session.noted()
+        shared = [
+            _value_of(self._users, key[:2], any(one.user for one in scoped)),
+            _value_of(self._apps, key.app, any(one.app for one in scoped)),
+        ]
+
+        def undo() -> None:
+            sessions = self._sessions.setdefault(key[:2], {})
+            if session is None or had is None:
+                sessions.pop(key.id, None)
+            else:
+                session.go_back(had)
+                sessions[key.id] = session
+            for put_back in shared:
+                put_back()
+
+        return undo
+
+    def _kept(
         self,
         key: SessionKey,
         events: Sequence[StoredEvent],
         deltas: Sequence[Mapping[str, Any]],
-    ) -> None:
-        """Queue a session, its newest events, and the scopes that changed."""
+    ) -> list[Change]:
+        """Return the records of a session, its newest events, and the scopes that changed."""
         session = self._find(key)
         assert session is not None
         record = {"state": session.state, "last_update": session.last_update}
-        self._store.put(_SESSION, json.dumps(key), record)
+        changes = [Change(_SESSION, json.dumps(key), record)]
         first = len(session.events) - len(events)
         for number, event in enumerate(events, first):
             text = event.json.decode("utf-8")
-            self._store.put(
-                _EVENT, _event_id(key, number), {"session": key, "n": number, "json": text}
-            )
+            event_record = {"session": key, "n": number, "json": text}
+            changes.append(Change(_EVENT, _event_id(key, number), event_record))
         changed = [state.split(delta) for delta in deltas]
         if any(scoped.app for scoped in changed):
-            self._store.put(_APP, key.app, self._apps[key.app])
+            changes.append(Change(_APP, key.app, self._apps[key.app]))
         if any(scoped.user for scoped in changed):
             owner = (key.app, key.user)
-            self._store.put(_USER, json.dumps(owner), self._users[owner])
+            changes.append(Change(_USER, json.dumps(owner), self._users[owner]))
+        return changes
 
-    def _forget(self, key: SessionKey, events: int) -> None:
-        self._store.delete(_SESSION, json.dumps(key))
-        for number in range(events):
-            self._store.delete(_EVENT, _event_id(key, number))
+
+def _name(key: SessionKey) -> tuple[str, str]:
+    return _SESSION, json.dumps(key)
+
+
+def _value_of(scopes: dict[K, dict[str, Any]], key: K, changes: bool) -> Undo:
+    """Return what gives a scope the values it has now, if it changes."""
+    before = dict(scopes.get(key, {})) if changes else None
+
+    def undo() -> None:
+        if before is not None:
+            scopes[key] = before
+
+    return undo
+
+
+def _forgotten(key: SessionKey, events: int) -> list[Change]:
+    numbers = range(events)
+    return [Change(*_name(key)), *(Change(_EVENT, _event_id(key, n)) for n in numbers)]
 
 
 def _event_id(key: SessionKey, number: int) -> str:

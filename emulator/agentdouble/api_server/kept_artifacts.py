@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentdouble.api_server.contents import Contents, Place
 from agentdouble.api_server.memory import MemoryArtifacts
 from agentdouble.api_server.records import ArtifactKey, StoredArtifact
 from agentdouble.errors import StateError
-from agentdouble.state import Store
+from agentdouble.state import Change, Store, Undo, unbroken
 
 _ARTIFACT = "api-artifact"
 
@@ -52,20 +52,7 @@ class KeptArtifacts(MemoryArtifacts):
         now: float,
     ) -> StoredArtifact:
         """Keep a new version and return it without its content."""
-        place = await self._contents.keep(part)
-        saved = await super().save(key, b"", mime_type, custom_metadata, now)
-        self._places[key, saved.version] = place
-        record = {
-            "key": key,
-            "version": saved.version,
-            "mime_type": mime_type,
-            "custom_metadata": custom_metadata,
-            "created": now,
-            "place": place,
-        }
-        self._store.put(_ARTIFACT, json.dumps([*key, saved.version]), record)
-        await self._store.saved()
-        return saved
+        return await unbroken(self._save(key, part, mime_type, custom_metadata, now))
 
     async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
         """Return a version with its content, the newest for None, or None if there is none."""
@@ -82,24 +69,67 @@ class KeptArtifacts(MemoryArtifacts):
 
     async def delete(self, key: ArtifactKey) -> None:
         """Forget every version."""
-        forgotten = self._forget(key)
-        await super().delete(key)
-        await self._store.saved()
-        await self._contents.remove(forgotten)
+        await unbroken(self._delete([key]))
 
     async def clear(self) -> None:
         """Forget everything."""
-        forgotten = [place for key in self._artifacts for place in self._forget(key)]
-        await super().clear()
-        await self._store.saved()
-        await self._contents.remove(forgotten)
+        await unbroken(self._delete(list(self._artifacts)))
 
-    def _forget(self, key: ArtifactKey) -> list[Place]:
-        """Queue the removal of every version; return where the contents are."""
-        versions = [one.version for one in self._artifacts.get(key, [])]
-        for version in versions:
-            self._store.delete(_ARTIFACT, json.dumps([*key, version]))
-        places = [self._places.pop((key, version)) for version in versions]
-        for place in places:
-            self._contents.forget(place)
-        return places
+    async def _save(
+        self,
+        key: ArtifactKey,
+        part: bytes,
+        mime_type: str | None,
+        custom_metadata: Mapping[str, Any],
+        now: float,
+    ) -> StoredArtifact:
+        place, content = await self._contents.keep(part)
+        undo = self._taking_back([key])
+        saved = await super().save(key, b"", mime_type, custom_metadata, now)
+        self._places[key, saved.version] = place
+        record = {
+            "key": key,
+            "version": saved.version,
+            "mime_type": mime_type,
+            "custom_metadata": custom_metadata,
+            "created": now,
+            "place": place,
+        }
+        kept = Change(_ARTIFACT, json.dumps([*key, saved.version]), record)
+        try:
+            await self._store.write([*content, kept], undo, [key])
+        except StateError:
+            await self._contents.remove([place])
+            raise
+        return saved
+
+    async def _delete(self, keys: Sequence[ArtifactKey]) -> None:
+        undo = self._taking_back(keys)
+        changes: list[Change] = []
+        places: list[Place] = []
+        for key in keys:
+            for one in self._artifacts.pop(key, []):
+                places.append(self._places.pop((key, one.version)))
+                changes.append(Change(_ARTIFACT, json.dumps([*key, one.version])))
+                changes += self._contents.forget(places[-1])
+        await self._store.write(changes, undo, keys)
+        await self._contents.remove(places)
+
+    def _taking_back(self, keys: Sequence[ArtifactKey]) -> Undo:
+        """Return what makes artifacts as they are now."""
+        before = {key: list(self._artifacts.get(key, [])) for key in keys}
+        places = {
+            (key, one.version): self._places[key, one.version]
+            for key, versions in before.items()
+            for one in versions
+        }
+
+        def undo() -> None:
+            for key, versions in before.items():
+                for one in self._artifacts.pop(key, []):
+                    self._places.pop((key, one.version), None)
+                if versions:
+                    self._artifacts[key] = versions
+            self._places |= places
+
+        return undo

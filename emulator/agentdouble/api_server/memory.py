@@ -22,6 +22,15 @@ class _Session:
         self.events: list[bytes] = []
         self.last_update = now
 
+    def noted(self) -> tuple[int, dict[str, Any], float]:
+        """Return what it takes to go back to what it is now."""
+        return len(self.events), dict(self.state), self.last_update
+
+    def go_back(self, noted: tuple[int, dict[str, Any], float]) -> None:
+        """Be what it was."""
+        events, self.state, self.last_update = noted
+        del self.events[events:]
+
 
 class MemorySessions:
     """A SessionStore in this process; nothing waits inside a method, so each happens whole."""

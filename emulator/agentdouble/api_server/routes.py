@@ -7,7 +7,7 @@ import platform
 from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
@@ -21,8 +21,7 @@ from agentdouble.api_server.records import SessionKey
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import Sessions
 from agentdouble.errors import ApiError, NotBuiltError, StateError
-
-_log = logging.getLogger(__name__)
+from agentdouble.failing import report
 
 PATHS = (
     *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
@@ -31,6 +30,8 @@ PATHS = (
 RUN_LIVE = "/run_live"
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 SESSION = SESSIONS + "/{session}"
+
+_log = logging.getLogger(__name__)
 
 
 class SessionRoutes:
@@ -195,6 +196,12 @@ class Application:
             if begun:
                 raise
             await _refusal(error)(scope, receive, send)
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            if begun:
+                raise
+            await refused(500, report(error, "The API server"))(scope, receive, send)
 
 
 def route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
@@ -226,7 +233,7 @@ def key(request: Request) -> SessionKey:
 def _refusal(error: ApiError | HTTPException | StateError) -> Response:
     if isinstance(error, StateError):
         _log.error("What a request changed or asked for: %s", error)
-        return refused(500, str(error))
+        return refused(error.status, str(error))
     if isinstance(error, ApiError):
         return refused(error.status, error.detail)
     response = refused(error.status_code, error.detail)

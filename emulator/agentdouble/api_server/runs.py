@@ -76,7 +76,7 @@ class Runs:
         try:
             loaded = self.directory.loaded(app)
             if loaded is None:
-                loaded = await asyncio.to_thread(self.directory.load, app)
+                loaded = await asyncio.wrap_future(self.directory.loading(app))
             return loaded
         except AgentNotFoundError as error:
             ledger.choose("U-RUN-UNKNOWN-APP")
@@ -124,6 +124,7 @@ class Run:
         self._store = runs.sessions.store
         self._invocation_id = body.invocation_id or f"e-{uuid.uuid4()}"
         self._streaming = streaming
+        self._agents_error: Exception | None = None
         self._replies = Replies(
             invocation_id=self._invocation_id,
             author=agent.name,
@@ -135,6 +136,10 @@ class Run:
     def now(self) -> float:
         """Return the platform's time in Unix seconds."""
         return self._runs.sessions.now()
+
+    def is_expected(self, error: Exception) -> bool:
+        """Whether an error of ``execute()`` is the agent's, or says what is wrong with the request."""
+        return error is self._agents_error or isinstance(error, (ValueError, SessionNotFoundError))
 
     async def execute(self, show: Show) -> None:
         """Run the agent; keep each event, then show it.
@@ -187,7 +192,8 @@ class Run:
                     ready += self._replies.to_end(item)
                 await self._publish(ready, show)
                 if item.error is not None:
-                    raise self._understood(item.error)
+                    self._agents_error = self._understood(item.error)
+                    raise self._agents_error
                 return True
             else:
                 ready += self._replies.to_said(item)
@@ -200,15 +206,11 @@ class Run:
 
     async def _keep(self, built: Sequence[dict[str, Any]]) -> list[Shown]:
         """Keep what is not partial, and return all of it ready to be shown."""
-        kept: list[StoredEvent] = []
-        shown: list[Shown] = []
-        for event in built:
-            if event.get("partial"):
-                shown.append(Shown(dumps(event), artifacts=False))
-                continue
-            stored = events.stored(event)
-            kept.append(stored)
-            shown.append(Shown(stored.json, bool(event["actions"]["artifactDelta"])))
+        try:
+            kept, shown = _written(built)
+        except TypeError as error:  # of something that the agent gave, and JSON cannot say
+            self._agents_error = error
+            raise
         if kept and not await self._store.append(self.key, kept):
             raise self._gone()
         return shown
@@ -253,6 +255,20 @@ class Run:
         if isinstance(error, asyncio.CancelledError):
             return RunEndedError(f"The agent of {self.key.app!r} was cancelled.", app=self.key.app)
         return ApplicationExitError(f"{type(error).__name__}: {error}")
+
+
+def _written(built: Sequence[dict[str, Any]]) -> tuple[list[StoredEvent], list[Shown]]:
+    """Return what of events is kept, and all of them ready to be shown."""
+    kept: list[StoredEvent] = []
+    shown: list[Shown] = []
+    for event in built:
+        if event.get("partial"):
+            shown.append(Shown(dumps(event), artifacts=False))
+            continue
+        stored = events.stored(event)
+        kept.append(stored)
+        shown.append(Shown(stored.json, bool(event["actions"]["artifactDelta"])))
+    return kept, shown
 
 
 def _description(app: str, agent: Agent) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
 from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
 from agentdouble.farewell import Farewell
+from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, render_refusal
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class MCPApp:
     @functools.cached_property
     def server(self) -> Server[Any]:
         """The low-level server of the MCP SDK; asking for it imports the SDK."""
+        import_now("agentdouble.apps.mcp_server")
         from agentdouble.apps.mcp_server import make_server
 
         made: Server[Any] = make_server(self.name, self._tools, _run, self.instructions)

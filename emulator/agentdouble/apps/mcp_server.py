@@ -9,6 +9,7 @@ from typing import Any
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
@@ -24,6 +25,7 @@ from agentdouble.apps.failures import theirs
 from agentdouble.apps.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.tools import Tool
 from agentdouble.errors import ToolArgumentsError
+from agentdouble.failing import beneath
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 
 Run = Callable[[Tool, Mapping[str, Any]], Awaitable[Any]]
@@ -73,6 +75,9 @@ class _Tools:
         except ToolArgumentsError as error:
             return _failure(str(error))
         except Exception as error:
+            told = beneath(error)
+            if told is not None:
+                raise MCPError(INTERNAL_ERROR, told) from error
             _log.error("The tool %s of %s raised.", tool.name, self._name, exc_info=theirs(error))
             return _failure(_text(error))
 

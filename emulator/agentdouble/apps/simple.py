@@ -25,6 +25,7 @@ from agentdouble.apps.contract import check_entrypoint, check_ping
 from agentdouble.apps.failures import theirs
 from agentdouble.clock import Clock
 from agentdouble.errors import PlatformError
+from agentdouble.failing import KIND, beneath
 from agentdouble.farewell import Farewell
 from agentdouble.run_code import (
     DEFAULT_SESSION,
@@ -169,6 +170,9 @@ class SimpleApp:
         return bodies.result(value)
 
     def _failed(self, error: Exception) -> Response:
+        told = beneath(error)
+        if told is not None:
+            return bodies.failure(500, told, KIND)
         _log.error("The entrypoint of %s raised.", self.name, exc_info=theirs(error))
         return bodies.entrypoint_failure(error)
 
@@ -178,9 +182,9 @@ class SimpleApp:
                 async for chunk in items:
                     yield bodies.event(chunk)
         except Exception as error:
-            _log.error(
-                "The entrypoint of %s raised in its stream.", self.name, exc_info=theirs(error)
-            )
+            if beneath(error) is None:
+                what = "The entrypoint of %s raised in its stream."
+                _log.error(what, self.name, exc_info=theirs(error))
             yield bodies.stream_failure(error)
 
     def _invocation(self, headers: Mapping[str, str]) -> Invocation:

@@ -52,6 +52,8 @@ _SERVE_EXAMPLES = """
 
   agentdouble serve --agents DIR          API-server mode with your own agents
 
+  agentdouble serve --host 0.0.0.0 --api-key env:KEY     for other machines
+
   agentdouble serve --tls                 for clients that speak only https
 
   agentdouble serve --state sqlite:///double.db
@@ -80,7 +82,10 @@ def serve(
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="Asked for by every surface; needed beyond loopback."),
+        typer.Option(
+            metavar="SOURCE",
+            help="Key for every surface, needed beyond loopback: env:NAME or file:PATH.",
+        ),
     ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond loopback without a key.")
@@ -110,14 +115,14 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
-    from agentdouble.cli import serving
+    from agentdouble.cli import credentials, serving
 
     overrides: dict[str, Any] = {
         "host": host,
         "port": port,
-        "api_key": api_key,
+        "api_key": None if api_key is None else credentials.secret("--api-key", api_key),
         "insecure": insecure or None,
-        "state": state,
+        "state": credentials.state(state),
         "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
         "a2a_grpc_port": a2a_grpc_port,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from agentdouble.errors import AgentDoubleError
 
@@ -24,15 +25,35 @@ def secret(option: str, source: str) -> str:
             raise AgentDoubleError(f"{option}: the environment has no {where}.")
         return found
     if kind == "file" and where:
-        try:
-            return Path(where).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise AgentDoubleError(f"{option}: {where} cannot be read: {reason}.") from None
+        return _read(option, where)
     raise AgentDoubleError(
         f"{option} takes env:NAME or file:PATH, not the key itself: everybody on the machine sees "
         "a command line."
     )
+
+
+def state(url: str | None) -> str | None:
+    """Return the URL of a state, which may have a password; raise AgentDoubleError if it shows one."""
+    if url is None or url.startswith(("env:", "file:")):
+        return None if url is None else secret("--state", url)
+    parts = urlsplit(url)
+    if parts.password is not None or "password" in parse_qs(parts.query):
+        raise AgentDoubleError(
+            "--state has a password in it, and everybody on the machine sees a command line: give "
+            "the URL as env:NAME or file:PATH, by AGENTDOUBLE_STATE or in the settings file."
+        )
+    return url
+
+
+def _read(option: str, path: str) -> str:
+    try:
+        found = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise AgentDoubleError(f"{option}: {path} cannot be read: {reason}.") from None
+    if not found:
+        raise AgentDoubleError(f"{option}: {path} is empty.")
+    return found
 
 
 def inbound(key: str | None) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from agentdouble.errors import MissingExtraError
 
 try:
     from agentdouble.emulator import Emulator
+    from agentdouble.processes import open_files
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
         raise
@@ -99,6 +100,7 @@ def run() -> int:
     """Play the transcript; return 0 if every step came out as stated, else 1."""
     console = Console(highlight=False)
     started = time.monotonic()
+    open_files.raise_limit()
     with Emulator() as double, httpx.Client(base_url=double.url, timeout=60) as client:
         stage = _Stage(console, client)
         console.print(f"[bold]agentdouble demo[/bold]: a double answers at {double.url}")

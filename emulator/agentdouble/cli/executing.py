@@ -18,6 +18,7 @@ from agentdouble.cli import serving
 from agentdouble.emulator import Emulator
 from agentdouble.environment import CLIENTS
 from agentdouble.errors import AgentDoubleError
+from agentdouble.processes import open_files
 from agentdouble.settings import OWN_ADDRESS, Settings
 
 NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
@@ -46,6 +47,7 @@ def run(
     """Run a command while a double answers; return the exit code that a shell would give."""
     if shutil.which(command[0]) is None and not os.path.exists(command[0]):  # noqa: PTH110
         return _refuse(command, "there is no such command", NOT_FOUND)
+    open_files.raise_limit()
     serving.log_to_terminal(quiet=not verbose)
     foreground = Foreground()
     with foreground.hearing(), Emulator(*map(load, specs), settings=settings) as double:
@@ -93,7 +95,8 @@ class Foreground:
         if self._heard:
             return BY_SIGNAL + self._heard[0]
         try:
-            self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
+            with open_files.as_found():
+                self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
         except FileNotFoundError:
             return _refuse(command, "there is no such command", NOT_FOUND)
         except OSError as error:

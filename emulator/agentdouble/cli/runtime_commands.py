@@ -23,7 +23,7 @@ Python = Annotated[
     str | None, typer.Option(help="Its interpreter, .venv/bin/python (the double's own).")
 ]
 Variables = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of its environment.")
+    list[str] | None, typer.Option(metavar="NAME[=VALUE]", help="A variable of its environment.")
 ]
 Least = Annotated[int | None, typer.Option("--min", help="Instances kept without a request (0).")]
 Most = Annotated[int | None, typer.Option("--max", help="Instances there may be (4).")]
@@ -143,7 +143,9 @@ def update(
     python: Python = None,
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A variable of its environment, in place of all."),
+        typer.Option(
+            metavar="NAME[=VALUE]", help="A variable of its environment, in place of all."
+        ),
     ] = None,
     min_: Least = None,
     max_: Most = None,

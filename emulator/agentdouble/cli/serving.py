@@ -21,6 +21,7 @@ try:
     from agentdouble import __version__, guard
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
+    from agentdouble.processes import open_files
     from agentdouble.settings import Settings, read_toml
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
@@ -38,6 +39,7 @@ def serve(
 ) -> None:
     """Serve applications in the foreground until SIGINT or SIGTERM."""
     settings = settings_of(overrides, unknowns, config)
+    open_files.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads it by itself
@@ -93,7 +95,7 @@ def _check_exposure(settings: Settings) -> None:
         return
     raise SettingsError(
         f"The double runs the code it is sent, and {settings.host} is reachable from outside "
-        "this machine. Give it a key with --api-key, or say --insecure.",
+        "this machine. Give it a key, --api-key env:NAME or file:PATH, or say --insecure.",
         key="host",
         source="the settings",
     )

@@ -34,7 +34,7 @@ def create(
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A variable of its sessions' environment."),
+        typer.Option(metavar="NAME[=VALUE]", help="A variable of its sessions' environment."),
     ] = None,
     url: Url = None,
     as_json: Json = False,

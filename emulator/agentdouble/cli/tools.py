@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 
 import typer
@@ -48,12 +49,19 @@ def delete(tool_id: str, url: str | None, *, as_json: bool) -> None:
 
 
 def variables(texts: Sequence[str]) -> list[dict[str, str]]:
-    """Return ``NAME=VALUE`` texts as the platform's Envs; raise AgentDoubleError."""
+    """Return ``NAME=VALUE`` texts as the platform's Envs; raise AgentDoubleError.
+
+    ``NAME`` alone has the value that it has here, which no command line shows.
+    """
     return [_variable(text) for text in texts]
 
 
 def _variable(text: str) -> dict[str, str]:
     name, separator, value = text.partition("=")
+    if not separator and name not in os.environ:
+        raise AgentDoubleError(
+            f"--env takes NAME=VALUE, or the NAME of a variable that there is, not {text!r}."
+        )
     if not separator:
-        raise AgentDoubleError(f"--env takes NAME=VALUE, not {text!r}.")
+        value = os.environ[name]
     return {"Key": name, "Value": value}

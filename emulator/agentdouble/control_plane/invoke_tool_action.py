@@ -34,6 +34,9 @@ class InvokeToolRequest(BaseModel):
     Ttl: Seconds | None = None
 
 
+_SMALL = 16 * 1024  # characters and items, written in a tenth of a millisecond
+
+
 class RunCodePayload(BaseModel):
     """The JSON inside OperationPayload of RunCode; ``timeout`` is in seconds."""
 
@@ -67,7 +70,7 @@ class InvokeTool:
             "SessionId": instance.id,
             "Endpoint": "",
             "InternalEndpoint": "",
-            "Result": await threads.beside(lambda: _go_json(inner)),  # it may have thousands
+            "Result": await _written(inner),
         }
 
     async def _run_code(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
@@ -153,6 +156,23 @@ def _inner(result: ExecutionResult, instance: Instance, kernel_name: str) -> dic
         "message": result.message,
         "data": result.to_data(instance.id, kernel_name),
     }
+
+
+async def _written(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON; one that is large in a thread, where it may wait for others."""
+    if _is_small(document):
+        return _go_json(document)
+    return await threads.beside(lambda: _go_json(document))
+
+
+def _is_small(document: Any) -> bool:
+    left, room = [document], _SMALL
+    while left and room >= 0:
+        one = left.pop()
+        room -= len(one) if isinstance(one, (str, list, dict)) else 1
+        if isinstance(one, (list, dict)):
+            left += one.values() if isinstance(one, dict) else one
+    return room >= 0
 
 
 def _go_json(document: Mapping[str, Any]) -> str:

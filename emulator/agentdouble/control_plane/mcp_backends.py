@@ -14,6 +14,7 @@ from agentdouble.control_plane.codes import refused
 from agentdouble.control_plane.outbound import Outbound
 from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.errors import DefinitionError, NotBuiltError
+from agentdouble.imports import import_now
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
 from agentdouble.threads import beside
 
@@ -88,6 +89,7 @@ def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
 
 def _document(text: str) -> Mapping[str, Any]:
     """Return a definition's document; a name of a file or a URL is none."""
+    import_now("agentdouble.mcp_services.openapi.yaml_documents")
     from agentdouble.mcp_services.openapi import yaml_documents
 
     try:

@@ -18,7 +18,8 @@ from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.codes import public_error
 from agentdouble.control_plane.envelope import Metadata
 from agentdouble.control_plane.reading import invalid, missing
-from agentdouble.errors import ActionError, NotBuiltError
+from agentdouble.errors import ActionError, NotBuiltError, StateError
+from agentdouble.failing import KIND, report
 from agentdouble.guard import Refusal
 from agentdouble.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.sandbox import feed
@@ -47,13 +48,21 @@ class ControlPlane:
                 result = await while_connected(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
         except ActionError as error:
-            return envelope.failure(metadata, error)
+            if error.code != KIND:
+                return envelope.failure(metadata, error)
+            return self._failed(metadata, error.__cause__ or error)
         except (HTTPException, ClientDisconnect):
             raise
+        except StateError as error:
+            _log.error("The action %s: %s", metadata.action, error)
+            refused = ActionError("StateError", str(error), status=error.status)
+            return envelope.failure(metadata, refused)
         except Exception as error:
-            _log.exception("The action %s failed.", metadata.action)
-            message = f"The double failed: {type(error).__name__}: {error}"
-            return envelope.failure(metadata, ActionError("InternalError", message, status=500))
+            return self._failed(metadata, error)
+
+    def _failed(self, metadata: Metadata, error: BaseException) -> Response:
+        message = report(error, f"The action {metadata.action}")
+        return envelope.failure(metadata, ActionError(KIND, message, status=500))
 
     def _find(self, request: Request, metadata: Metadata) -> Action:
         """Return the action asked for; name what is refused (CTL-06)."""

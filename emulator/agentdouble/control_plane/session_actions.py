@@ -104,7 +104,7 @@ class SessionActions:
         )
         with refusals():
             self._tools.get(request.ToolId)
-            await self._instances.destroy_due()
+            self._instances.destroy_due()
         found = self._listed(request.ToolId)
         passing = (one for one in found if all(check(one) for check in checks))
         items, token = self._pages.cut("ListSessions", request, passing)
@@ -175,10 +175,9 @@ class SessionActions:
         return await self._instances.look_up(request.SessionId, request.ToolId)
 
     def _listed(self, tool_id: str) -> Iterator[Listed]:
-        for instance in self._instances.living():
-            if instance.key.tool_id == tool_id:
-                times = {"CreatedAt": instance.created_at, "ExpireAt": instance.deadline}
-                yield Listed(instance.id, times, self._shown(instance))
+        for instance in self._instances.of_tool(tool_id):
+            times = {"CreatedAt": instance.created_at, "ExpireAt": instance.deadline}
+            yield Listed(instance.id, times, self._shown(instance))
         if not _ended_are_shown():
             return
         for ended in self._instances.ended():

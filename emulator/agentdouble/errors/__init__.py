@@ -71,6 +71,7 @@
         ├── FixedToolError
         ├── UnknownSessionError
         ├── TooManyInstancesError
+        ├── ResourceExhaustedError   the machine has no more of what a session takes
         ├── TooManyNotebooksError
         ├── InstanceBusyError
         ├── InstancePausedError
@@ -172,6 +173,7 @@ from agentdouble.errors.sandbox import (
     LiveError,
     LiveRequestError,
     PageError,
+    ResourceExhaustedError,
     SandboxError,
     ToolNameTakenError,
     TooManyBrowsersError,
@@ -229,6 +231,7 @@ __all__ = [
     "PlatformError",
     "PlatformUnreachableError",
     "ProfileError",
+    "ResourceExhaustedError",
     "RunCodeError",
     "RunEndedError",
     "RuntimeBusyError",

@@ -87,11 +87,15 @@ class AddressInUseError(AgentDoubleError):
 
 
 class StateError(AgentDoubleError):
-    """What is to outlive the process cannot be kept; ``where`` is the file or URL."""
+    """What is to outlive the process cannot be kept; ``where`` is the file or URL.
 
-    def __init__(self, message: str, *, where: str) -> None:
+    ``status`` is what a request hears that needs it: 507 for want of room, otherwise 503.
+    """
+
+    def __init__(self, message: str, *, where: str, status: int = 503) -> None:
         super().__init__(message)
         self.where = where
+        self.status = status
 
 
 class AnswerLostError(AgentDoubleError):

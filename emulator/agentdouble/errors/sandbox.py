@@ -88,14 +88,36 @@ class UnknownSessionError(SandboxError):
 
 
 class TooManyInstancesError(SandboxError):
-    """The largest number of session instances is alive; ``limit`` is that number."""
+    """The largest number of session instances is alive; ``limit`` is that number.
 
-    def __init__(self, limit: int) -> None:
+    ``resource`` is what this machine has too little of for more, where nobody has set the number.
+    """
+
+    def __init__(self, limit: int, resource: str | None = None) -> None:
+        why = "the setting max_instances allows no more"
+        if resource is not None:
+            why = f"this machine was found to hold no more, for want of {resource}"
         super().__init__(
-            f"{limit} session instances are alive and the setting max_instances allows no more. "
-            "Destroy one, wait for one to expire, or raise the setting."
+            f"{limit} session instances are alive and {why}. "
+            "Destroy one, wait for one to expire, or raise the setting max_instances."
         )
         self.limit = limit
+        self.resource = resource
+
+
+class ResourceExhaustedError(SandboxError):
+    """The machine has no more of what a session takes.
+
+    ``resource`` is "open files", "processes", "memory" or "disk", ``remedy`` what raises it.
+    """
+
+    def __init__(self, resource: str, seen: str, remedy: str) -> None:
+        super().__init__(
+            f"There is no room for another session, for want of {resource} ({seen}). "
+            f"Destroy one, wait for one to expire, or {remedy}."
+        )
+        self.resource = resource
+        self.remedy = remedy
 
 
 class TooManyNotebooksError(SandboxError):

@@ -38,7 +38,8 @@ def is_mcp(connection: HTTPConnection) -> bool:
 
 def render_refusal(refusal: Refusal) -> Response:
     """Show what the guard refuses as a JSON-RPC error."""
-    answer = failure(refusal.status, refusal.message, type=refusal.kind)
+    code = INTERNAL_ERROR if refusal.status == 500 else INVALID_REQUEST
+    answer = failure(refusal.status, refusal.message, code, type=refusal.kind)
     if refusal.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     return answer

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agentdouble import mistakes
 from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure
 from agentdouble.mcp_hosting.calls import Calls
 from agentdouble.threads import beside, imported
@@ -28,6 +30,7 @@ MAX_SESSIONS = 10_000
 STOP_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
+mistakes.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
 class Endpoint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,14 +12,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agentdouble.failing import report
 from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure, unauthorized
 from agentdouble.mcp_hosting.calls import Calls
 from agentdouble.mcp_hosting.keys import find, presented
 from agentdouble.mcp_hosting.sessions import Sessions
 
 PREFIX = "/mcp/"
-
-_log = logging.getLogger(__name__)
 
 
 class Hosted(Protocol):
@@ -159,9 +157,8 @@ class _Contained:
             await self._app(scope, receive, watching)
         except (HTTPException, ClientDisconnect):  # the guard's, and nobody's
             raise
-        except Exception:
+        except Exception as error:
             if begun:  # the server breaks the answer off, and logs why
                 raise
-            _log.exception("The MCP service %s failed.", self._name)
-            message = f"The MCP service {self._name!r} failed; its log says why."
+            message = report(error, f"The MCP service {self._name}", shown=False)
             await failure(500, message, INTERNAL_ERROR)(scope, receive, send)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# where these do not fit the body, one request is read as two
+_FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
 _VISIBLE = re.compile(r"[!-~]+")
 _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
@@ -52,7 +54,8 @@ class McpBackend:
     def __post_init__(self) -> None:
         _check_url(self.url)
         for name, value in self.headers.items():
-            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            known = _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
+            if not known or name.lower() in _FRAMING:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 
     def hosted(self, name: str) -> Hosted:

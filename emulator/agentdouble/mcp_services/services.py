@@ -15,7 +15,7 @@ from agentdouble.errors import ServiceKeyError, ServiceNameTakenError, UnknownSe
 from agentdouble.mcp_hosting import Host
 from agentdouble.mcp_services.backends import Backend
 from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Change, MemoryStore, Store, unbroken
 
 KIND = "mcp_service"
 DEFAULT_KEY = "default"
@@ -80,28 +80,34 @@ class Services:
         """
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))
-        request = _digest(name, backend, keys, fields or {})
+        now = self._clock.now()
+        new = Service(
+            id=f"mcp-{secrets.token_hex(10)}",
+            name=name,
+            backend=backend,
+            keys=checked,
+            created_at=now,
+            updated_at=now,
+            fields=fields or {},
+            client_token=client_token,
+            request=_digest(name, backend, keys, fields or {}),
+        )
+        return await unbroken(self._create(new))
+
+    async def _create(self, new: Service) -> Service:
         async with self._changing:
-            made = self._made_by(client_token, request)
-            if made is None:
-                if name in self._names() or name in self._host:
-                    raise ServiceNameTakenError(name)
-                now = self._clock.now()
-                made = Service(
-                    id=f"mcp-{secrets.token_hex(10)}",
-                    name=name,
-                    backend=backend,
-                    keys=checked,
-                    created_at=now,
-                    updated_at=now,
-                    fields=fields or {},
-                    client_token=client_token,
-                    request=request,
-                )
-                await self._take_up(made)
-                self._keep(made)
-        await self._store.saved()
-        return made
+            made = self._made_by(new.client_token, str(new.request))
+            if made is not None:
+                return made
+            if new.name in self._names() or new.name in self._host:
+                raise ServiceNameTakenError(new.name)
+            await self._take_up(new)
+            try:
+                await self._keep(new)
+            except BaseException:
+                await self._leave(new)
+                raise
+            return new
 
     async def update(
         self,
@@ -124,7 +130,7 @@ class Services:
                 fields={**service.fields, **(fields or {})},
             )
 
-        return await self._change(service_id, change)
+        return await unbroken(self._change(service_id, change))
 
     async def new_key(self, service_id: str, name: str, value: str | None = None) -> Key:
         """Give a service one more key; raise UnknownServiceError and ServiceKeyError."""
@@ -133,7 +139,7 @@ class Services:
         def change(service: Service) -> Service:
             return replace(service, keys=check_keys(service.name, (*service.keys, key)))
 
-        await self._change(service_id, change)
+        await unbroken(self._change(service_id, change))
         return key
 
     async def revoke(self, service_id: str, key_name: str) -> None:
@@ -142,25 +148,25 @@ class Services:
         def change(service: Service) -> Service:
             return replace(service, keys=_without(service, key_name))
 
-        await self._change(service_id, change)
+        await unbroken(self._change(service_id, change))
 
     async def _change(self, service_id: str, change: Callable[[Service], Service]) -> Service:
         async with self._changing:
             service = self.get(service_id)
             changed = replace(change(service), updated_at=self._clock.now())
+            await self._keep(changed)
             await self._exchange(service, changed)
-            self._keep(changed)
-        await self._store.saved()
         return changed
 
     async def delete(self, service_id: str) -> None:
         """End a service with its sessions; raise UnknownServiceError."""
+        await unbroken(self._delete(service_id))
+
+    async def _delete(self, service_id: str) -> None:
         async with self._changing:
             service = self.get(service_id)
-            del self._services[service_id]
-            self._store.delete(KIND, service_id)
-            await self._host.remove(service.name)
-        await self._store.saved()
+            await self._store.write([Change(KIND, service_id)], _nothing)
+            await self._leave(service)
 
     async def reset(self) -> None:
         """Delete every service."""
@@ -172,6 +178,10 @@ class Services:
         await self._host.add(service.name, hosted, service.key_values)
         self._services[service.id] = service
 
+    async def _leave(self, service: Service) -> None:
+        del self._services[service.id]
+        await self._host.remove(service.name)
+
     async def _exchange(self, before: Service, after: Service) -> None:
         if after.backend == before.backend:
             self._host.rekey(after.name, after.key_values)
@@ -180,12 +190,9 @@ class Services:
         await self._host.remove(before.name)
         await self._take_up(after)
 
-    def _keep(self, service: Service) -> None:
-        record = service.to_record()
-        if record is None:  # it may have had a backend that was kept
-            self._store.delete(KIND, service.id)
-        else:
-            self._store.put(KIND, service.id, record)
+    async def _keep(self, service: Service) -> None:
+        """Keep a service; one without a record may have had a backend that was kept."""
+        await self._store.write([Change(KIND, service.id, service.to_record())], _nothing)
 
     def _names(self) -> list[str]:
         return [service.name for service in self._services.values()]
@@ -195,6 +202,10 @@ class Services:
         if made is not None and made.request != request:
             raise ValueError(f"another request, which made the service {made.id!r}, had it")
         return made
+
+
+def _nothing() -> None:
+    """Take nothing back: memory follows what is kept, one change at a time."""
 
 
 def _without(service: Service, key_name: str) -> tuple[Key, ...]:

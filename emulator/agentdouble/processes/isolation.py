@@ -6,6 +6,7 @@ makes the confinement of a session from those that are there.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import itertools
 import json
@@ -40,8 +41,24 @@ MEASURES = {  # what each gives, and what would bring it
         "Linux 5.13, booted with landlock in lsm=",
     ),
     "signals": ("no signal reaches beyond the session", "Linux 6.12 with Landlock, or root"),
+    "limits": (
+        "no session limits a process beyond it, and so ends it",
+        "seccomp, on x86_64 or aarch64; a process namespace does without",
+    ),
     "network": ("a session can have a loopback device of its own", _NAMESPACES),
+    "shared_memory": (
+        "what no process holds, segments, queues and semaphores, has a limit",
+        f"root, /proc/sys to be written to, and {_NAMESPACES}",
+    ),
     "tcp_ports": ("a session can be held to some TCP ports", "Linux 6.7 with Landlock"),
+    "pid_namespace": (
+        "a session sees and reaches its own processes alone, and all of them end at once",
+        _NAMESPACES,
+    ),
+    "ports": (
+        "a runtime's instance answers its gateway alone",
+        f"Linux 5.14 on x86-64 or ARM64, and {_NAMESPACES}",
+    ),
     "processes": ("a fork bomb ends with its session", f"root, or Linux 5.14 and {_NAMESPACES}"),
 }
 
@@ -78,16 +95,19 @@ class Isolation:
         *,
         network: Literal["shared", "own"] = "shared",
         beside: int | None = None,
+        port: int | None = None,
         tcp_ports: tuple[int, ...] | None = None,
         visible: tuple[str, ...] = (),
         process_limit: int = 256,
+        memory_limit: int = 1 << 30,
     ) -> Confinement | None:
         """Return the tightest confinement that is to be had, None if nothing is.
 
         ``run`` is for the kernel's sockets, made for it alone. Where sessions are users of
         their own, hands the workspace to one, the same for all its kernels. Where a network of
         its own is not to be had, it is the shared one: ask ``offers`` first. ``beside`` is the
-        pid of a kernel whose network is joined.
+        pid of a kernel whose network is joined. ``port`` is one
+        that the double alone is to reach, as far as that is to be had.
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
@@ -100,11 +120,20 @@ class Isolation:
             namespaces=_namespaces() if self.offers("files") else None,
             network="own" if own_network else "shared",
             beside=beside if own_network else None,
+            processes="own" if self.offers("pid_namespace") else "shared",
+            port=port if self.offers("ports") else None,
             landlock=self.offers("landlock"),
             tcp_ports=tcp_ports,
             visible=visible,
+            own_limits=self.offers("limits") and not self._apart,
             process_limit=process_limit if self.offers("processes") else None,
+            shared_memory=memory_limit if self.offers("shared_memory") else None,
         )
+
+    @property
+    def _apart(self) -> bool:
+        """Whether the system refuses by itself what is about processes beyond a session."""
+        return self.offers("pid_namespace") or self.offers("user")
 
     def _user_of(self, workspace: Workspace) -> int:
         owner = workspace.home.stat().st_uid
@@ -126,7 +155,11 @@ def is_session_user(uid: int) -> bool:
 
 @functools.cache
 def find_out() -> Isolation:
-    """Try every measure, once a process, in a short-lived child of it; takes about 0.1 s."""
+    """Try every measure, once a process, in a short-lived child of it; takes about 0.1 s.
+
+    Raises OSError where that child does not start or takes too long: a machine that is out of
+    something for a moment must not be taken for one that offers nothing.
+    """
     if sys.platform != "linux":
         return _isolation(dict.fromkeys(MEASURES, "only Linux has it"))
     command = [sys.executable, "-m", _PROBE, str(next(_session_users()))]
@@ -134,9 +167,18 @@ def find_out() -> Isolation:
         answer = subprocess.run(  # noqa: S603 (our own module)
             command, capture_output=True, check=True, text=True, timeout=_PROBE_PATIENCE_S
         )
-    except (OSError, subprocess.SubprocessError) as error:
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"it took more than {_PROBE_PATIENCE_S:g} s to try it") from error
+    except subprocess.SubprocessError as error:
         return _isolation(dict.fromkeys(MEASURES, f"it could not be tried: {error}"))
     return _isolation(json.loads(answer.stdout))
+
+
+def is_unknown(finding: asyncio.Future[Isolation] | None) -> bool:
+    """Return whether nobody finds out what this machine offers, or whoever did could not."""
+    if finding is None or finding.cancelled():
+        return True
+    return finding.done() and finding.exception() is not None
 
 
 def _isolation(reasons: Mapping[str, str | None]) -> Isolation:

@@ -6,12 +6,19 @@ import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
 
+from agentdouble.processes.fork_server.processes import children
+
+_OF_A_PROCESS = 2  # CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the id of a process's clock
+_TICK = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
+_PAGE = os.sysconf("SC_PAGE_SIZE") if sys.platform != "win32" else 4096
+CAN_WALK = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110
 _BLOCK = 4096  # what an empty file costs: else a million of them were nothing
 
 
@@ -33,6 +40,34 @@ def processes() -> Mapping[int, Process]:
     """Return every process of this machine that can be seen, by pid."""
     found = _read_proc() if sys.platform == "linux" else _ask_psutil()
     return {process.pid: process for process in found}
+
+
+def busy_ns(pid: int) -> int:
+    """Return the processor time that a process and its threads had, -1 for one that is gone.
+
+    It takes a microsecond on Linux, needs no right and misses nothing: who did not move did
+    nothing, and started nothing.
+    """
+    if sys.platform != "linux":
+        return _ask_psutil_busy_ns(pid)
+    with suppress(OSError):
+        return time.clock_gettime_ns(~pid << 3 | _OF_A_PROCESS)
+    return -1
+
+
+def walk(roots: Iterable[int]) -> list[Process]:
+    """Return what ``tree`` does without looking at the processes of others; Linux only.
+
+    A process costs some 0.2 ms: the whole table is cheaper for dozens of sessions.
+    """
+    found, ahead = [], [*roots]
+    while ahead:
+        pid = ahead.pop()
+        process = _read_stat(pid)
+        if process is not None:
+            found.append(process)
+            ahead += children(pid)
+    return found
 
 
 def tree(roots: Iterable[int], table: Mapping[int, Process]) -> list[Process]:
@@ -99,14 +134,23 @@ def _deleted(session: Iterable[Process]) -> Iterator[os.stat_result]:
     """Return the files without a name that processes have open: on the disk, or in memory."""
     seen = set()
     for process in session if sys.platform == "linux" else ():
-        with suppress(OSError), os.scandir(f"/proc/{process.pid}/fd") as descriptors:
-            for one in descriptors:
+        for status in _open_in(process.pid):
+            known = (status.st_dev, status.st_ino) in seen
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink and not known:
+                seen.add((status.st_dev, status.st_ino))
+                yield status
+
+
+def _open_in(pid: int) -> Iterator[os.stat_result]:
+    """Return what a process has open; looked up from its directory, dozens take a third less."""
+    with suppress(OSError):
+        directory = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for name in os.listdir(directory):  # noqa: PTH208 (a descriptor)
                 with suppress(OSError):
-                    status = os.stat(one.path)  # noqa: PTH116 (one of thousands)
-                    known = (status.st_dev, status.st_ino) in seen
-                    if stat.S_ISREG(status.st_mode) and not status.st_nlink and not known:
-                        seen.add((status.st_dev, status.st_ino))
-                        yield status
+                    yield os.stat(name, dir_fd=directory)
+        finally:
+            os.close(directory)
 
 
 def _proportional(process: Process) -> int:
@@ -118,13 +162,25 @@ def _proportional(process: Process) -> int:
 
 def _read_proc() -> Iterator[Process]:
     """Read /proc directly: psutil takes three times as long."""
-    tick, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     for name in os.listdir("/proc"):  # noqa: PTH208 (names are all that is needed)
-        if name.isdecimal():
-            with suppress(OSError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
-                fields = file.read().rpartition(b")")[2].split()
-                busy_s = (int(fields[11]) + int(fields[12])) / tick
-                yield Process(int(name), int(fields[1]), busy_s, int(fields[21]) * page)
+        process = _read_stat(int(name)) if name.isdecimal() else None
+        if process is not None:
+            yield process
+
+
+def _read_stat(pid: int) -> Process | None:
+    with suppress(OSError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+        fields = file.read().rpartition(b")")[2].split()
+        busy_s = (int(fields[11]) + int(fields[12])) / _TICK
+        return Process(pid, int(fields[1]), busy_s, int(fields[21]) * _PAGE)
+    return None
+
+
+def _ask_psutil_busy_ns(pid: int) -> int:
+    with suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        return int((times.user + times.system) * 1e9)
+    return -1
 
 
 def _ask_psutil() -> Iterator[Process]:

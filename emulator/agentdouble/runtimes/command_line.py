@@ -39,6 +39,7 @@ def command_of(
     given = inherited(program) | dict(definition.environment)
     env = {
         **variables,
+        "AGENTDOUBLE_ALLOW_SESSIONS": "true",  # one that is hosted leaves to its gateway who calls
         "PYTHONUNBUFFERED": "1",  # else what is printed is in the log when it is too late
         **given,
         **interpreter.variables(given.get("PATH", os.defpath)),

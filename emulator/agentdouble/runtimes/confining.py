@@ -25,11 +25,19 @@ def confinement_of(
     program: Program,
     visible: Iterable[str],
     process_limit: int,
+    port: int | None = None,
 ) -> Confinement | None:
-    """Return the tightest confinement in which a program can be read; raise PermissionError."""
+    """Return the tightest confinement in which a program can be read; raise PermissionError.
+
+    ``port`` is where it listens: the double alone is to reach it.
+    """
     shown = (str(program.directory), *visible)
     confinement = found.confinement_for(
-        workspace, workspace.make_run(), visible=shown, process_limit=process_limit
+        workspace,
+        workspace.make_run(),
+        visible=shown,
+        process_limit=process_limit,
+        port=port,
     )
     closed = _closed_to_others(program)
     if confinement is None or confinement.uid is None or closed is None:

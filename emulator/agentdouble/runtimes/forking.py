@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentdouble import environment, threads
@@ -16,8 +17,9 @@ from agentdouble.runtimes.definition import Definition
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
+    from agentdouble.processes.fork_server.client import ForkServer
     from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.fork_server.forked_process import ForkedProcess
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
 
@@ -45,8 +47,11 @@ class Forks:
 
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which instances run as this process's user."""
-        server = self._server
-        return () if server is None or not self._as_own_user else (server.pid,)
+        return self.below() if self._as_own_user else ()
+
+    def below(self) -> tuple[int, ...]:
+        """Return the processes below which all instances run."""
+        return () if self._server is None else (self._server.pid,)
 
     async def fork(
         self,
@@ -55,10 +60,12 @@ class Forks:
         workspace: Workspace,
         visible: Iterable[str],
         outputs: Sequence[int],
-    ) -> ForkedProcess:
+        port: int,
+    ) -> tuple[ForkedProcess, Path | None]:
         """Fork a command into its confinement; raise OSError.
 
-        ``visible`` is what it may read besides its directory and the system.
+        ``visible`` is what it may read besides its directory and the system. Returns the door
+        behind which its ``port`` is, too, if that is one of its own.
         """
         await threads.imported(*_FOR_FORKS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
@@ -66,11 +73,11 @@ class Forks:
         shown = (*visible, *self._settings.visible_paths, *_places_of(command))
         for last_try in (False, True):
             server = self._get_going()
-            confinement = await self._confinement(definition, workspace, shown)
+            confinement = await self._confinement(definition, workspace, shown, port)
             request = _request(command, workspace, confinement)
             _check_size(request)
             try:
-                return await server.fork(request, *outputs)
+                return await server.fork(request, *outputs), _door(confinement)
             except ForkServerGoneError as error:  # it died; the next try starts another
                 if last_try:
                     raise OSError("the double's fork server has ended") from error
@@ -97,19 +104,19 @@ class Forks:
 
         if self._server is None or self._server.gone.done():
             self._server = ForkServer(kind="commands")
-        if self._isolation is None and self._settings.isolation != "none":
+        if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
             self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
         return self._server
 
     async def _confinement(
-        self, definition: Definition, workspace: Workspace, visible: Iterable[str]
+        self, definition: Definition, workspace: Workspace, visible: Iterable[str], port: int
     ) -> Confinement | None:
         if self._isolation is None:
             self._as_own_user = True
             return None
         found = await asyncio.shield(self._isolation)  # other starts wait for it, too
         limit = self._settings.process_limit
-        confinement = confinement_of(found, workspace, definition.program, visible, limit)
+        confinement = confinement_of(found, workspace, definition.program, visible, limit, port)
         if confinement is None or confinement.process_limit is None:
             self._as_own_user = True
         return confinement
@@ -130,6 +137,14 @@ def _request(
         confinement=None if confinement is None else asdict(confinement),
         outputs=True,
     )
+
+
+def _door(confinement: Confinement | None) -> Path | None:
+    from agentdouble.processes.fork_server import doorway
+
+    if confinement is None or confinement.port is None:
+        return None
+    return Path(confinement.run, doorway.NAME)
 
 
 def _check_size(request: ForkRequest) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
+from agentdouble.on_behalf import MARK
 from agentdouble.runtimes.addressing import PREFIX, Address
 from agentdouble.upstream import RawHeaders
 
@@ -19,6 +20,7 @@ _OF_ONE_HOP = frozenset(
 )
 _SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host"))
 _OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server has said them
+_OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # which the runtime has not for itself
 _WEBSOCKET = b"sec-websocket-"
 _BODILESS = (204, 304)
 _OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
@@ -44,7 +46,7 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
         for name, value in sent
         if name not in stays and not name.startswith((b"x-forwarded-", _WEBSOCKET))
     ]
-    return [*passed, *_forwarded(scope, address), VIA]
+    return [*passed, *_forwarded(scope, address), VIA, MARK]
 
 
 def _forwarded(scope: Scope, address: Address) -> RawHeaders:
@@ -61,7 +63,7 @@ def _forwarded(scope: Scope, address: Address) -> RawHeaders:
 
 def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
     """Return an answer's headers for the caller, and no length that is not the body's."""
-    stays = _OF_ONE_HOP | _OF_THE_SERVER | (_named(answered) - {b"content-length"})
+    stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(answered) - {b"content-length"})
     if status in _BODILESS or value(answered, b"transfer-encoding") is not None:
         stays |= {b"content-length"}
     return [

@@ -87,6 +87,10 @@ class Hosting:
         """Return the processes below which instances run as this process's user."""
         return self._launcher.roots()
 
+    def below(self) -> tuple[int, ...]:
+        """Return the processes below which all instances run."""
+        return self._launcher.below()
+
     def keep_up(self) -> None:
         """Have as many instances as are wanted without a request."""
         self._runtimes.keep_up()

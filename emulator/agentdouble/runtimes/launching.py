@@ -21,6 +21,7 @@ from agentdouble.runtimes.forking import Forks
 from agentdouble.runtimes.interpreter import OWN, Interpreter, examine
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.process import Output, Process, Tree
+from agentdouble.runtimes.reaching import Door
 from agentdouble.settings import Settings
 
 
@@ -45,6 +46,10 @@ class Launcher:
         """Return the processes below which instances run as this process's user."""
         return () if self._forks is None else self._forks.roots()
 
+    def below(self) -> tuple[int, ...]:
+        """Return the processes below which all instances run."""
+        return () if self._forks is None else self._forks.below()
+
     async def launch(self, definition: Definition, port: int, log: InstanceLog) -> Process:
         """Start a program that is to listen on ``port``, its output in ``log``.
 
@@ -55,7 +60,7 @@ class Launcher:
                 raise OSError(f"there is no directory {definition.program.directory}")
             interpreter = await self._interpreter(definition)
             command = command_of(definition, interpreter, self._variables(), port)
-            return await self._start(definition, command, interpreter.lies_in, log)
+            return await self._start(definition, command, interpreter.lies_in, log, port)
         except OSError as error:
             raise RuntimeStartError(definition.name, str(error)) from error
 
@@ -78,7 +83,12 @@ class Launcher:
         return self._interpreters[key]
 
     async def _start(
-        self, definition: Definition, command: Command, visible: Sequence[str], log: InstanceLog
+        self,
+        definition: Definition,
+        command: Command,
+        visible: Sequence[str],
+        log: InstanceLog,
+        port: int,
     ) -> Process:
         self._workspaces = self._workspaces or Workspaces()
         workspace = self._workspaces.make()
@@ -88,7 +98,7 @@ class Launcher:
             for output in outputs:
                 writing.append(await _pipe_to(output))
             command = command.in_workspace(workspace)
-            tree = await self._tree(definition, command, workspace, visible, writing)
+            tree, door = await self._tree(definition, command, workspace, visible, writing, port)
         except BaseException:
             for output in outputs:
                 output.close()
@@ -97,7 +107,7 @@ class Launcher:
         finally:
             for descriptor in writing:
                 os.close(descriptor)
-        return Process(tree, outputs, workspace)
+        return Process(tree, outputs, workspace, None if door is None else Door(door))
 
     async def _tree(
         self,
@@ -106,10 +116,11 @@ class Launcher:
         workspace: Workspace,
         visible: Sequence[str],
         outputs: Sequence[int],
-    ) -> Tree:
+        port: int,
+    ) -> tuple[Tree, Path | None]:
         if self._forks is not None:
-            return await self._forks.fork(definition, command, workspace, visible, outputs)
-        return await spawning.spawn(command.argv, command.cwd, command.env, outputs)
+            return await self._forks.fork(definition, command, workspace, visible, outputs, port)
+        return await spawning.spawn(command.argv, command.cwd, command.env, outputs), None
 
 
 async def _pipe_to(output: Output) -> int:

@@ -11,6 +11,7 @@ from typing import Protocol
 from agentdouble import threads
 from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.logs import InstanceLog, Stream
+from agentdouble.runtimes.reaching import Door
 
 _LAST_WORDS_S = 1.0  # a pipe ends with its last writer, and all of them are dead by then
 
@@ -60,12 +61,22 @@ class Output(asyncio.Protocol):
 
 
 class Process:
-    """A started instance's process tree; ``exited`` is done when it has ended."""
+    """A started instance's process tree; ``exited`` is done when it has ended.
 
-    def __init__(self, tree: Tree, outputs: Sequence[Output], workspace: Workspace) -> None:
+    ``door`` is where its port is reached, if that is not one of this machine's.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        outputs: Sequence[Output],
+        workspace: Workspace,
+        door: Door | None = None,
+    ) -> None:
         self._tree = tree
         self._outputs = outputs
         self._workspace = workspace
+        self.door = door
         self.pid = tree.pid
         self.exited: asyncio.Future[int | None] = tree.exited
         self._finished = asyncio.ensure_future(self._finish())

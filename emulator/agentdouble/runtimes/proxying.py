@@ -57,7 +57,7 @@ class Proxy:
     def _to(self, instance: Instance) -> Connections:
         known = self._connections.get(instance)
         if known is None:
-            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
+            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S, instance.connect)
             self._connections[instance] = known
         return known
 

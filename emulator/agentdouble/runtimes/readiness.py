@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +15,7 @@ import psutil
 
 from agentdouble import threads
 from agentdouble.processes import usage
+from agentdouble.runtimes import reaching
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.ports import HOST
 from agentdouble.runtimes.process import Process
@@ -37,6 +37,7 @@ class Readiness:
         self._port = port
         self._log = log
         self._seen: str | None = None
+        self._connected = False
 
     async def wait(self) -> None:
         """Return when it is ready, or has ended."""
@@ -60,6 +61,8 @@ class Readiness:
         """Return what keeps an instance that lives from being ready."""
         if self._seen is not None:
             return self._seen
+        if self._connected:
+            return "GET /readiness gives no answer"
         places = await threads.beside(lambda: _listening(self._process.pid))
         wanted = f"$PORT {self._port} of {HOST}"
         if not places:
@@ -96,9 +99,8 @@ class Readiness:
         the processor, which the instance needs to start.
         """
         loop, head = asyncio.get_running_loop(), b""
-        with socket.socket() as asked:
-            asked.setblocking(False)
-            await loop.sock_connect(asked, (HOST, self._port))
+        with await reaching.connect(self._process.door, self._port) as asked:
+            self._connected = True
             await loop.sock_sendall(asked, _QUESTION % (HOST.encode(), self._port))
             while b"\n" not in head and len(head) < _LONGEST_STATUS_LINE:
                 piece = await loop.sock_recv(asked, _LONGEST_STATUS_LINE)

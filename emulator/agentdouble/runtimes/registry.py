@@ -9,13 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 from agentdouble.clock import Clock
-from agentdouble.errors import DeclarationError, RuntimeNameError, UnknownRuntimeError
+from agentdouble.errors import (
+    DeclarationError,
+    RuntimeNameError,
+    UnknownRuntimeError,
+    UnknownVersionError,
+)
 from agentdouble.runtimes import managed
 from agentdouble.runtimes.declared import Declaration, Table, declare
 from agentdouble.runtimes.managed import Managed, Said
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.versions import Version
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Change, MemoryStore, Store, unbroken
 
 KIND = "runtime"
 
@@ -80,14 +85,27 @@ class Registry:
 
         Raises DeclarationError, RuntimeNameError, and ValueError if another request had the token.
         """
+        return await unbroken(self._create(table, fields or {}, client_token, request))
+
+    async def _create(
+        self,
+        table: Table,
+        fields: Mapping[str, Any],
+        client_token: str | None,
+        request: str | None,
+    ) -> Managed:
         async with self._changing:
             made = self._made_by(client_token, request)
-            if made is None:
-                made = await self._make(declare(_said(table)), fields or {})
-                made = replace(made, client_token=client_token, request=request)
-                self._keep(made)
-        await self._store.saved()
-        return made
+            if made is not None:
+                return made
+            made = await self._make(declare(_said(table)), fields)
+            made = replace(made, client_token=client_token, request=request)
+            try:
+                await self._keep(made)
+            except BaseException:
+                await self._runtimes.delete(made.name)
+                raise
+            return made
 
     async def update(
         self,
@@ -102,15 +120,26 @@ class Registry:
         A change to None takes a key out of the table.
         Raises UnknownRuntimeError, DeclarationError and RuntimeNameError.
         """
+        return await unbroken(self._update(id_, changes, fields or {}, release))
+
+    async def _update(
+        self, id_: str, changes: Mapping[str, Any], fields: Mapping[str, Any], release: bool
+    ) -> Version:
         async with self._changing:
             found = self.get(id_)
             before = found.said[found.latest]
             declaration = declare(_said({**before.table, **changes}))
-            version = await found.runtime.update(declaration.definition(), release=release)
-            said = Said(declaration.resolved(), {**before.fields, **(fields or {})})
+            earlier = found.runtime.versions
+            version = await found.runtime.update(declaration.definition(), release=False)
+            said = Said(declaration.resolved(), {**before.fields, **fields})
             changed = self.get(id_).with_version(version, said)
-            self._keep(changed.with_release(version) if release else changed)
-        await self._store.saved()
+            try:
+                await self._keep(changed.with_release(version) if release else changed)
+            except BaseException:
+                found.runtime.restore(earlier, found.runtime.version.number)
+                raise
+            if release:
+                await found.runtime.release(version.number, "Updating")
         return version
 
     async def release(self, id_: str, number: int | None = None) -> Version:
@@ -118,31 +147,37 @@ class Registry:
 
         Raises UnknownRuntimeError and UnknownVersionError.
         """
+        return await unbroken(self._release(id_, number))
+
+    async def _release(self, id_: str, number: int | None) -> Version:
         async with self._changing:
             found = self.get(id_)
-            wanted = found.runtime.versions[-1].number if number is None else number
-            version = await found.runtime.release(wanted)
-            changed = self.get(id_).with_release(version)
-            self._keep(replace(changed, updated_at=self._clock.now()))
-        await self._store.saved()
-        return version
+            versions = {one.number: one for one in found.runtime.versions}
+            version = versions.get(max(versions) if number is None else number)
+            if version is None:
+                raise UnknownVersionError(found.name, number or 0, sorted(versions))
+            changed = replace(found.with_release(version), updated_at=self._clock.now())
+            await self._keep(changed)
+            return await found.runtime.release(version.number)
 
     async def delete(self, id_: str) -> None:
         """End a runtime and its instances; raise UnknownRuntimeError."""
-        name = self.get(id_).name
-        del self._managed[id_]
-        self._store.delete(KIND, id_)
+        await unbroken(self._delete(id_))
+
+    async def _delete(self, id_: str) -> None:
+        async with self._changing:
+            name = self.get(id_).name
+            await self._store.write([Change(KIND, id_)], _nothing)
+            del self._managed[id_]
         await self._runtimes.delete(name)
-        await self._store.saved()
 
     async def reset(self) -> None:
         """End every runtime; leave those that are declared, as they were at first."""
-        for id_ in self._managed:
-            self._store.delete(KIND, id_)
-        self._managed.clear()
-        await self._runtimes.close()
-        await self._declare()
-        await self._store.saved()
+        async with self._changing:
+            await self._store.write([Change(KIND, id_) for id_ in self._managed], _nothing)
+            self._managed.clear()
+            await self._runtimes.close()
+            await self._declare()
 
     async def _declare(self) -> None:
         for declaration in self._declared:
@@ -168,10 +203,10 @@ class Registry:
         runtime.restore(versions, released.number)
         self._managed[id_] = managed.managed_of(record, runtime)
 
-    def _keep(self, found: Managed) -> None:
-        self._managed[found.id] = found
+    async def _keep(self, found: Managed) -> None:
         if not found.declared:
-            self._store.put(KIND, found.id, found.to_record())
+            await self._store.write([Change(KIND, found.id, found.to_record())], _nothing)
+        self._managed[found.id] = found
 
     def _made_by(self, client_token: str | None, request: str | None) -> Managed | None:
         if client_token is None:
@@ -181,6 +216,10 @@ class Registry:
         if made is not None and made.request != request:
             raise ValueError(f"another request, which made the runtime {made.id!r}, had it")
         return made
+
+
+def _nothing() -> None:
+    """Take nothing back: memory follows what is kept, one change at a time."""
 
 
 def _said(table: Table) -> Table:

@@ -113,6 +113,7 @@ class RuntimeRoutes:
             "version": instance.version,
             "pid": instance.pid,
             "port": instance.port,
+            "reached_by": "its double alone" if instance.apart else "this machine",
             "in_flight": instance.in_flight,
             "served": instance.served,
             "created_at": instance.created_at.isoformat(),

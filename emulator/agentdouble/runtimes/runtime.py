@@ -113,10 +113,13 @@ class Runtime:
             self._deploy(version, "Updating")
         return version
 
-    async def release(self, number: int) -> Version:
-        """Begin to bring a version in force, an older one too; raise UnknownVersionError."""
+    async def release(self, number: int, word: Word = "Releasing") -> Version:
+        """Begin to bring a version in force, an older one too; raise UnknownVersionError.
+
+        ``word`` is what the runtime's status says meanwhile.
+        """
         version = self._versions.find(number)
-        self._deploy(version, "Releasing")
+        self._deploy(version, word)
         return version
 
     async def deployed(self) -> None:

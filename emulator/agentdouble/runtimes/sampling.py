@@ -26,10 +26,14 @@ class Used:
 
 @dataclass(frozen=True)
 class Tree:
-    """An instance's first process, and the memory that its processes may have, if limited."""
+    """An instance's first process, and the memory that its processes may have, if limited.
+
+    ``without`` is a process below it that is the double's own.
+    """
 
     pid: int
     memory_limit: int | None = None
+    without: int | None = None
 
 
 class Sampler:
@@ -54,7 +58,7 @@ class Sampler:
         return max(interval_s, _REST * self._took_s)
 
     def _look_at(self, tree: Tree, table: Mapping[int, usage.Process]) -> Used:
-        found = usage.tree((tree.pid,), table)
+        found = [one for one in usage.tree((tree.pid,), table) if one.pid != tree.without]
         before = self._busy.get(tree, {})
         busy = self._busy[tree] = {process.pid: process.busy_s for process in found}
         spent_s = sum(now_s - _earlier(before, pid, now_s) for pid, now_s in busy.items())

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.errors import MissingExtraError
+from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -30,6 +31,11 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 _DISABLED = "OTEL_SDK_DISABLED"
 _ROUTE = "/runtimes/{name}/{path}"
 _TRACE_HEADERS = (b"traceparent", b"tracestate")
+_SDK = (
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk.trace.export",
+    "opentelemetry.trace.propagation.tracecontext",
+)
 _FAREWELL_S = 3.0  # what is not exported by then is lost
 
 _current: ContextVar[Span | None] = ContextVar("agentdouble_runtime_span", default=None)
@@ -160,8 +166,7 @@ def _carried(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def _check_installed() -> None:
     try:
-        import opentelemetry.exporter.otlp.proto.http.trace_exporter
-        import opentelemetry.sdk.trace.export  # noqa: F401
+        import_now(*_SDK)
     except ImportError as error:
         raise MissingExtraError("Exporting traces to an OTLP endpoint", extra="otel") from error
 

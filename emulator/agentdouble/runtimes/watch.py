@@ -50,7 +50,7 @@ class Watch:
         """Return what each instance uses, by name; count its time, end it if that is too much."""
         async with self._looking:
             trees = {
-                instance.name: Tree(instance.pid, instance.definition.memory_limit)
+                instance.name: Tree(instance.pid, instance.definition.memory_limit, instance.keeper)
                 for _, instance in self._begun()
                 if instance.pid is not None
             }

@@ -80,7 +80,7 @@ async def _open(instance: Instance, address: Address, scope: Scope) -> ClientCon
     from websockets.exceptions import InvalidStatus, WebSocketException
 
     try:
-        return await _connected(instance.port, address, scope)
+        return await _connected(instance, address, scope)
     except InvalidStatus:
         raise
     except (OSError, EOFError, WebSocketException) as error:
@@ -89,7 +89,7 @@ async def _open(instance: Instance, address: Address, scope: Scope) -> ClientCon
         raise InstanceLostError(runtime, instance.name, str(error), unreached=unreached) from error
 
 
-async def _connected(port: int, address: Address, scope: Scope) -> ClientConnection:
+async def _connected(instance: Instance, address: Address, scope: Scope) -> ClientConnection:
     from websockets.asyncio.client import ClientConnection, connect
 
     target = address.target(scope["query_string"])
@@ -112,8 +112,7 @@ async def _connected(port: int, address: Address, scope: Scope) -> ClientConnect
     passed = headers.onward(scope, address)
     return await Straight(
         f"ws://{host.decode('latin-1')}/",
-        host=HOST,
-        port=port,
+        sock=await instance.connect(),
         create_connection=Verbatim,
         subprotocols=_protocols(scope) or None,
         additional_headers=[(n.decode("latin-1"), v.decode("latin-1")) for n, v in passed],

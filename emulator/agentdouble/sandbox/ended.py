@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
+from collections import OrderedDict, deque
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 
 from agentdouble.errors import UnknownSessionError
 from agentdouble.sandbox.instance import Instance, InstanceKey
 from agentdouble.sandbox.session_log import SessionLog
-from agentdouble.state import Record, Store
+from agentdouble.state import Change, Record, Store, Undo
 
 KIND = "session"
 REMEMBERED = 10_000
@@ -63,7 +64,9 @@ class History:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._ended: dict[str, Ended] = {}
+        self._ended: OrderedDict[str, Ended] = OrderedDict()
+        self._latest: dict[InstanceKey, str] = {}
+        self._with_log: deque[str] = deque()
 
     async def load(self, now: dt.datetime) -> None:
         """Take up what the store has kept; what lived then has ended with that process."""
@@ -71,7 +74,7 @@ class History:
         found = [Ended.of(id_, record, now) for id_, record in kept.items()]
         for ended in sorted(found, key=lambda one: one.at):
             if "at" in kept[ended.id]:
-                self._ended[ended.id] = ended
+                self._take_up(ended)
             else:
                 self._keep(ended)
         await self._store.saved()
@@ -89,14 +92,16 @@ class History:
 
     def latest(self, key: InstanceKey) -> Ended | None:
         """Return the last instance that a session had, if it is remembered."""
-        return next((one for one in reversed(self._ended.values()) if one.key == key), None)
+        id_ = self._latest.get(key)
+        return None if id_ is None else self._ended[id_]
 
-    def begin(self, instance: Instance) -> None:
-        """Record an instance that lives."""
-        self._store.put(KIND, instance.id, _made(instance.key, instance.created_at))
+    def begin(self, instance: Instance, undo: Undo) -> Awaitable[None]:
+        """Record an instance that lives; what is returned waits until that is kept."""
+        record = _made(instance.key, instance.created_at)
+        return self._store.write([Change(KIND, instance.id, record)], undo)
 
     def end(self, instance: Instance, reason: str, at: dt.datetime) -> None:
-        """Remember an instance that has ended."""
+        """Remember an instance that has ended, which nothing can take back."""
         self._keep(
             Ended(
                 id=instance.id,
@@ -109,21 +114,38 @@ class History:
             )
         )
 
-    def clear(self) -> None:
+    async def clear(self) -> None:
         """Forget everything."""
-        for id_ in self._ended:
-            self._store.delete(KIND, id_)
-        self._ended.clear()
+        changes = [Change(KIND, id_) for id_ in self._ended]
+        before, latest = self._ended, self._latest
+
+        def undo() -> None:
+            self._ended = OrderedDict({**before, **self._ended})
+            self._latest = {**latest, **self._latest}
+
+        self._ended, self._latest = OrderedDict(), {}
+        self._with_log.clear()
+        await self._store.write(changes, undo)
 
     def _keep(self, ended: Ended) -> None:
-        self._ended[ended.id] = ended
         self._store.put(KIND, ended.id, ended.to_record())
-        for id_ in list(itertools.islice(reversed(self._ended), LOGS_KEPT, LOGS_KEPT + 1)):
+        self._take_up(ended)
+        self._with_log.append(ended.id)
+        if len(self._with_log) > LOGS_KEPT:
+            id_ = self._with_log.popleft()
             self._ended[id_] = replace(self._ended[id_], log=None)
+
+    def _take_up(self, ended: Ended) -> None:
+        self._ended[ended.id] = ended
+        self._latest[ended.key] = ended.id
         if len(self._ended) > REMEMBERED:
-            oldest = next(iter(self._ended))
-            del self._ended[oldest]
-            self._store.delete(KIND, oldest)
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        id_, oldest = self._ended.popitem(last=False)
+        if self._latest[oldest.key] == id_:
+            del self._latest[oldest.key]
+        self._store.delete(KIND, id_)
 
 
 def _made(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:

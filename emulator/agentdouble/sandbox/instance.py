@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -69,6 +69,7 @@ class Instance:
         output_limit: int,
         on_lost: Callable[[Instance, str], None],
         expire: Callable[[Instance], Awaitable[None]],
+        on_change: Callable[[Instance], None],
         variables: Mapping[str, str],
         log: SessionLog,
     ) -> None:
@@ -85,12 +86,14 @@ class Instance:
         self._output_limit = output_limit
         self._on_lost = on_lost
         self._expire = lambda: expire(self)
+        self._on_change = on_change  # hears when it is idle, and when its processes are others
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.notebooks = Notebooks(self._start_besides, output_limit, self._expire)
         self._workbench = self._companion("workbench", self._start_workbench)
         self._terminal = Terminal()
-        self._at_the_workbench = 0
+        self._at_work = 0  # how many executions and calls of the workbench run or wait
+        self._executing = 0
         self._browser = self._companion("browser", self._start_browser)
         self._turn = asyncio.Lock()
         self._furnishing = asyncio.Lock()
@@ -115,18 +118,41 @@ class Instance:
         self._paused_at = None
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Whether the deadline has come (SBX-03, U-TTL-DURING, U-TTL-PAUSED)."""
-        if self.deadline > now:
-            return False
+        """Whether the deadline has come (SBX-03) and nothing puts the end off."""
+        return self.deadline <= now and self.put_off() is None
+
+    def put_off(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:
+        """Return the unknown whose answer lets the instance live on past its deadline now."""
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
-            return False
-        busy = self.busy or self._at_the_workbench > 0
-        return not (busy and ledger.choose("U-TTL-DURING") == "finishes")
+            return "U-TTL-PAUSED"
+        if self._at_work and ledger.choose("U-TTL-DURING") == "finishes":
+            return "U-TTL-DURING"
+        return None
 
     @property
     def busy(self) -> bool:
         """Whether code runs or waits for its turn."""
-        return self._turn.locked()
+        return self._executing > 0
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        self._at_work += 1
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._on_change(self)
+
+    @asynccontextmanager
+    async def _taking_turns(self) -> AsyncIterator[None]:
+        with self._working():
+            self._executing += 1
+            try:
+                async with self._turn:
+                    yield
+            finally:
+                self._executing -= 1
 
     @property
     def home(self) -> Path | None:
@@ -164,7 +190,7 @@ class Instance:
         kind = languages.find(language)
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
             raise InstanceBusyError(self.key.user_session_id)
-        async with self._turn:
+        async with self._taking_turns():
             self.check_usable()
             kernel = await self._kernel(kind)
             self.executions += 1
@@ -235,11 +261,8 @@ class Instance:
         Raises WorkbenchError, NotBuiltError, InstancePausedError, and InstanceEndedError.
         """
         self.check_usable()
-        self._at_the_workbench += 1
-        try:
+        with self._working():
             yield await self._workbench.living()
-        finally:
-            self._at_the_workbench -= 1
 
     async def browser(self) -> Browser:
         """Return the session's browser, started now if it has none that lives (SBX-11).
@@ -251,7 +274,7 @@ class Instance:
 
     def _companion(self, name: str, start: Callable[[], Awaitable[Kind]]) -> Companion[Kind]:
         def note(process: Kind) -> None:
-            self.log.note(f"started its {name}, process {process.pid}")
+            self._note_start(f"started its {name}, process {process.pid}")
 
         async def begin() -> Kind:
             process = await start()
@@ -294,7 +317,7 @@ class Instance:
             async with self._furnishing:
                 kernel = await self._start(language)
             self._kernels[language.name] = kernel
-            self.log.note(f"started its {language.display_name} kernel, process {kernel.pid}")
+            self._note_start(f"started its {language.display_name} kernel, process {kernel.pid}")
             if self._ended is not None:  # it ended while its kernel started
                 await kernel.kill(self._ended)
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
@@ -305,6 +328,10 @@ class Instance:
         """Tell that a kernel has ended, unless that was meant or the code that ran will say so."""
         if self._ended is None and not self.busy:
             self._on_lost(self, f"{kernel.last_words()}, while nothing ran")
+
+    def _note_start(self, what: str) -> None:
+        self.log.note(what)
+        self._on_change(self)
 
     def _servants(self) -> tuple[Servant, ...]:
         companions: tuple[Servant | None, ...] = (self._workbench.process, self._browser.process)
@@ -317,7 +344,7 @@ class Instance:
         self.check_usable()
         async with self._furnishing:
             kernel = await self._start(language)
-        self.log.note(f"started a further {language.display_name} kernel, process {kernel.pid}")
+        self._note_start(f"started a further {language.display_name} kernel, process {kernel.pid}")
         if self._ended is not None:  # it ended while its kernel started
             await kernel.kill(self._ended)
         self.check_usable()

@@ -19,10 +19,13 @@ from agentdouble.errors import (
     TooManyInstancesError,
     UnknownSessionError,
 )
-from agentdouble.sandbox.ended import Ended, History
+from agentdouble.processes import capacity
+from agentdouble.processes.capacity import Held
+from agentdouble.sandbox.ended import KIND, Ended, History
 from agentdouble.sandbox.feed import Feed, Telling
 from agentdouble.sandbox.instance import Instance, InstanceKey, ends_session
 from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.living import Living
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.watch import Watch, Watched
@@ -40,6 +43,13 @@ VariablesOf = Callable[[str], Mapping[str, str]]
 
 def _no_variables(_tool_id: str) -> Mapping[str, str]:
     return _NOTHING
+
+
+def most_sessions(settings: Settings) -> Held:
+    """Return how many sessions a double has at most: what is set, or what this machine holds."""
+    if settings.max_instances is not None:
+        return Held(settings.max_instances, None)
+    return capacity.holds()
 
 
 class Instances:
@@ -63,10 +73,12 @@ class Instances:
         self._variables_of = variables_of
         self._closing = False
         self.feed = Feed(plain_tracebacks=settings.plain_tracebacks)
-        self._living: dict[InstanceKey, Instance] = {}
+        self._most = most_sessions(settings)
+        self._living = Living()
         self._history = History(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self._kernels = Kernels(settings)
+        self._looking = asyncio.Lock()
         self._watch = Watch(memory=settings.memory_limit, files=settings.workspace_limit)
 
     def __len__(self) -> int:
@@ -74,7 +86,11 @@ class Instances:
 
     def living(self) -> tuple[Instance, ...]:
         """Return the living instances, oldest first."""
-        return tuple(self._living.values())
+        return self._living.all()
+
+    def of_tool(self, tool_id: str) -> tuple[Instance, ...]:
+        """Return the living instances of a tool, oldest first."""
+        return self._living.of_tool(tool_id)
 
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which code runs as the double's own user."""
@@ -102,19 +118,19 @@ class Instances:
         TooManyInstancesError at the limit, UnknownToolError, and InstanceEndedError where the
         ledger says that an ended session stays ended (U-TTL-AFTER).
         """
-        await self.destroy_due()
+        self.destroy_due()
         key = InstanceKey(tool_id, user_session_id)
         instance = self._living.get(key)
         if instance is None:
-            instance = self._create(key, ttl_s, variables)
-        else:
-            self.use(instance, ttl_s)
-        await self._store.saved()
-        return instance
+            return await self._create(key, ttl_s, variables)
+        await self._store.settled((KIND, instance.id))
+        if self._living.get(key) is not instance:  # its record could not be kept
+            return await self.get_or_create(tool_id, user_session_id, ttl_s, variables)
+        return self.use(instance, ttl_s)
 
     async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
         """Return a session's living instance, if it has one; that is no use of it."""
-        await self.destroy_due()
+        self.destroy_due()
         return self._living.get(InstanceKey(tool_id, user_session_id))
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
@@ -124,6 +140,7 @@ class Instances:
             instance.ttl = dt.timedelta(seconds=ttl_s)
         if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
             instance.deadline = self._clock.now() + instance.ttl
+            self._living.reconsider(instance)
         return instance
 
     async def by_id(self, session_id: str, ttl_s: int | None = None) -> Instance | None:
@@ -141,10 +158,10 @@ class Instances:
 
         Raises UnknownSessionError, and InstanceEndedError if it has ended.
         """
-        await self.destroy_due()
-        for instance in self._living.values():
-            if instance.id == session_id and tool_id in (None, instance.key.tool_id):
-                return instance
+        self.destroy_due()
+        instance = self._living.by_id(session_id)
+        if instance is not None and tool_id in (None, instance.key.tool_id):
+            return instance
         ended = self.look_up_ended(session_id, tool_id)
         raise InstanceEndedError(session_id, ended.why)
 
@@ -155,15 +172,16 @@ class Instances:
             raise UnknownSessionError(session_id)
         return ended
 
-    def _create(
+    async def _create(
         self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
     ) -> Instance:
         given = self._variables_of(key.tool_id)
         ended = self._history.latest(key)
         if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
             raise InstanceEndedError(key.user_session_id, ended.why)
-        if len(self._living) >= self._settings.max_instances:
-            raise TooManyInstancesError(self._settings.max_instances)
+        if len(self._living) >= self._most.sessions:
+            raise TooManyInstancesError(self._most.sessions, self._most.resource)
+        capacity.check()
         instance = Instance(
             key,
             created_at=self._clock.now(),
@@ -172,13 +190,22 @@ class Instances:
             output_limit=self._settings.output_limit,
             on_lost=self._on_lost,
             expire=self._expire,
+            on_change=self._on_change,
             variables={**given, **variables},
             log=SessionLog(self._clock),
         )
-        self._living[key] = instance
-        self._history.begin(instance)
+        self._living.add(instance)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
+        await self._history.begin(instance, lambda: self._take_back(instance))
         return instance
+
+    def _take_back(self, instance: Instance) -> None:
+        """End an instance whose record could not be kept, as if it had never been."""
+        reason = "its record could not be kept"
+        instance.refuse(reason)
+        if self._living.remove(instance):
+            self._watch.forget(instance.id)
+        self._ending_of(instance, reason).add_done_callback(_tell_failure)
 
     async def execute(
         self,
@@ -205,15 +232,22 @@ class Instances:
 
         ``at`` is when it ended, if that is not now.
         """
+        self._take_away(instance, reason, at)
+        await asyncio.shield(self._ending_of(instance, reason))
+        await self._store.settled((KIND, instance.id))  # it has ended, whether that is kept or not
+
+    def _take_away(self, instance: Instance, reason: str, at: dt.datetime | None = None) -> None:
+        """Let nobody reach an instance from now on."""
         instance.refuse(reason)
-        if self._living.get(instance.key) is instance:
-            del self._living[instance.key]
+        if self._living.remove(instance):
+            self._watch.forget(instance.id)
             self._remember(instance, reason, at or self._clock.now())
+
+    def _ending_of(self, instance: Instance, reason: str) -> asyncio.Task[None]:
         task = asyncio.ensure_future(instance.end(reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-        await asyncio.shield(task)
-        await self._store.saved()
+        return task
 
     def _remember(self, instance: Instance, reason: str, at: dt.datetime) -> None:
         """Keep when and why; a double that stops leaves that to the one that follows it."""
@@ -225,10 +259,18 @@ class Instances:
         """Destroy an instance whose kernel has ended and no answer says so."""
         self._destroy_beside(instance, reason)
 
-    def _destroy_beside(self, instance: Instance, reason: str) -> None:
-        task = asyncio.ensure_future(self.destroy(instance, reason))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+    def _destroy_beside(
+        self, instance: Instance, reason: str, at: dt.datetime | None = None
+    ) -> None:
+        """Take an instance out of reach at once; it ends meanwhile."""
+        self._take_away(instance, reason, at)
+        self._ending_of(instance, reason).add_done_callback(_tell_failure)
+
+    def _on_change(self, instance: Instance) -> None:
+        """Hear that an instance is idle, or has another process."""
+        self._living.reconsider(instance)
+        if instance.end_reason is None:
+            self._watch.stir(instance.id)
 
     async def _expire(self, instance: Instance) -> None:
         """Have an instance reach its deadline while its code runs.
@@ -236,6 +278,7 @@ class Instances:
         Return when its processes are gone, at once where the ledger lets the code finish.
         """
         instance.deadline = self._clock.now()
+        self._living.reconsider(instance)
         instance.log.note("reached its deadline, because a fault was armed")
         if instance.is_due(instance.deadline):
             self._destroy_beside(instance, _expired(instance))  # not awaited: it waits for the code
@@ -249,31 +292,34 @@ class Instances:
     def resume(self, instance: Instance) -> None:
         """Let a paused instance run code again (U-TTL-PAUSED)."""
         instance.resume(self._clock.now())
+        self._living.reconsider(instance)
         instance.log.note("resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Let an instance live for ``ttl`` from now on."""
         instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
         instance.ttl = ttl
+        self._living.reconsider(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
 
-    async def destroy_due(self) -> None:
-        """Destroy every instance whose deadline has come (SBX-03, U-TTL-DURING)."""
-        now = self._clock.now()
-        due = [instance for instance in self._living.values() if instance.is_due(now)]
-        await asyncio.gather(*(self.destroy(i, _expired(i), i.deadline) for i in due))
+    def destroy_due(self) -> None:
+        """Let nobody reach an instance whose deadline has come (SBX-03); it ends meanwhile."""
+        for instance in self._living.due(self._clock.now()):
+            self._destroy_beside(instance, _expired(instance), instance.deadline)
 
     async def settle(self) -> None:
         """Destroy what is due; return when every instance that is ending is gone."""
-        await self.destroy_due()
+        self.destroy_due()
         if self._ending:
             await asyncio.wait(set(self._ending))
+        await self._store.saved()
 
     async def reap(self) -> None:
         """Destroy what is due, for ever; polls, because a frozen clock wakes nobody."""
         while True:
             try:
-                await self.destroy_due()
+                self.destroy_due()
+                self._living.tidy()
             except Exception:  # one instance that cannot be ended must not keep the rest alive
                 _log.exception("The reaper could not destroy an instance that was due.")
             await asyncio.sleep(REAPER_INTERVAL_S)
@@ -288,12 +334,14 @@ class Instances:
             await asyncio.sleep(self._watch.pause_s)
 
     async def destroy_overgrown(self) -> None:
-        """Look at every session once and destroy those that use more than they may."""
-        sessions = {instance.id: instance for instance in self._living.values()}
-        watched = [Watched(i.id, i.pids, i.directories) for i in sessions.values() if i.pids]
-        if not watched:
-            return
-        reasons = await beside(lambda: self._watch.look(watched))
+        """Look at every session that may have grown; destroy those that use more than they may."""
+        async with self._looking:
+            stirred = await beside(self._watch.stirred) if len(self._living) else set()
+            sessions = {i.id: i for i in map(self._living.by_id, stirred) if i is not None}
+            for name in stirred - sessions.keys():  # it ended while it was looked at
+                self._watch.forget(name)
+            watched = [Watched(i.id, i.pids, i.directories) for i in sessions.values()]
+            reasons = await beside(lambda: self._watch.look(watched)) if watched else {}
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )
@@ -308,14 +356,11 @@ class Instances:
         else:
             for instance in self.living():
                 self._destroy_beside(instance, reason)
-            await asyncio.sleep(0)  # the first step of each takes it out of reach
-        self._history.clear()
-        await self._store.saved()
+        await self._history.clear()
 
     async def destroy_of(self, tool_id: str, reason: str) -> None:
         """Destroy every instance of a tool; return when all are gone."""
-        theirs = (one for one in self.living() if one.key.tool_id == tool_id)
-        await self._destroy_all(theirs, reason)
+        await self._destroy_all(self.of_tool(tool_id), reason)
 
     async def _destroy_all(self, instances: Iterable[Instance], reason: str) -> None:
         await asyncio.gather(*(self.destroy(instance, reason) for instance in instances))
@@ -331,3 +376,8 @@ class Instances:
 
 def _expired(instance: Instance) -> str:
     return f"expired at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("An instance could not be ended.", exc_info=task.exception())

@@ -20,12 +20,13 @@ from agentdouble.sandbox.execution import ASKED, Execution, ExpressionError, set
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.undivided import undivided
 
 if TYPE_CHECKING:
     import zmq.asyncio
-    from jupyter_client.manager import AsyncKernelManager
 
     from agentdouble.sandbox.feed import Telling
+    from agentdouble.sandbox.manager import SandboxKernelManager
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ _ANSWERED_S = 0.5
 _EVALUATED_S = 5.0
 _HEARD_S = 0.02
 _SHARE = 20  # messages, some 0.1 ms each
+_SAID = 500  # characters
 _LARGE = 64 * 1024  # bytes; such a message takes as long as several
 
 _Ending = Literal["interrupted", "killed", "died"]
@@ -52,14 +54,12 @@ class Midway:
 class Kernel:
     """A kernel whose process has been started; ``died`` is done when it has ended."""
 
-    def __init__(self, manager: AsyncKernelManager, language: Language) -> None:
+    def __init__(self, manager: SandboxKernelManager, language: Language) -> None:
         self.language = language
         self._manager = manager
         self._provisioner: Any = manager.provisioner
         self._session = manager.session
-        # asyncio sockets, because the manager's context is an asyncio one
-        self._shell = cast("zmq.asyncio.Socket", manager.connect_shell())
-        self._iopub = cast("zmq.asyncio.Socket", manager.connect_iopub())
+        self._shell, self._iopub = _connected(manager)
         self._running: Execution | None = None
         self._count = 0
         self._heard = False
@@ -309,6 +309,9 @@ class Kernel:
         """Kill the kernel, close its sockets and return when it is gone."""
         if self._end_reason is None:
             self._end_reason = reason
+        await undivided(self._end())
+
+    async def _end(self) -> None:
         if self.alive:
             await self._provisioner.kill()
         await asyncio.wait({self.died})
@@ -346,7 +349,15 @@ class Kernel:
             await self._wait_for(self._answered, _ANSWERED_S)
             await self._wait_for(self._ready, _HEARD_S)
             if self.died.done():
-                raise KernelStartError(self.language.display_name, self.last_words())
+                raise KernelStartError(self.language.display_name, self._why_it_ended())
+
+    def _why_it_ended(self) -> str:
+        """Say how a kernel ended that has run no code yet, and what it said last."""
+        with contextlib.suppress(OSError):  # what is not forked says it to the double's own stderr
+            said = self._manager.words.read_text("utf-8", "replace").strip()
+            if said:
+                return f"{self.last_words()}. It said: {said.splitlines()[-1][:_SAID]}"
+        return self.last_words()
 
     async def _wait_for(self, future: asyncio.Future[Any], timeout_s: float) -> None:
         """Wait for a future, the kernel's end or the timeout, whatever comes first."""
@@ -400,6 +411,17 @@ class Kernel:
             execution.on_reply(message["content"])
         elif request_id == self._last_question and execution.interrupted:
             execution.on_no_reply()  # its own would have come before this one
+
+
+def _connected(manager: SandboxKernelManager) -> tuple[zmq.asyncio.Socket, zmq.asyncio.Socket]:
+    """Return the sockets of requests and of outputs: asyncio ones, as the manager's context is."""
+    shell = manager.connect_shell()
+    try:
+        iopub = manager.connect_iopub()
+    except BaseException:
+        shell.close(linger=0)
+        raise
+    return cast("zmq.asyncio.Socket", shell), cast("zmq.asyncio.Socket", iopub)
 
 
 def _future() -> asyncio.Future[None]:

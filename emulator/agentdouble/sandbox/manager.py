@@ -21,6 +21,8 @@ class KernelSockets:
 
     def __init__(self) -> None:
         self.context = zmq.asyncio.Context()
+        # 1023 by default, which is some 500 kernels; it takes 12 bytes for each
+        self.context.set(zmq.MAX_SOCKETS, self.context.get(zmq.SOCKET_LIMIT))
         self.context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; zmq's own 100 delays every start
         self.context.setsockopt(zmq.RCVHWM, 0)  # no limit: a flood must not drop outputs
 
@@ -41,9 +43,27 @@ class ForkPlan:
 
 
 class SandboxKernelManager(AsyncKernelManager):
-    """A kernel manager for one kernel of a session; ``fork`` is for our own provisioner."""
+    """A kernel manager for one kernel of a session; ``fork`` is for our own provisioner.
+
+    What a forked kernel says on standard error before it is ready is in the file ``words``.
+    """
 
     fork: ForkPlan | None = None
+    words: Path
+
+    async def let_go(self) -> None:
+        """End the kernel's process, if there is one, and remove what was made for it."""
+        if self.provisioner is not None and self.provisioner.has_process:
+            await self.provisioner.kill()
+            await self.provisioner.wait()
+        await self.cleanup_resources()
+
+    async def _async_post_start_kernel(self, **kw: Any) -> None:
+        """Open no control socket, as jupyter_client does: nothing is asked there."""
+        assert self.provisioner is not None
+        await self.provisioner.post_launch(**kw)
+
+    post_start_kernel = _async_post_start_kernel
 
 
 class _OneSpec(KernelSpecManager):
@@ -79,4 +99,5 @@ def kernel_manager(
         connection_file=str(run / f"{language.name}.json"),
     )
     manager.fork = fork
+    manager.words = run / "words"
     return manager

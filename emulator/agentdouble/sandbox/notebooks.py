@@ -87,9 +87,9 @@ class Notebooks:
                 return found
             if len(self) >= MOST:
                 raise TooManyNotebooksError(MOST)
-            made = Notebook(name or uuid.uuid4().hex, await self._start(language))
             await self._forget_dead()
-            self._living[made.name] = made
+            made = Notebook(name or uuid.uuid4().hex, await self._start(language))
+            self._living[made.name] = made  # now: whoever waits may leave
             if cwd is not None:
                 await self._put(made, cwd)
             return made

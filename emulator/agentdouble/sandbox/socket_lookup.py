@@ -6,10 +6,13 @@ to be shown.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import struct
 from contextlib import suppress
+
+NOBODY = (0, 0)  # as a socket is shown that no process has open any more
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -17,33 +20,33 @@ _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 _BY_FAMILY = 20  # SOCK_DIAG_BY_FAMILY
 _REQUEST = 1  # NLM_F_REQUEST
 _ALL_STATES = 0xFFFFFFFF
-_ESTABLISHED = 1
+_ERROR = 2  # NLMSG_ERROR
+_ERRNO = struct.Struct("=i")
 _NO_COOKIE = 0xFFFFFFFF
 _HEADER = struct.Struct("=IHHII")  # of a message of netlink: its length, type, ...
 _ASKED = struct.Struct("=BBBxI")
 _PORTS = struct.Struct("!HH")
 _REST = struct.Struct("=III")
 _FOUND = struct.Struct("=BBxx2s2s16s16s12x12xII")  # ... the user and the inode at its end
-_PATIENCE_S = 1.0
 
 
 def look_up(near: tuple[IPAddress, int], far: tuple[IPAddress, int]) -> tuple[int, int] | None:
     """Return user and inode of the socket at ``near`` that is connected to ``far``.
 
-    None, where there is no such socket or Linux does not answer.
+    ``NOBODY``, where there is none such any more; None, where Linux does not answer, or finds
+    another one.
     """
     family = socket.AF_INET if near[0].version == 4 else socket.AF_INET6
     ports, addresses = _PORTS.pack(near[1], far[1]), _padded(near[0]) + _padded(far[0])
     with suppress(OSError), _netlink() as asking:
         asking.sendto(_message(family, ports + addresses), (0, 0))
-        return _read(asking.recv(4096), ports, addresses)
+        # the kernel answers while it is asked
+        return _read(asking.recv(4096, socket.MSG_DONTWAIT), ports, addresses)
     return None
 
 
 def _netlink() -> socket.socket:
-    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG)
-    opened.settimeout(_PATIENCE_S)
-    return opened
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG)
 
 
 def _padded(address: IPAddress) -> bytes:
@@ -58,11 +61,13 @@ def _message(family: int, ends: bytes) -> bytes:
 
 def _read(answer: bytes, ports: bytes, addresses: bytes) -> tuple[int, int] | None:
     _length, kind, *_ = _HEADER.unpack_from(answer)
+    if kind == _ERROR and -_ERRNO.unpack_from(answer, _HEADER.size)[0] == errno.ENOENT:
+        return NOBODY
     if kind != _BY_FAMILY or len(answer) < _HEADER.size + _FOUND.size:
         return None
-    _family, state, near, far, source, destination, uid, inode = _FOUND.unpack_from(
+    _family, _state, near, far, source, destination, uid, inode = _FOUND.unpack_from(
         answer, _HEADER.size
     )
-    if state != _ESTABLISHED or near + far != ports or source + destination != addresses:
+    if near + far != ports or source + destination != addresses:
         return None
     return uid, inode

@@ -16,7 +16,7 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import FixedToolError, ToolNameTakenError, UnknownToolError
-from agentdouble.state import MemoryStore, Record, Store
+from agentdouble.state import Change, MemoryStore, Record, Store, restoring
 
 CODE_ENV = "CodeEnv"
 DEFAULT_NAME = "sandbox"
@@ -101,16 +101,17 @@ class Tools:
             now = self._clock.now()
             id_ = f"t-{secrets.token_hex(10)}"
             made = Tool(id_, name, now, now, CODE_ENV, fields, client_token, request)
-            self._keep(made)
-        await self._store.saved()
+            await self._keep(made)
+        await self._store.settled((KIND, made.id))
+        if made.id not in self._tools:  # the request that made it has been refused since
+            return await self.create(name, fields, client_token)
         return made
 
     async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
         """Change what is said of a tool; raise UnknownToolError."""
         tool = self.get(tool_id)
         changed = replace(tool, fields={**tool.fields, **fields}, updated_at=self._clock.now())
-        self._keep(changed)
-        await self._store.saved()
+        await self._keep(changed)
         return changed
 
     async def delete(self, tool_id: str) -> None:
@@ -121,25 +122,26 @@ class Tools:
         tool = self.get(tool_id)
         if tool.id == self._fixed_id:
             raise FixedToolError(tool_id)
+        undo = restoring(self._tools, tool_id)
         del self._tools[tool_id]
-        self._store.delete(KIND, tool_id)
-        await self._store.saved()
+        await self._store.write([Change(KIND, tool_id)], undo)
 
     async def reset(self) -> None:
         """Leave the one tool that is always there, as it was at first."""
-        for tool_id in self._tools:
-            self._store.delete(KIND, tool_id)
+        changes = [Change(KIND, tool_id) for tool_id in self._tools]
+        undo = restoring(self._tools, *self._tools)
         self._tools.clear()
         self._add_fixed()
-        await self._store.saved()
+        await self._store.write(changes, undo)
 
     def _add_fixed(self) -> None:
         now = self._clock.now()
         self._tools[self._fixed_id] = Tool(self._fixed_id, DEFAULT_NAME, now, now)
 
-    def _keep(self, tool: Tool) -> None:
+    async def _keep(self, tool: Tool) -> None:
+        undo = restoring(self._tools, tool.id)
         self._tools[tool.id] = tool
-        self._store.put(KIND, tool.id, tool.to_record())
+        await self._store.write([Change(KIND, tool.id, tool.to_record())], undo)
 
     def _made_by(self, client_token: str | None, request: str) -> Tool | None:
         if client_token is None:

@@ -5,7 +5,7 @@ The only place that opens a listening socket, or has gRPC open one.
 
 from __future__ import annotations
 
-from agentdouble.serving.connections import PEER, TRANSPORT, hang_up, is_closed
+from agentdouble.serving.connections import KEPT, PEER, TRANSPORT, hang_up, is_closed
 from agentdouble.serving.loops import SteadyLoop, new_event_loop, run
 from agentdouble.serving.protocols import LARGEST_WEBSOCKET_MESSAGE
 from agentdouble.serving.sockets import address_of, open_grpc, open_socket, open_unix_socket
@@ -13,6 +13,7 @@ from agentdouble.serving.starting import GRACE_S, Prepare, ServerThread, serve
 
 __all__ = [
     "GRACE_S",
+    "KEPT",
     "LARGEST_WEBSOCKET_MESSAGE",
     "PEER",
     "TRANSPORT",

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from agentdouble.imports import import_now
+
 T = TypeVar("T")
 
 
@@ -40,6 +42,7 @@ class SteadyLoop(asyncio.SelectorEventLoop):
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """Return uvloop's loop where it is installed, else a loop that survives frozen clocks."""
     if importlib.util.find_spec("uvloop") is not None:
+        import_now("uvloop")
         import uvloop
 
         loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()

@@ -13,6 +13,9 @@ from types import FrameType
 
 import uvicorn
 
+from agentdouble.serving.sockets import BACKLOG
+
+ACCEPTED_AT_ONCE = 64  # connections in a step of the loop, as asyncio takes its backlog
 TICK_S = 1
 QUIET_S = 1  # how long it stops without a word
 FAREWELL_S = 1  # how long what is cancelled has to say so
@@ -34,6 +37,13 @@ class Server(uvicorn.Server):
         self._tell_started = started
         self._tell_stopping = stopping
         self._wake: Callable[[], None] = lambda: None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does; what is not accepted at once waits in the system's own queue."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            with contextlib.suppress(OSError):  # it failed, and is closed
+                listener.listen(BACKLOG)
 
     def exit(self) -> None:
         """Stop serving; from any thread, at any time, more than once."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentdouble.errors import AddressInUseError
 
-BACKLOG = 2048
+BACKLOG = 4096
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -18,8 +19,8 @@ from agentdouble.serving.protocols import (
     HttpProtocol,
     WebSocketProtocol,
 )
-from agentdouble.serving.server import Server
-from agentdouble.serving.sockets import BACKLOG
+from agentdouble.serving.server import ACCEPTED_AT_ONCE, Server
+from agentdouble.serving.turn_taking import Place
 
 T = TypeVar("T")
 Prepare = Callable[[], Coroutine[Any, Any, None]]
@@ -128,7 +129,7 @@ def _server(
 ) -> Server:
     config = uvicorn.Config(
         app,
-        http=HttpProtocol,
+        http=cast("Any", functools.partial(HttpProtocol, place=Place())),
         ws=WebSocketProtocol,
         ws_max_size=LARGEST_WEBSOCKET_MESSAGE,
         ws_per_message_deflate=False,  # it costs more than it saves on one machine
@@ -136,7 +137,7 @@ def _server(
         log_config=None,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEPT_S,
-        backlog=BACKLOG,
+        backlog=ACCEPTED_AT_ONCE,
         forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
     )
     config.load()

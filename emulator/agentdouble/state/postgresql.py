@@ -1,22 +1,40 @@
 """The store in PostgreSQL, through SQLAlchemy and asyncpg; import it only where it is asked for.
 
-The records have a schema of their own, ``agentdouble``. It belongs to one double at a time: an
-advisory lock is held as long as the connection lives.
+The records have a schema of their own, ``agentdouble``, which belongs to one double at a time.
 """
 
 from __future__ import annotations
 
-from asyncpg import PostgresError
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from agentdouble.errors import StateError
-from agentdouble.state.sql import SqlStore, metadata
+from agentdouble.state import link, owning, writing
+from agentdouble.state.link import Link, LostError
+from agentdouble.state.sql import SqlStore
 
-_LOCK = 0x6167656E74  # "agent", a number of ours among the locks of the database
 _LOCK_TIMEOUT_S = 2  # one that was killed a moment ago may still be going
+_CONNECT_S = 5.0
+_CHECK_S = 2.0
+
+_TAKE = text(
+    "DELETE FROM agentdouble.records AS one "
+    "USING unnest(CAST(:kinds AS text[]), CAST(:ids AS text[])) AS named(kind, id) "
+    "WHERE one.kind = named.kind AND one.id = named.id RETURNING one.kind, one.id, one.record"
+)
+_PUT = text(
+    "INSERT INTO agentdouble.records (kind, id, record) SELECT * FROM unnest("
+    "CAST(:kinds AS text[]), CAST(:ids AS text[]), CAST(:records AS text[]))"
+)
+
+_Rows = dict[tuple[str, str], writing.Row]
 
 
 class PostgresqlStore(SqlStore):
@@ -33,31 +51,104 @@ class PostgresqlStore(SqlStore):
         except (ArgumentError, ValueError) as error:
             raise StateError(f"This names no database: {error}", where="postgresql") from None
         where = parsed.set(drivername="postgresql").render_as_string(hide_password=True)
-        super().__init__(create_async_engine(parsed, poolclass=NullPool), where)
+        super().__init__(where, owning.records)
+        engine = create_async_engine(
+            parsed, poolclass=NullPool, connect_args={"timeout": _CONNECT_S}
+        )
+        self._link = Link(engine, self._error)
+        self._unknown: _Rows = {}
 
     async def open(self) -> None:
         """Open and lock the schema; raise StateError if it is not ours to use."""
-        if self._connection is not None:
-            return
+        if not self._link.is_open:
+            await self._link.open(_LOCK_TIMEOUT_S)
+
+    async def close(self) -> None:
+        """Write what is queued and let go of the database, whether it answers or not."""
+        if self._link.is_open:
+            self._link.stop_waiting()
+            await self._writing.close()
+        await self._link.close()
+
+    async def check(self) -> None:
+        """Raise StateError if the server does not answer, or the records are not ours."""
+        refusal = self._link.refusal()
+        if refusal is not None:
+            raise refusal
+        checking = asyncio.ensure_future(self._check())
+        await asyncio.wait({checking}, timeout=_CHECK_S)
+        if not checking.done():
+            checking.add_done_callback(lambda one: one.exception())
+            raise self._error("does not answer", OSError(f"it has said nothing for {_CHECK_S:g} s"))
+        checking.result()
+
+    async def _check(self) -> None:
         try:
-            connection = await self._engine.connect()
-        except (DBAPIError, PostgresError, OSError) as error:  # older SQLAlchemy wraps not all
-            raise self._error("cannot be opened", error) from None
+            async with self._link.transaction(until=0) as connection:
+                await owning.look(connection, self._link.owner)
+                await connection.rollback()
+        except LostError as error:
+            raise self._error("is lost", error.__cause__ or error) from None
+        except link.FAILURES as error:
+            raise self._error("cannot be read", error) from None
+        await super().check()
+
+    async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
+        until = asyncio.get_running_loop().time() + link.PATIENCE_S
+        while True:
+            try:
+                async with self._link.transaction(until) as connection:
+                    rows: Sequence[Any] = (await connection.execute(query)).all()
+                    await connection.rollback()
+                    return rows
+            except LostError:
+                continue  # there is another connection by then, or StateError
+            except link.FAILURES as error:
+                raise self._error("cannot be read", error) from None
+
+    async def _commit(self, rows: Sequence[writing.Row]) -> None:
+        """Write rows, once more on another connection where one is lost: that changes nothing."""
+        until = asyncio.get_running_loop().time() + link.PATIENCE_S
+        while True:
+            try:
+                await self._commit_once({row.name: row for row in rows}, until)
+                return
+            except LostError:
+                continue
+            except link.FAILURES as error:
+                raise self._error("cannot be written", error) from None
+
+    async def _commit_once(self, rows: _Rows, until: float) -> None:
+        """Write rows; first take back what a lost connection may have left written.
+
+        Of a commit without an answer nobody knows whether it was made, and who waited for it
+        may have been refused since. What the rows were before it is kept until that is settled.
+        """
+        owner, settled = self._link.owner, self._unknown
         try:
-            await _prepare(connection)
-        except BaseException as error:
-            await connection.close()
-            if isinstance(error, DBAPIError):
-                raise self._error("cannot be used", error) from None
+            async with self._link.transaction(until) as connection:
+                await owning.count(connection, owner)
+                before = await _exchange(connection, {**settled, **rows})
+                self._unknown = {**before, **settled}
+                await connection.commit()
+        except LostError:
             raise
-        self._connection = connection
+        except BaseException:  # the server has answered, or was not asked
+            self._unknown = settled
+            raise
+        self._unknown = {}
+        owner.writes += 1
 
 
-async def _prepare(connection: AsyncConnection) -> None:
-    await connection.exec_driver_sql(f"SET lock_timeout = {_LOCK_TIMEOUT_S * 1000:.0f}")
-    await connection.exec_driver_sql(f"SELECT pg_advisory_lock({_LOCK})")
-    await connection.exec_driver_sql("SET lock_timeout = 0")
-    await connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS agentdouble")
-    await connection.exec_driver_sql("SET search_path TO agentdouble")
-    await connection.run_sync(metadata.create_all)
-    await connection.commit()
+async def _exchange(connection: AsyncConnection, rows: _Rows) -> _Rows:
+    """Put rows in the place of what is there, and return that."""
+    named = {"kinds": [kind for kind, _ in rows], "ids": [id_ for _, id_ in rows]}
+    before = {name: writing.Row(*name, None) for name in rows}
+    for row in await connection.execute(_TAKE, named):
+        before[row.kind, row.id] = writing.Row(row.kind, row.id, row.record)
+    new = [row for row in rows.values() if row.record is not None]
+    if new:
+        kinds, ids = [row.kind for row in new], [row.id for row in new]
+        records = [row.record for row in new]
+        await connection.execute(_PUT, {"kinds": kinds, "ids": ids, "records": records})
+    return before

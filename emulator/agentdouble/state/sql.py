@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import (
-    Column,
-    MetaData,
-    String,
-    Table,
-    Text,
-    bindparam,
-    delete,
-    insert,
-    select,
-)
+from sqlalchemy import Column, MetaData, Select, String, Table, Text, select
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agentdouble.errors import StateError
-from agentdouble.state.store import Record
+from agentdouble.state import writing
+from agentdouble.state.changes import Change, Record, Undo, unbroken
 
-metadata = MetaData()
-_records = Table(
-    "records",
-    metadata,
-    Column("kind", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("record", Text, nullable=False),
-)
-_DELETE = delete(_records).where(
-    _records.c.kind == bindparam("of_kind"), _records.c.id == bindparam("of_id")
-)
+_FULL = ("disk is full", "No space left", "quota exceeded")
+_PROBE = "probe"
+_ROOM = 4096
 
 
-@dataclass(frozen=True)
-class _Change:
-    kind: str
-    id: str
-    record: str | None
+def records_of(metadata: MetaData) -> Table:
+    """Return the table of records, in the schema of its metadata."""
+    return Table(
+        "records",
+        metadata,
+        Column("kind", String, primary_key=True),
+        Column("id", String, primary_key=True),
+        Column("record", Text, nullable=False),
+    )
 
 
-class SqlStore:
-    """Records in a database; belongs to one event loop. ``open()`` is each database's own.
+class SqlStore(ABC):
+    """Records in a database; belongs to one event loop.
 
     ``what`` names the database in messages, ``where`` says which.
     """
@@ -54,98 +40,101 @@ class SqlStore:
     what = "state"
     directory: Path | None = None
 
-    def __init__(self, engine: AsyncEngine, where: str) -> None:
+    def __init__(self, where: str, records: Table) -> None:
         self.where = where
-        self._engine = engine
-        self._connection: AsyncConnection | None = None
-        self._queued: list[_Change] = []
-        self._writing = asyncio.Lock()
+        self._records = records
+        self._writing = writing.Writing(self._commit)
 
     async def load(self, kind: str) -> Mapping[str, Record]:
         """Return every saved record of a kind by its id."""
-        query = select(_records.c.id, _records.c.record).where(_records.c.kind == kind)
-        try:
-            rows = (await self._open.execute(query)).all()
-            await self._open.rollback()
-            return {id_: json.loads(text) for id_, text in rows}
-        except (DBAPIError, ValueError) as error:
-            raise self._error("cannot be read", error) from None
+        table = self._records.c
+        rows = await self._found(select(table.id, table.record).where(table.kind == kind))
+        return {row.id: self._read(row.record) for row in rows}
 
     async def read(self, kind: str, id_: str) -> Record | None:
         """Return one record as it was last put, or None."""
-        await self.saved()
-        query = select(_records.c.record).where(_records.c.kind == kind, _records.c.id == id_)
-        async with self._writing:  # one connection does one thing at a time
-            try:
-                text = (await self._open.execute(query)).scalar_one_or_none()
-                await self._open.rollback()
-                return None if text is None else json.loads(text)
-            except (DBAPIError, ValueError) as error:
-                raise self._error("cannot be read", error) from None
+        await self._writing.settled((kind, id_))
+        table = self._records.c
+        query = select(table.record).where(table.kind == kind, table.id == id_)
+        rows = await self._found(query)
+        return self._read(rows[0].record) if rows else None
+
+    def write(
+        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
+    ) -> Awaitable[None]:
+        """Queue changes, to be written together or taken back by ``undo``."""
+        rows = _rows(changes)
+        return _answered(self._writing.add(rows, undo, about) if rows else None)
 
     def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record; it takes the place of the one with its kind and id."""
-        self._queued.append(_Change(kind, id_, json.dumps(record)))
+        """Queue a record that cannot be taken back; it is kept until it is written."""
+        self._writing.add(_rows([Change(kind, id_, record)]), None, ())
 
     def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record; one that is not there is no error."""
-        self._queued.append(_Change(kind, id_, None))
+        """Queue the removal of a record, as ``put``; one that is not there is no error."""
+        self._writing.add(_rows([Change(kind, id_)]), None, ())
 
     async def saved(self) -> None:
         """Return when everything that was queued before is in the database."""
-        if self._queued or self._writing.locked():
-            # a caller that goes away must not break off the write of all the others
-            await asyncio.shield(asyncio.ensure_future(self._write()))
+        await self._writing.saved()
 
+    async def settled(self, name: Hashable) -> None:
+        """Return when no change of that name is under way, whatever came of it."""
+        await self._writing.settled(name)
+
+    async def check(self) -> None:
+        """Raise StateError if nothing can be written now; try it where the last write failed."""
+        if self._writing.failure is not None:
+            room = {"text": "x" * _ROOM}
+            await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, room)])))
+            await unbroken(self._commit(_rows([Change(_PROBE, _PROBE)])))
+            self._writing.failure = None
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Make the database ready; raise StateError if it is not ours to use."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Write what is queued and let go of the database."""
-        if self._connection is None:
-            return
+
+    @abstractmethod
+    async def _commit(self, rows: Sequence[writing.Row]) -> None:
+        """Write rows in one transaction; raise StateError if they are not written."""
+
+    @abstractmethod
+    async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
+        """Return what a query finds; raise StateError."""
+
+    async def _found(self, query: Select[Any]) -> Sequence[Any]:
+        """Return what a query finds, whoever goes away: a query broken off ends its connection."""
+        return await unbroken(self._fetch(query))
+
+    def _read(self, text: str) -> Record:
         try:
-            await self._write()
-        finally:
-            await self._connection.close()
-            self._connection = None
-            await self._engine.dispose()
+            record: Record = json.loads(text)
+        except ValueError as error:
+            raise self._error("cannot be read", error) from None
+        return record
 
-    @property
-    def _open(self) -> AsyncConnection:
-        if self._connection is None:
-            raise StateError(f"The {self.what} {self.where} is not open.", where=self.where)
-        return self._connection
-
-    async def _write(self) -> None:
-        async with self._writing:
-            changes, self._queued = self._queued, []
-            if not changes:
-                return
-            try:
-                await self._commit(changes)
-            except BaseException as error:
-                self._queued = changes + self._queued  # the next caller tries once more
-                if isinstance(error, DBAPIError):
-                    raise self._error("cannot be written", error) from None
-                raise
-
-    async def _commit(self, changes: Sequence[_Change]) -> None:
-        connection = self._open
-        last = {(change.kind, change.id): change for change in changes}.values()
-        try:
-            named = [{"of_kind": change.kind, "of_id": change.id} for change in last]
-            await connection.execute(_DELETE, named)
-            new = [
-                {"kind": change.kind, "id": change.id, "record": change.record}
-                for change in last
-                if change.record is not None
-            ]
-            if new:
-                await connection.execute(insert(_records), new)
-            await connection.commit()
-        except BaseException:
-            await connection.rollback()
-            raise
-
-    def _error(self, what: str, error: Exception) -> StateError:
+    def _error(self, what: str, error: BaseException) -> StateError:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+        reason = (reason or type(error).__name__).rstrip(".")
         hint = " Another double uses it." if "lock" in reason else ""
-        return StateError(f"The {self.what} {self.where} {what}: {reason}.{hint}", where=self.where)
+        return StateError(
+            f"The {self.what} {self.where} {what}: {reason}.{hint}",
+            where=self.where,
+            status=507 if any(full in reason for full in _FULL) else 503,
+        )
+
+
+def _rows(changes: Iterable[Change]) -> list[writing.Row]:
+    return [
+        writing.Row(one.kind, one.id, None if one.record is None else json.dumps(one.record))
+        for one in changes
+    ]
+
+
+async def _answered(changes: writing.Changes | None) -> None:
+    if changes is not None:
+        await unbroken(changes.done)

@@ -7,23 +7,32 @@ one would take the first one's living sessions for lost.
 from __future__ import annotations
 
 import asyncio
-import os
+import gc
 import sqlite3
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import (
-    URL,
-)
+from sqlalchemy import URL, MetaData, Select, bindparam, delete, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from agentdouble.errors import StateError
-from agentdouble.state.sql import SqlStore, metadata
+from agentdouble.state import writing
+from agentdouble.state.held_file import HeldFile
+from agentdouble.state.sql import SqlStore, records_of
 
 _FORMAT = 1
 _LOCK_TIMEOUT_S = 2  # one that was killed a moment ago may still be going
+
+_metadata = MetaData()
+_records = records_of(_metadata)
+_DELETE = delete(_records).where(
+    _records.c.kind == bindparam("of_kind"), _records.c.id == bindparam("of_id")
+)
 
 
 class SqliteStore(SqlStore):
@@ -32,13 +41,17 @@ class SqliteStore(SqlStore):
     what = "state file"
 
     def __init__(self, path: str) -> None:
+        super().__init__(path, _records)
         self._path = Path(path)
+        self._file = HeldFile(self._path)
         self.directory = self._path.with_name(self._path.name + ".artifacts")
-        url = URL.create("sqlite+aiosqlite", database=str(self._path))
-        engine = create_async_engine(
-            url, poolclass=NullPool, connect_args={"timeout": _LOCK_TIMEOUT_S}
+        self._engine = create_async_engine(
+            URL.create("sqlite+aiosqlite", database=path),
+            poolclass=NullPool,
+            connect_args={"timeout": _LOCK_TIMEOUT_S},
         )
-        super().__init__(engine, str(self._path))
+        self._connection: AsyncConnection | None = None
+        self._using = asyncio.Lock()  # one connection does one thing at a time
 
     async def open(self) -> None:
         """Open and lock the file; raise StateError if it is not ours to use."""
@@ -46,27 +59,42 @@ class SqliteStore(SqlStore):
             return
         try:
             await asyncio.to_thread(self._touch)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
+            self._file.let_go()
             raise self._error("cannot be opened", error) from None
         connection = await self._engine.connect()
         try:
             await self._prepare(connection)
-        except DBAPIError as error:
+        except BaseException as error:
             await connection.close()
-            raise self._error("cannot be used", error) from None
-        except BaseException:
-            await connection.close()
+            self._file.let_go()
+            if isinstance(error, DBAPIError):
+                raise self._error("cannot be used", error) from None
             raise
         self._connection = connection
 
-    def _touch(self) -> None:
-        """Open the file once: aiosqlite leaves a thread to its fate when it cannot open one.
+    async def close(self) -> None:
+        """Write what is queued and let go of the file."""
+        if self._connection is None:
+            return
+        await self._writing.close()
+        if sys.version_info < (3, 11):
+            gc.collect()  # a statement that failed keeps the file open while its error is there
+        await self._connection.close()
+        self._connection = None
+        self._file.let_go()
+        await self._engine.dispose()
 
-        A file that is made here is its user's alone, for it holds keys.
-        """
-        with suppress(OSError):  # SQLite says what is wrong with a path in better words
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+    async def check(self) -> None:
+        """Raise StateError if the file is not where it was, or takes no writes."""
+        self._check_place()
+        await super().check()
+
+    def _touch(self) -> None:
+        """Open the file once: aiosqlite leaves a thread to its fate when it cannot open one."""
+        self._file.make()
         sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_S).close()
+        self._file.hold(_LOCK_TIMEOUT_S)
 
     async def _prepare(self, connection: AsyncConnection) -> None:
         await connection.exec_driver_sql("PRAGMA locking_mode = EXCLUSIVE")
@@ -81,6 +109,62 @@ class SqliteStore(SqlStore):
                 f"agentdouble reads {_FORMAT}. Use the version that wrote it, or another file.",
                 where=self.where,
             )
-        await connection.run_sync(metadata.create_all)
+        await connection.run_sync(_metadata.create_all)
         await connection.exec_driver_sql(f"PRAGMA user_version = {_FORMAT}")  # takes the lock
         await connection.commit()
+
+    async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
+        async with self._using:
+            try:
+                rows: Sequence[Any] = (await self._open.execute(query)).all()
+                await self._open.rollback()
+            except DBAPIError as error:
+                raise self._error("cannot be read", error) from None
+        return rows
+
+    async def _commit(self, rows: Sequence[writing.Row]) -> None:
+        async with self._using:
+            self._check_place()
+            failure = await self._try(self._open, rows)
+        # Raised here, without the error of the database: whoever keeps that keeps its statement.
+        if failure is not None:
+            raise failure
+
+    async def _try(
+        self, connection: AsyncConnection, rows: Sequence[writing.Row]
+    ) -> StateError | None:
+        try:
+            await _execute(connection, rows)
+            await connection.commit()
+        except Exception as error:
+            with suppress(DBAPIError):  # SQLite may have rolled back by itself
+                await connection.rollback()
+            return self._error("cannot be written", error)
+        return None
+
+    @property
+    def _open(self) -> AsyncConnection:
+        if self._connection is None:
+            raise StateError(f"The state file {self.where} is not open.", where=self.where)
+        return self._connection
+
+    def _check_place(self) -> None:
+        """Raise StateError if another file is at the path: who opens that is another owner."""
+        if not self._file.is_there():
+            raise StateError(
+                f"The state file {self.where} was removed or replaced while the double ran. Put "
+                "it back where it was, or restart the double with what is there now.",
+                where=self.where,
+            )
+
+
+async def _execute(connection: AsyncConnection, rows: Sequence[writing.Row]) -> None:
+    named = [{"of_kind": row.kind, "of_id": row.id} for row in rows]
+    await connection.execute(_DELETE, named)
+    new = [
+        {"kind": row.kind, "id": row.id, "record": row.record}
+        for row in rows
+        if row.record is not None
+    ]
+    if new:
+        await connection.execute(insert(_records), new)

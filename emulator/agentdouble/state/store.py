@@ -1,20 +1,21 @@
 """The store of records: its protocol, the one in memory, and which URL gives which.
 
-Who owns records keeps them in memory and answers from there, except for what is large. A change is queued in the store
-at once, in order, and ``saved()`` returns when it cannot be lost any more: so no step of the
-owner waits between a decision and its record, and many changes are written together.
+Who owns records keeps them in memory and answers from there, except for what is large. It
+changes memory, and in the same step queues in the store what it changed, with what takes that
+back: so no step waits between a decision and its record, and many changes are written together.
+When the store has answered, they cannot be lost any more, or are taken back.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Awaitable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentdouble.errors import MissingExtraError, StateError
-
-Record = Mapping[str, Any]
+from agentdouble.imports import import_now
+from agentdouble.state.changes import Change, Record, Undo
 
 MEMORY = "memory"
 _SQLITE = "sqlite:///"
@@ -39,17 +40,33 @@ class Store(Protocol):
     async def read(self, kind: str, id_: str) -> Record | None:
         """Return one record as it was last put, or None."""
 
+    def write(
+        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
+    ) -> Awaitable[None]:
+        """Queue changes; what is returned waits until they are kept, all of them together.
+
+        Where they cannot be, it calls ``undo``, which takes them back in memory, and raises
+        StateError; nobody need wait for that. Later changes of the same records are refused with
+        them and taken back before them. ``about`` are names of what else they build upon.
+        """
+
     def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record; it takes the place of the one with its kind and id."""
+        """Queue a record that nobody can take back: it is tried again until it is kept."""
 
     def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record; one that is not there is no error."""
+        """Queue the removal of a record, as ``put``; one that is not there is no error."""
 
     async def saved(self) -> None:
         """Return when everything that was queued before is kept; raise StateError if it cannot."""
 
+    async def settled(self, name: Hashable) -> None:
+        """Return when no change is under way of a record ``(kind, id)``, whatever came of it."""
+
+    async def check(self) -> None:
+        """Raise StateError, soon, if the store could not keep anything now."""
+
     async def close(self) -> None:
-        """Keep what is queued and let go of the store."""
+        """Keep what is queued and let go of the store; what cannot be kept is logged."""
 
 
 class MemoryStore:
@@ -71,6 +88,17 @@ class MemoryStore:
         """Return a record, or None."""
         return self._records.get(kind, {}).get(id_)
 
+    def write(
+        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
+    ) -> Awaitable[None]:
+        """Keep changes."""
+        for one in changes:
+            if one.record is None:
+                self.delete(one.kind, one.id)
+            else:
+                self.put(one.kind, one.id, one.record)
+        return self.saved()
+
     def put(self, kind: str, id_: str, record: Record) -> None:
         """Keep a record."""
         self._records.setdefault(kind, {})[id_] = record
@@ -81,6 +109,12 @@ class MemoryStore:
 
     async def saved(self) -> None:
         """Do nothing: what is queued is kept."""
+
+    async def settled(self, name: Hashable) -> None:
+        """Do nothing: nothing is under way."""
+
+    async def check(self) -> None:
+        """Do nothing: memory is ready."""
 
     async def close(self) -> None:
         """Forget everything."""
@@ -99,9 +133,11 @@ def make_store(url: str) -> Store:
     if name.startswith(_POSTGRESQL):
         if importlib.util.find_spec("asyncpg") is None:
             raise MissingExtraError("A state in PostgreSQL", extra="postgres")
+        import_now("agentdouble.state.postgresql")
         from agentdouble.state.postgresql import PostgresqlStore
 
         return PostgresqlStore(name)
+    import_now("agentdouble.state.sqlite")
     from agentdouble.state.sqlite import SqliteStore  # SQLAlchemy, only where it is asked for
 
     return SqliteStore(name)

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.errors import AnswerLostError
+from agentdouble.on_behalf import MARK
 from agentdouble.threads import beside, imported
 from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
 CONNECT_TIMEOUT_S = 10.0
 KEPT_S = 2.0  # servers close after 5 s: a request must not meet that
+Dial = Callable[[], Awaitable[socket.socket]]
 _PORTS = {"http": 80, "https": 443}
 
 
 class Connections:
-    """Asks the server at ``url``, scheme and host and port, over as many connections as it takes."""
+    """Asks the server at ``url``, scheme and host and port, over as many connections as it takes.
 
-    def __init__(self, url: str, kept_s: float = KEPT_S) -> None:
+    ``dial`` connects to it in another way than by its name.
+    """
+
+    def __init__(self, url: str, kept_s: float = KEPT_S, dial: Dial | None = None) -> None:
         self._kept_s = kept_s
+        self._dial = dial
         parts = self._parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
@@ -59,11 +67,15 @@ class Connections:
         loop = asyncio.get_running_loop()
         tls = await self._trust()
         name = self._host if tls else None
-        connecting = loop.create_connection(
-            lambda: Connection(self._free, self._lost),
-            *(self._host, self._port),
-            ssl=tls,
-            server_hostname=name,
+        connecting = (
+            self._dialled(self._dial)
+            if self._dial
+            else loop.create_connection(
+                lambda: Connection(self._free, self._lost),
+                *(self._host, self._port),
+                ssl=tls,
+                server_hostname=name,
+            )
         )
         try:
             _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
@@ -73,6 +85,16 @@ class Connections:
             raise AnswerLostError(str(error), unreached=True) from None
         self._all.add(connection)
         return connection
+
+    async def _dialled(self, dial: Dial) -> tuple[asyncio.Transport, Connection]:
+        connected = await dial()
+        try:
+            return await asyncio.get_running_loop().create_connection(
+                lambda: Connection(self._free, self._lost), sock=connected
+            )
+        except BaseException:
+            connected.close()
+            raise
 
     async def _trust(self) -> ssl.SSLContext | None:
         if self._parts.scheme == "http":
@@ -99,7 +121,7 @@ def _request(
     parts: SplitResult, method: str, target: str, headers: RawHeaders, body: bytes
 ) -> bytes:
     lines = [f"{method} {target} HTTP/1.1\r\nhost: {parts.netloc}\r\n".encode()]
-    lines += [b"%s: %s\r\n" % pair for pair in headers]
+    lines += [b"%s: %s\r\n" % pair for pair in (*headers, MARK)]
     if body or method == "POST":
         lines.append(b"content-length: %d\r\n" % len(body))
     return b"".join([*lines, b"\r\n", body])

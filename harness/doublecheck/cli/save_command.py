@@ -10,7 +10,7 @@ import typer
 EXAMPLES = """
 [bold]Examples[/bold]
 
-  curl -s http://127.0.0.1:8000/_emulator/journal > journal.json
+  curl -s 'http://127.0.0.1:8000/_emulator/journal?bodies=true' > journal.json
 
   doublecheck save-test journal.json -o test_conversation.py
 

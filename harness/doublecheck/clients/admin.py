@@ -83,7 +83,7 @@ def reset(target: Target, wait: bool) -> Call[None]:
 def journal(target: Target) -> Call[Journal]:
     """Return the call that reads a double's journal; raise NotADoubleError."""
     _require_double(target, "A journal")
-    return Call(calls.request(target, "GET", f"{PREFIX}/journal"), _read_journal)
+    return Call(calls.request(target, "GET", f"{PREFIX}/journal?bodies=true"), _read_journal)
 
 
 def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:

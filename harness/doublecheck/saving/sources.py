@@ -44,7 +44,7 @@ def _recorded(recording: recordings.Recording) -> Iterator[Exchange]:
 
 def _journal(path: Path, text: str) -> Sequence[Exchange]:
     explanation = (
-        f"{path} is no journal: it must be what GET /_emulator/journal answers, or what "
+        f"{path} is no journal: it must be what GET /_emulator/journal?bodies=true answers, or what "
         "doublecheck record writes"
     )
     try:

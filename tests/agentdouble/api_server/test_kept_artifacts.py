@@ -106,8 +106,8 @@ def test_a_content_is_read_when_it_is_asked_for(kept: Kept) -> None:
         answers = {name: http.get(f"{url}/{name}") for name in names}
 
     assert ["f", "lost"] == names
-    assert {200, 500} == {answer.status_code for answer in answers.values()}
-    (lost,) = (answer for answer in answers.values() if answer.status_code == 500)
+    assert {200, 503} == {answer.status_code for answer in answers.values()}
+    (lost,) = (answer for answer in answers.values() if answer.status_code == 503)
     assert f"The artifact file {kept.directory}{os.sep}" in lost.json()["detail"]
     assert left.name not in lost.text
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_written_is_not_kept(kept: Kept) -> None:
         names = http.get(url).json()
         saved = save(url, "f", SMALL).json()["version"]
 
-    assert 500 == refused.status_code
+    assert 503 == refused.status_code
     assert f"The artifact file {kept.directory}" in refused.json()["detail"]
     assert ([], 0) == (names, saved)
 

@@ -153,7 +153,7 @@ def test_an_instance_that_does_not_start_is_told(commands: Commands) -> None:
     [
         (("create", "x"), "Say what it runs: MODULE:APP, FILE.py:APP or --command. See --help."),
         (("create", "x", "a:b", "--command", "c"), "Say MODULE:APP or --command, not both."),
-        (("create", "x", "a:b", "--env", "A"), "--env takes NAME=VALUE, not 'A'."),
+        (("create", "x", "a:b", "--env", "A"), "--env takes NAME=VALUE, or the NAME of a"),
         (("create", "x", "a:b", "--key", "k"), "--key takes env:NAME or file:PATH"),
         (("create", "x", "a:b", "--client", "c"), "--client goes with --jwt."),
         (("create", "x", "a:b", "--key", "env:A", "--jwt", "j"), "Say --key or --jwt, not both."),

@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -207,6 +208,53 @@ def test_wrong_options_are_one_line(
 ) -> None:
     """Each says what to do instead."""
     assert expected in _refusal(command_line, *words)
+
+
+@pytest.mark.parametrize("kind", ["env", "file"])
+def test_a_key_is_read_from_where_no_command_line_shows_it(
+    serve: Callable[..., Serving], command_line: CommandLine, kind: str
+) -> None:
+    """Without the newline at its end; every surface asks for it then."""
+    (command_line.folder / "key.txt").write_text("the-key\n")
+    command_line.environment["OWN_KEY"] = "the-key"
+    double = serve("--api-key", {"env": "env:OWN_KEY", "file": "file:key.txt"}[kind])
+    shown = Path(f"/proc/{double.process.pid}/cmdline")
+    answers = [
+        http.get(f"{double.url}/list-apps", headers=headers).status_code
+        for headers in ({}, {"X-Api-Key": "the-key"})
+    ]
+
+    assert [401, 200] == answers
+    assert not shown.exists() or b"the-key" not in shown.read_bytes()
+
+
+_NOT_A_KEY = "--api-key takes env:NAME or file:PATH, not the key itself"
+_NOT_A_URL = "--state has a password in it"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("serve", "--api-key", "s3cret"), _NOT_A_KEY),
+        (("serve", "--api-key", "s3cret:x"), _NOT_A_KEY),
+        (("serve", "--api-key", "env:NO_KEY"), "--api-key: the environment has no NO_KEY."),
+        (("serve", "--api-key", "file:none"), "--api-key: none cannot be read: No such file"),
+        (("serve", "--api-key", "file:empty"), "--api-key: empty is empty."),
+        (("serve", "--state", "postgresql://a:s3cret@h/d"), _NOT_A_URL),
+        (("serve", "--state", "postgresql://h/d?password=s3cret"), _NOT_A_URL),
+        (("serve", "--state", "env:NO_STATE"), "--state: the environment has no NO_STATE."),
+        (("exec", "--state", "postgresql://a:s3cret@h/d", "--", "true"), _NOT_A_URL),
+    ],
+)
+def test_a_secret_on_the_command_line_is_refused(
+    command_line: CommandLine, words: tuple[str, ...], expected: str
+) -> None:
+    """And not repeated; the refusal says both other ways."""
+    (command_line.folder / "empty").write_text("\n")
+    told = _refusal(command_line, *words)
+
+    assert expected in told
+    assert "s3cret" not in told
 
 
 def test_an_unknown_setting_of_the_file_suggests_the_nearest(command_line: CommandLine) -> None:

@@ -60,7 +60,7 @@ def test_refusals_of_the_platform_are_one_line(
         "InvalidResource.NotFound: There is no tool 't-none'"
     )
     assert "the setting tool_id" in told(command_line, "tool", "delete", "t-sandbox")
-    assert "--env takes NAME=VALUE, not 'A'." == told(
+    assert "--env takes NAME=VALUE, or the NAME of a variable that there is, not 'A'." == told(
         command_line, "tool", "create", "x", "--env", "A"
     )
     assert "There is no session 'u'. See: agentdouble session list" == told(

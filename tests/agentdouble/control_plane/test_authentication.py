@@ -156,7 +156,7 @@ def test_a_request_without_a_host_is_refused(shared: Emulator) -> None:
     """HTTP wants one, and so does the signature."""
     status, answer = raw(shared, LINE + b"".join(lines(shared)[2:]))
 
-    assert (403, "ForbiddenHost") == (status, answer["ResponseMetadata"]["Error"]["Code"])
+    assert (400, "BadHost") == (status, answer["ResponseMetadata"]["Error"]["Code"])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def test_every_error_of_the_sandbox_has_a_code_of_its_own() -> None:
         errors.FixedToolError("t-1"),
         errors.UnknownSessionError("s-1"),
         errors.TooManyInstancesError(1),
+        errors.ResourceExhaustedError("memory", "1 MiB left", "add some"),
         errors.TooManyNotebooksError(1),
         errors.InstanceBusyError("u"),
         errors.InstancePausedError("u"),

@@ -94,7 +94,7 @@ def test_the_journal_names_what_an_action_did_not_read(double: Emulator) -> None
 
     assert 200 == call(double, changed).status_code
 
-    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    (entry,) = http.get(f"{double.url}/_emulator/journal?bodies=true").json()["entries"]
     assert ["Tags", "OperationPayload.colour"] == entry["unread"]
 
 
@@ -112,6 +112,6 @@ def test_the_journal_keeps_a_hundred_unread_fields(double: Emulator) -> None:
 
     call(double, {**body_of(double, "1"), **dict.fromkeys(names)})
 
-    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    (entry,) = http.get(f"{double.url}/_emulator/journal?bodies=true").json()["entries"]
     assert ["??", "x" * UNREAD_LENGTH, "f0"] == entry["unread"][:3]
     assert UNREAD_LIMIT == len(entry["unread"])

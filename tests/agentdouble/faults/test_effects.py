@@ -21,6 +21,7 @@ from tests.agentdouble.calling import (
     ended,
     error_of,
     has_gone,
+    pids_of,
     result,
     run,
     text,
@@ -281,7 +282,8 @@ def test_the_inner_json_is_wrong(
 
 def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
     """The answer says so; nothing of the session is left, and the next call has a new one."""
-    pid = int(text(double, "x = 1; import os; print(os.getpid())"))
+    text(double, "x = 1")
+    (pid,) = pids_of(double)
     double.faults.arm("kill_kernel", "InvokeTool")
 
     inner = run(double, "open('/dev/null'); 1 + 1")

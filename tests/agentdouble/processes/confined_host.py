@@ -26,7 +26,7 @@ from agentdouble.processes import isolation
 from agentdouble.processes.fork_server import linux, view
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
-from agentdouble.processes.workspace import Workspaces
+from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernels import FORK
 from agentdouble.sandbox.languages import PYTHON
@@ -71,13 +71,20 @@ class Host:
         *,
         measures: Iterable[str] = tuple(isolation.MEASURES),
         limits: dict[str, int] | None = None,
+        of: Session | None = None,
         **changed: Any,
     ) -> Session:
         """Start a kernel on a machine that offers these measures at the most.
 
-        ``changed`` are fields of its confinement. Raises RuntimeError if it does not start.
+        ``changed`` are fields of its confinement; it is one more kernel ``of`` that session. Raises RuntimeError if it does not start.
         """
-        answer = self._ask(op="start", measures=[*measures], changed=changed, limits=limits or {})
+        answer = self._ask(
+            op="start",
+            measures=[*measures],
+            changed=changed,
+            limits=limits or {},
+            of=None if of is None else of.number,
+        )
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return Session(self, **answer)
@@ -121,6 +128,10 @@ class Session:
         """Run code and return what it printed, or the name of the error it ended with."""
         return str(self.host._ask(op="run", number=self.number, code=code)["text"])
 
+    def death(self, code: str) -> str:
+        """Run code that ends the kernel and return how that is told."""
+        return str(self.host._ask(op="run", number=self.number, code=code)["message"])
+
 
 def _become(uid: int) -> None:
     """Become a user; this Python is readable for all of them, wherever it lies."""
@@ -157,11 +168,16 @@ class _Double:
         self._sockets = KernelSockets()
         self._workspaces = Workspaces()
         self._kernels: list[Kernel] = []
+        self._places: list[Workspace] = []  # of the kernels
 
     async def start(
-        self, measures: list[str], changed: dict[str, Any], limits: dict[str, int]
+        self,
+        measures: list[str],
+        changed: dict[str, Any],
+        limits: dict[str, int],
+        of: int | None,
     ) -> dict[str, Any]:
-        workspace = self._workspaces.make()
+        workspace = self._workspaces.make() if of is None else self._places[of]
         run = workspace.make_run()
         confinement = self._offering(measures).confinement_for(workspace, run)
         if confinement is not None:
@@ -187,6 +203,7 @@ class _Double:
             await kernel.kill("it never lived")
             return {"error": str(error)}
         self._kernels.append(kernel)
+        self._places.append(workspace)
         return {
             "number": len(self._kernels) - 1,
             "pid": kernel.pid,
@@ -206,7 +223,8 @@ class _Double:
 
     async def run(self, number: int, code: str) -> dict[str, str]:
         result = await self._kernels[number].execute(code, timeout_s=30, output_limit=100_000)
-        return {"text": "".join(map(_text_of, result.outputs)).strip()}
+        text = "".join(map(_text_of, result.outputs)).strip()
+        return {"text": text, "message": result.message}
 
     async def close(self) -> None:
         for kernel in self._kernels:

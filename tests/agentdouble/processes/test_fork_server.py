@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import psutil
@@ -21,36 +20,45 @@ if sys.platform != "linux":
 from agentdouble import Emulator
 from agentdouble.processes.fork_server import protocol
 from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
-from agentdouble.processes.fork_server.protocol import ForkRequest
 from tests.agentdouble.calling import (
     Begun,
     body_of,
     ended,
     has_gone,
     http,
+    pid_of,
+    pid_outside,
+    pids_of,
     result,
     run,
     send,
     signed,
     text,
 )
+from tests.agentdouble.processes.forking import request_in, with_fork_server
 
-PID = "import os; print(os.getpid())"
 GRANDCHILD = """
-import os, subprocess
+import subprocess
 child = subprocess.run(
     ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!"], stdout=subprocess.PIPE, text=True
 )
-print(os.getpid(), child.stdout)
+print(child.stdout)
 """
-SERVER = f"""
+SERVER = """
 import sys
 from agentdouble import Emulator
-from tests.agentdouble.calling import text
+from tests.agentdouble.processes.test_fork_server import family
 with Emulator() as double:
-    print(*text(double, {GRANDCHILD!r}).split(), flush=True)
+    print(*family(double), flush=True)
     sys.stdin.read()
 """
+
+
+def family(double: Emulator) -> tuple[int, int]:
+    """Return a kernel, and what it has started and left alone, as this machine knows them."""
+    grandchild = int(text(double, GRANDCHILD))
+    (kernel,) = pids_of(double)
+    return kernel, pid_outside(grandchild, kernel)
 
 
 def fork_server_of(pid: int) -> psutil.Process:
@@ -66,7 +74,7 @@ def test_sessions_are_lost_with_their_fork_server() -> None:
     before = set(psutil.Process().children())
     with Emulator() as double:
         first = result(double, "x = 1", "idle")
-        kernel = int(text(double, PID, "idle"))
+        kernel = pid_of(double, session="idle")
         running = Begun(double, "busy", "print('never')")
         old = fork_server_of(kernel)
 
@@ -74,7 +82,7 @@ def test_sessions_are_lost_with_their_fork_server() -> None:
         inner = running.future.result(30)
         reasons = ended(double)
         after = result(double, "print('x' in globals())", "idle")
-        new = fork_server_of(int(text(double, PID, "idle")))
+        new = fork_server_of(pid_of(double, session="idle"))
 
         assert ("error", f"Code execution failed: {lost}; the session's context is lost") == (
             inner["data"]["status"],
@@ -95,7 +103,7 @@ def test_sessions_are_lost_with_their_fork_server() -> None:
 def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: Emulator) -> None:
     """The double says why, and the next call gets a new one."""
     before = result(double, "x = 1")["SessionId"]
-    kernel = int(text(double, PID))
+    kernel = pid_of(double)
 
     os.kill(kernel, signal.SIGKILL)
 
@@ -111,7 +119,7 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
 def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     """A process in a session of its own, whose parent has ended, is gone with the instance."""
     session_id = result(double, "1")["SessionId"]
-    kernel, grandchild = map(int, text(double, GRANDCHILD).split())
+    kernel, grandchild = family(double)
     alive = psutil.pid_exists(grandchild)
 
     response = http.delete(f"{double.url}/_emulator/sessions/{session_id}")
@@ -202,27 +210,6 @@ child.run(request, server=os.getppid())
     assert (1, b"") == (fork.returncode, fork.stderr)
 
 
-def with_fork_server(test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]]) -> None:
-    """Run a test with a fork server, its guardian and a directory of its own."""
-
-    async def run_test(directory: Path) -> None:
-        before = set(psutil.Process().children())
-        server = ForkServer()
-        (process,) = set(psutil.Process().children()) - before
-        try:
-            await test(server, process, directory)
-        finally:
-            await server.stop()
-
-    with tempfile.TemporaryDirectory(prefix="t-") as directory:
-        asyncio.run(run_test(Path(directory)))
-
-
-def request_in(directory: Path, name: str, *, padding: int = 0) -> ForkRequest:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PADDING": " " * padding}
-    return ForkRequest(str(directory / f"{name}.json"), str(directory), environment)
-
-
 def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
     """A start that is given up while it is under way leaves no kernel."""
 
@@ -281,7 +268,7 @@ def test_a_client_that_is_imported_once_more_hears_answers(monkeypatch: pytest.M
 def test_a_fork_server_that_stands_still_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call is told so, and a later one gets its kernel."""
     with Emulator(pool_size=0) as double:
-        fork_server = fork_server_of(int(text(double, PID, "warm")))
+        fork_server = fork_server_of(pid_of(double, session="warm"))
         with monkeypatch.context() as patch:  # only now: the first start takes long
             patch.setitem(double.settings.__dict__, "kernel_start_timeout_s", 0.5)
             fork_server.suspend()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from agentdouble import Emulator
+from agentdouble.cli.doctor import isolating
 from agentdouble.processes import isolation
 from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.processes.isolation import Isolation, Measure
 from agentdouble.processes.workspace import Workspace
+from tests.agentdouble.calling import body_of, refusal, text
 
 REASON = "not here"
 
@@ -61,14 +65,26 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     """What could not be tried is not promised."""
 
     def fail(*_: object, **__: object) -> None:
-        raise subprocess.TimeoutExpired("probe", 30)
+        raise subprocess.CalledProcessError(1, "probe")
 
     monkeypatch.setattr(subprocess, "run", fail)
 
     found = isolation.find_out.__wrapped__()
 
     assert not any(one.available for one in found.measures.values())
-    assert "timed out" in str(found.measures["files"].why_not)
+    assert "could not be tried" in str(found.measures["files"].why_not)
+
+
+def test_a_probe_that_takes_too_long_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy for a moment is not one that offers nothing."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("probe", 30)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+
+    with pytest.raises(TimeoutError, match="it took more than"):
+        isolation.find_out.__wrapped__()
 
 
 def test_a_machine_without_any_measure_confines_nothing(workspace: Workspace) -> None:
@@ -114,3 +130,42 @@ def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) 
     assert first == again != second
     assert first == workspace.home.stat().st_uid == workspace.tmp.stat().st_uid
     assert os.geteuid() == workspace.runs.stat().st_uid
+
+
+def test_a_machine_that_lacks_something_for_a_moment_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No session runs unconfined because descriptors were short when the first one started."""
+    isolation.find_out.cache_clear()
+    run_program = subprocess.run
+    lacking = [True]
+
+    def run_out(*arguments: Any, **options: Any) -> Any:
+        if isolation._PROBE in arguments[0] and lacking:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return run_program(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", run_out)
+    with Emulator(pool_size=0) as double:
+        refused = refusal(double, "InvokeTool", **body_of(double, "print(1)"))
+        lacking.clear()
+        seen = text(double, "import os; print(os.getcwd())")
+        offered = isolation.find_out().offers("files")
+
+    assert (429, "QuotaExceeded") == refused[:2]
+    assert "for want of open files" in refused[2]
+    assert ("/home/gem\n" == seen) == offered
+
+
+def test_the_doctor_says_that_nobody_could_try_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not end by that itself."""
+
+    def lack() -> Isolation:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(isolation, "find_out", lack)
+
+    (finding,) = isolating.find()
+
+    assert "nobody could try it" in str(finding)
+    assert "Too many open files" in str(finding)

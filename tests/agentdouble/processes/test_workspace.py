@@ -17,10 +17,10 @@ from tests.agentdouble.calling import has_gone, text
 SERVER = """
 import sys
 from agentdouble import Emulator
-from tests.agentdouble.calling import home_of, text
+from tests.agentdouble.calling import home_of, pids_of, text
 with Emulator() as double:
-    pid = text(double, "import os; print(os.getpid())").strip()
-    print(pid, home_of(double, "s1"), flush=True)
+    text(double, "1")
+    print(*pids_of(double), home_of(double, "s1"), flush=True)
     sys.stdin.read()
 """
 

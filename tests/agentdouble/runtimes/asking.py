@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import http, pid_outside
 
 PROGRAM = Path(__file__).with_name("applications") / "asking.py"
 
@@ -23,3 +23,11 @@ def ask(double: Emulator, runtime: str, expression: str) -> Any:
     answer = http.post(f"{double.url}/runtimes/{runtime}/", content=expression)
     assert 200 == answer.status_code, answer.text
     return answer.json()
+
+
+def pids_outside(double: Emulator, runtime: str, expression: str) -> list[int]:
+    """Return the pids on this machine of processes that an expression in a runtime tells of."""
+    told = ask(double, runtime, expression)
+    shown = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    (instances,) = (one["instances"] for one in shown if one["name"] == runtime)
+    return [pid_outside(pid, instances[0]["pid"]) for pid in told]

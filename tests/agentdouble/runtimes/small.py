@@ -14,14 +14,14 @@ from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.settings import Settings
 
-# Answers every request with its process and the variable SAYS; ends at once where a file `broken`
+# Answers every request with a name of its process and the variable SAYS; ends at once where a file `broken`
 # is beside it.
 ANSWERING = """
-import os, socket, sys
+import os, secrets, socket, sys
 if os.path.exists("broken"):
     sys.exit("I am broken.")
 listener = socket.create_server(("127.0.0.1", int(os.environ["PORT"])), backlog=100)
-said = f"{os.getpid()} {os.environ.get('SAYS', '')}".encode()
+said = f"{secrets.token_hex(4)} {os.environ.get('SAYS', '')}".encode()
 head = b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(said)
 while True:
     connection, _ = listener.accept()

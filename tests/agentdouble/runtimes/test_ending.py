@@ -17,17 +17,17 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.runtimes import spawning
 from tests.agentdouble.calling import has_gone
-from tests.agentdouble.runtimes.asking import ask, asking
+from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
 DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
 DETACH = "subprocess.Popen(['sleep', '300'], start_new_session=True).pid"
-TREE = f"[os.getppid(), os.getpid(), {DETACH}, {DETACH}]"
+TREE = f"[os.getppid() or os.getpid(), os.getpid(), {DETACH}, {DETACH}]"
 DOUBLE = """
 import sys
 from agentdouble import Emulator
 with Emulator(runtimes=[{table!r}]) as double:
-    from tests.agentdouble.runtimes.asking import ask
-    print(*ask(double, "one", {tree!r}), flush=True)
+    from tests.agentdouble.runtimes.asking import pids_outside
+    print(*pids_outside(double, "one", {tree!r}), flush=True)
     sys.stdin.read()
 """
 
@@ -48,7 +48,7 @@ def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
 ) -> None:
     """After stop_timeout_s; what has a session of its own goes, too."""
     create(double, tmp_path, command=DEAF, stop_timeout_s=0.1)
-    pids = ask(double, "one", TREE)
+    pids = pids_outside(double, "one", TREE)
     alive = [psutil.pid_exists(pid) for pid in pids]
 
     double.runtimes.delete("one")
@@ -60,7 +60,7 @@ def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
 def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_path: Path) -> None:
     """What it had detached goes as well, and its files."""
     create(double, tmp_path, stop_timeout_s=300)
-    _, *pids = ask(double, "one", TREE)
+    _, *pids = pids_outside(double, "one", TREE)
     mark = f"mark-{pids[0]}"
     ask(double, "one", f"pathlib.Path.home().joinpath({mark!r}).write_text('')")
     before = time.monotonic()

@@ -91,6 +91,7 @@ def test_an_application_can_know_its_public_address(double: Emulator) -> None:
         "x-forwarded-host": host,
         "x-forwarded-prefix": "/runtimes/raw",
         "via": "1.1 agentdouble",
+        "x-agentdouble-on-behalf": "1",
         "x-a": "1",
     } == dict(told["headers"])
 
@@ -101,7 +102,8 @@ def test_headers_of_one_hop_are_not_passed_on(double: Emulator) -> None:
     told = said(double, "GET /runtimes/raw/x HTTP/1.1", *lines, "X-Two: 1", "X-Two: 2")
 
     own = [(name, value) for name, value in told["headers"] if not name.startswith("x-forwarded")]
-    assert [("x-two", "1"), ("x-two", "2"), ("via", "1.1 agentdouble")] == own[1:]
+    said_anew = [("via", "1.1 agentdouble"), ("x-agentdouble-on-behalf", "1")]
+    assert [("x-two", "1"), ("x-two", "2"), *said_anew] == own[1:]
 
 
 def test_a_length_that_is_said_to_be_of_one_hop_is_kept(url: str) -> None:
@@ -320,7 +322,7 @@ def served_by(url: str, but: int | None = None) -> int:
     """Return the process that answers, once it is another one than ``but``."""
     for _ in range(100):  # one that is dying may be connected to until its end
         answer = client.get(f"{url}/x")
-        if answer.status_code == 200 and answer.json()["pid"] != but:
-            return int(answer.json()["pid"])
+        if answer.status_code == 200 and answer.json()["process"] != but:
+            return int(answer.json()["process"])
         assert answer.status_code in (200, 502)
     raise AssertionError(f"Nobody but {but} answers.")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -78,7 +79,9 @@ def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def judge(listener: socket.socket, client: tuple[str, int], *roots: int) -> bool:
-    return Callers(lambda: roots).is_session(client, listener.getsockname()[:2])
+    """Return whether a caller is taken for a session's where sessions run below ``roots``."""
+    callers = Callers(lambda: roots)
+    return "session" == asyncio.run(callers.caller(client, listener.getsockname()[:2]))
 
 
 @pytest.mark.parametrize("code", [(CONNECT,), (BELOW, CONNECT)], ids=["itself", "a child"])

@@ -22,6 +22,7 @@ from tests.agentdouble.calling import (
     error_of,
     http,
     output,
+    pids_of,
     result,
     run,
     text,
@@ -29,11 +30,11 @@ from tests.agentdouble.calling import (
 
 MINUTE = dt.timedelta(minutes=1)
 SECOND = dt.timedelta(seconds=1)
-PID = "import os; print(os.getpid())"
 
 
 def kernel(double: Emulator, session: str = "s1", **fields: object) -> psutil.Process:
-    return psutil.Process(int(text(double, PID, session, **fields)))
+    text(double, "1", session, **fields)
+    return psutil.Process(pids_of(double, session)[0])
 
 
 def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
@@ -205,17 +206,17 @@ def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
 def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how: str) -> None:
     """U-TTL-DURING finishes: the code runs to its end, then the instance goes."""
     with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
-        running = Begun(double, "s1", PID)
+        running = Begun(double, "s1", "print(1)")
+        (process_id,) = pids_of(double)
         if how == "clock":
             double.clock.advance(30 * MINUTE)
         else:
             http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
         running.go()
         inner = running.future.result(30)
-        process_id = int(inner["data"]["outputs"][0]["text"])
         double.clock.advance(0 * SECOND)
 
-        assert "ok" == inner["data"]["status"]
+        assert "1\n" == inner["data"]["outputs"][0]["text"]
         assert not psutil.pid_exists(process_id)
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import dataclasses
-import json
 import logging
 import socket
 import statistics
@@ -34,9 +33,11 @@ from tests.agentdouble.calling import (
     background,
     body_of,
     ended,
+    exec_bash,
     has_gone,
     home_of,
     http,
+    pids_of,
     result,
     run,
     signed,
@@ -317,6 +318,38 @@ async def until_ready(kernels: Kernels, count: int) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.parametrize("mib", [64, 256, 512, 1024])
+def test_what_memory_a_session_may_have_its_code_gets(mib: int) -> None:
+    """More is a MemoryError, and the kernel lives: whatever the limit, it starts."""
+    largest = f"len(bytes({mib * 1024 * 1024}))"
+    with Emulator(memory_limit=mib * 1024 * 1024, pool_size=0) as double:
+        half = text(double, f"print(len(bytes({mib * 1024 * 1024 // 3})))")
+        refused = run(double, largest)
+        after = text(double, "print(6 * 7)")
+        command = exec_bash(double, "python3 -c 'print(6 * 7)'", "another")
+
+    (error,) = refused["data"]["outputs"]
+    assert f"{mib * 1024 * 1024 // 3}\n" == half
+    assert ("MemoryError", "42\n") == (error["ename"], after)
+    assert "42\n" == command["data"]["stdout"]
+
+
+def test_a_kernel_that_ends_when_it_starts_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last that it wrote to standard error is told with its exit code."""
+    broken = "from agentdouble.processes.fork_server import python_kernel as k\nk.Config = None\n"
+    (tmp_path / "breaks_kernels.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Emulator(preload=("breaks_kernels",), pool_size=0) as double:
+        response = http.request(**request_of(double, "1"))
+
+    error = response.json()["ResponseMetadata"]["Error"]
+    assert (500, "ErrCreateSessionFail") == (response.status_code, error["Code"])
+    assert "the kernel's process exited with code 1. It said: " in error["Message"]
+    assert error["Message"].endswith("TypeError: 'NoneType' object is not callable")
+
+
 def test_a_ready_kernel_is_taken_and_replaced() -> None:
     """Nothing is started for who takes one that is ready; another is made ready after."""
 
@@ -424,7 +457,8 @@ def kernels_beside(pid: int | None) -> list[psutil.Process]:
     """Return the other kernels of a kernel's fork server."""
     fork_server = psutil.Process(pid).parent()
     assert fork_server is not None
-    return [kernel for kernel in fork_server.children() if kernel.pid != pid]
+    living = fork_server.children()
+    return [one for one in living if one.pid != pid and one.name() != "sleep"]  # an init's name
 
 
 def test_no_kernel_is_kept_ready_where_none_is_asked_for() -> None:
@@ -592,8 +626,8 @@ def test_code_in_c_that_heeds_no_interrupt_is_killed(
 ) -> None:
     """The answer says that the context is lost; the next call gets a fresh instance."""
     monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 0.5)
-    before = result(shared, "import os; x = 1; print(os.getpid())", "in-c")
-    (said,) = json.loads(before["Result"])["data"]["outputs"]
+    before = result(shared, "x = 1", "in-c")
+    (kernel,) = pids_of(shared, "in-c")
 
     inner = run(shared, "sum(range(10**11))", "in-c", timeout_s=1)
     after = result(shared, "print('x' in globals())", "in-c")
@@ -602,7 +636,7 @@ def test_code_in_c_that_heeds_no_interrupt_is_killed(
         inner["data"]["status"],
         inner["message"][-len("killed; the context is lost.") :],
     )
-    assert has_gone(int(said["text"]), timeout_s=0)
+    assert has_gone(kernel, timeout_s=0)
     assert before["SessionId"] != after["SessionId"]
     assert '"text": "False\\n"' in after["Result"]
 

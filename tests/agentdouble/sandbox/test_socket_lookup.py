@@ -11,7 +11,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux tells whose a socket is", allow_module_level=True)
 
-from agentdouble.sandbox.socket_lookup import look_up
+from agentdouble.sandbox.socket_lookup import NOBODY, look_up
 
 HERE = ipaddress.ip_address("127.0.0.1")
 
@@ -28,6 +28,18 @@ def test_a_socket_is_found_by_its_two_ends() -> None:
 
             assert tuple((os.geteuid(), inode) for inode in inodes) == found
         assert None is look_up(server, server)
+
+
+def test_a_socket_that_is_no_more_is_nobody_s() -> None:
+    """So the tables, which take a hundred times as long, need not be looked at."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = (HERE, listener.getsockname()[1])
+        gone = socket.create_connection(listener.getsockname())
+        client = (HERE, gone.getsockname()[1])
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0] + [0] * 4))
+        gone.close()
+
+        assert NOBODY == look_up(client, server)
 
 
 def test_where_linux_does_not_answer_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

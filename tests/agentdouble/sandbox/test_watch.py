@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from time import thread_time
 from types import SimpleNamespace
@@ -18,8 +19,9 @@ if sys.platform != "linux":
 from agentdouble import Emulator
 from agentdouble.processes import usage
 from agentdouble.processes.usage import Process
+from agentdouble.sandbox import watch as watching
 from agentdouble.sandbox.watch import Watch, Watched
-from tests.agentdouble.calling import has_gone, http, run, text
+from tests.agentdouble.calling import has_gone, http, pid_of, run, text
 
 MIB = 1024 * 1024
 FOR_EVER = "\nwhile True: pass"
@@ -57,6 +59,12 @@ print("all", flush=True)
 def look(double: Emulator) -> None:
     """Have the double look at its sessions now, besides the looks that it takes by itself."""
     double._call(double._instances.destroy_overgrown())
+
+
+def look_at(watch: Watch, *sessions: Watched) -> Mapping[str, str]:
+    """Look once, as a double does: at those of the sessions that may have grown."""
+    stirred = watch.stirred()
+    return watch.look([one for one in sessions if one.name in stirred])
 
 
 def reasons_of(double: Emulator) -> dict[str, str]:
@@ -150,7 +158,7 @@ def test_what_a_session_has_left_is_seen_while_nothing_runs() -> None:
         "threading.Thread(target=fill).start()"
     )
     with Emulator(workspace_limit=32 * MIB) as double:
-        pid = int(text(double, "import os; print(os.getpid())"))
+        pid = pid_of(double)
         run(double, code)
 
         assert has_gone(pid, timeout_s=30)
@@ -163,10 +171,14 @@ def test_what_a_session_has_left_is_seen_while_nothing_runs() -> None:
 
 @pytest.fixture
 def process() -> Any:
-    """A process that does nothing."""
-    started = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    """A process that does nothing: it sleeps in the system, with all else behind it."""
+    started = subprocess.Popen(["sleep", "1000000"])
+    seen = psutil.Process(started.pid)
+    while (seen.name(), seen.status()) != ("sleep", psutil.STATUS_SLEEPING):
+        pass
     yield started
-    started.communicate(b"\n")
+    started.kill()
+    started.wait()
 
 
 def test_directories_deeper_than_linux_can_name_end_a_session(
@@ -176,7 +188,8 @@ def test_directories_deeper_than_linux_can_name_end_a_session(
     watch = Watch(memory=1 << 40, files=1 << 40)
     session = Watched("s", (process.pid,), (tmp_path,))
     place = os.open(tmp_path, os.O_RDONLY)
-    seen = [watch.look([session])]
+    watch.stir("s")
+    seen = [look_at(watch, session)]
     for _ in range(40):
         os.mkdir("d" * 200, dir_fd=place)
         below = os.open("d" * 200, os.O_RDONLY, dir_fd=place)
@@ -184,7 +197,8 @@ def test_directories_deeper_than_linux_can_name_end_a_session(
         place = below
     os.close(place)
 
-    seen.append(Watch(memory=1 << 40, files=1 << 40).look([session]))
+    watch.stir("s")
+    seen.append(look_at(watch, session))
 
     reason = "killed: its directories are deeper than their files can be counted"
     assert [{}, {"s": reason}] == seen
@@ -208,8 +222,10 @@ def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
         busy_until = time.process_time() + 0.02  # files of who does nothing are seldom counted
         while time.process_time() < busy_until:
             pass
-        return watch.look([slow, quick])
+        return look_at(watch, slow, quick)
 
+    for one in (slow, quick):
+        watch.stir(one.name)
     first = look()
     with (tmp_path / "slow" / "large").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, limit)
@@ -223,6 +239,112 @@ def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
     assert [{}, {}, {"quick": reason}] == [first, second, first_told[0]]
     assert reason == first_told[1]["slow"]
     assert watch.pause_s < 5
+
+
+HIDING = {
+    "a child": "{fork}\n    later({grow})",
+    "a process that is nobody's child": "{fork}\n    os.setsid()\n"
+    "    if os.fork(): os._exit(0)\n    later({grow})",
+    "a process that has ended": "{fork}\n    later({grow}, 'os._exit(0)')",
+    "a grandchild of a process that has ended": "{fork}\n    later("
+    "'if os.fork(): os._exit(0)', {grow})",
+}
+HIDDEN = """
+import os, signal, warnings
+warnings.simplefilter("ignore")  # of a fork in a process with threads, since 3.12
+
+def later(*steps):
+    reading = os.open("begin", os.O_RDONLY)  # until somebody writes to it
+    os.read(reading, 1)
+    for step in steps:
+        exec(step)
+    signal.pause()
+
+os.mkfifo("begin")
+if os.fork() == 0:"""
+GROWING = {
+    "files": "for i in range(16): open(f'f{i}', 'wb').write(bytes(2**20))",
+    "memory": "for _ in range(4):\n"
+    "    if os.fork() == 0: held = bytearray(b'x') * (500 << 20); signal.pause()",
+}
+ENDS_WITH = {"files": "its files grew over 8 MiB", "memory": "its memory grew over 1536 MiB"}
+
+
+@pytest.mark.parametrize("what", GROWING)
+@pytest.mark.parametrize("how", HIDING)
+def test_what_grows_in_a_session_that_was_idle_is_seen(
+    how: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of its processes does it, long after its code and all looks at that."""
+    monkeypatch.setattr(Watch, "_next_in_turn", lambda _: set())  # which would see it later
+    code = HIDING[how].format(fork=HIDDEN, grow=repr(GROWING[what]))
+    with Emulator(workspace_limit=8 * MIB, memory_limit=1536 * MIB, isolation="none") as double:
+        run(double, code, "hidden")
+        (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+        begin = os.open(Path(session["home"]) / "begin", os.O_WRONLY)  # when it is read
+        settle(double)
+        os.write(begin, b"x")
+        os.close(begin)
+        while not reasons_of(double):
+            look(double)
+
+        assert {"hidden": f"killed: {ENDS_WITH[what]}"} == reasons_of(double)
+
+
+def settle(double: Emulator) -> None:
+    """Look until every session is idle and was counted since it was busy."""
+    counted = double._instances._watch._counted
+    while not counted or any(
+        usage.busy_ns(pid) != busy for times in counted.values() for pid, busy in times.items()
+    ):
+        look(double)
+
+
+def test_sessions_that_do_nothing_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, process: subprocess.Popen[bytes]
+) -> None:
+    """Of a thousand idle ones one is, in its turn; of the busy ones each."""
+    # on a busy machine the busy one would rest: it takes long to look at
+    monkeypatch.setattr(watching, "_rest_s", lambda _took_s: watching.INTERVAL_S)
+    watch = Watch(memory=1 << 40, files=1 << 40)
+    idle = [Watched(f"idle{n}", (process.pid,), (tmp_path,)) for n in range(1000)]
+    busy = Watched("busy", (os.getpid(),), (tmp_path,))
+    sessions = (*idle, busy)
+    for one in sessions:
+        watch.stir(one.name)
+    while len({usage.busy_ns(process.pid) for _ in range(1000)}) > 1:  # it starts still
+        pass
+    for _ in range(3):  # at the second their processes are known, at the third their times
+        look_at(watch, *sessions)
+
+    counted: list[str] = []
+    count = usage.files
+
+    def noting(directories: Any, *args: Any) -> int:
+        counted.append("")
+        return count(directories, *args)
+
+    monkeypatch.setattr(usage, "files", noting)
+    seen = [(watch.stirred(), look_at(watch, *sessions)) for _ in range(4)]
+
+    assert all("busy" in stirred and len(stirred) <= 2 for stirred, _ in seen)
+    assert 8 >= len(counted)
+
+
+def test_every_idle_session_has_its_turn(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    """What grew without any of its processes is seen when all have been looked at once."""
+    watch = Watch(memory=1 << 40, files=MIB)
+    idle = [Watched(f"idle{n}", (process.pid,), (tmp_path / str(n),)) for n in range(20)]
+    for one in idle:
+        one.directories[0].mkdir()
+        watch.stir(one.name)
+    for _ in range(3):
+        look_at(watch, *idle)
+    (tmp_path / "7" / "large").write_bytes(bytes(2 * MIB))
+
+    reasons = [look_at(watch, *idle) for _ in range(2 * len(idle))]
+
+    assert {"idle7": "killed: its files grew over 1 MiB"} in reasons
 
 
 def test_a_link_counts_once_and_leads_nowhere(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_one_record_is_read(make: MakeStore) -> None:
     async def do() -> list[Record | None]:
         store = make()
         await store.open()
-        found = []
+        found: list[Record | None] = []
         for number in range(3):
             store.put("tool", "1", {"n": number})
             store.put("session", "1", {"n": -1})

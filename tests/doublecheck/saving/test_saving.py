@@ -111,7 +111,7 @@ def test_a_journal_is_saved_by_the_command(platform_: Platform, tmp_path: Path) 
     """What other clients asked of a double becomes a test."""
     platform_.invoke("Hello.", session_id="s")
     journal = tmp_path / "journal.json"
-    journal.write_bytes(platform_.request("GET", "/_emulator/journal").content)
+    journal.write_bytes(platform_.request("GET", "/_emulator/journal?bodies=true").content)
     output = tmp_path / "test_journal.py"
 
     ended = CliRunner().invoke(app, ["save-test", str(journal), "-o", str(output)])

@@ -23,7 +23,8 @@ from agentdouble.clock import Clock
 from agentdouble.errors import DecorationError
 from agentdouble.farewell import Farewell
 from agentdouble.forwarded import Forwarded
-from agentdouble.state import Store
+from agentdouble.imports import import_now
+from agentdouble.state import Change, Store
 from agentdouble.threads import imported
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from a2a.types import AgentCard, AgentInterface
 
     from agentdouble.apps.a2a.assembly import AtWork
+
+_CLASSES = "agentdouble.apps.a2a.classes"
 
 C = TypeVar("C", bound=type)
 
@@ -112,6 +115,7 @@ class A2AApp:
         ``runners.agent_of`` for what that may be. Raises DecorationError for a class that is no
         agent executor, without a runner, and for a second class (DEC-05).
         """
+        import_now(_CLASSES)
         from agentdouble.apps.a2a.classes import executor_of, without_runner
 
         if cls is not None or runner is None:
@@ -131,6 +135,7 @@ class A2AApp:
 
         Raises DecorationError for a class that is no task store, or a second one (DEC-06).
         """
+        import_now(_CLASSES)
         from agentdouble.apps.a2a.classes import store_of
 
         def register(given: C) -> C:
@@ -212,10 +217,8 @@ class A2AApp:
         return ""
 
     async def _forget(self, state: Store) -> None:
-        for id_ in await state.load(KIND):
-            if id_.startswith(f"{self.name}/"):
-                state.delete(KIND, id_)
-        await state.saved()
+        ids = [id_ for id_ in await state.load(KIND) if id_.startswith(f"{self.name}/")]
+        await state.write([Change(KIND, id_) for id_ in ids], lambda: None)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         at_work = await self.started()

@@ -11,17 +11,32 @@ from a2a.server.jsonrpc_models import JSONParseError
 from a2a.server.request_handlers import RequestHandler
 from a2a.server.routes import create_rest_routes
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
-from a2a.utils.errors import InvalidRequestError
+from a2a.utils.errors import A2AError, InvalidRequestError
+from google.protobuf.json_format import ParseError
+from jsonrpc.exceptions import JSONRPCInvalidRequestException
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agentdouble import mistakes
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.reading import check_json_rpc
 from agentdouble.apps.a2a.rest import guarded
 from agentdouble.guard import Refusal
+
+for _logger in (
+    "a2a.compat.v0_3.jsonrpc_adapter",
+    "a2a.server.routes.jsonrpc_dispatcher",
+    "a2a.utils.error_handlers",
+):
+    mistakes.tell_in_short(
+        _logger,
+        *(A2AError, HTTPException, ClientDisconnect, ParseError, ValidationError),
+        *(JSONRPCInvalidRequestException, UnicodeError, RecursionError),
+    )
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -67,7 +82,7 @@ class _Dispatcher(JsonRpcDispatcher):
             return self._generate_error_response(None, JSONParseError(message=str(error)))
         wrong = check_json_rpc(body, request)
         if wrong is not None:
-            return self._generate_error_response(body["id"], wrong)
+            return self._generate_error_response(body.get("id"), wrong)
         return await super().handle_requests(request)
 
 

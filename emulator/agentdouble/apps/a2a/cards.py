@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from agentdouble.errors import CardError
+from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
     from a2a.types import AgentCard
@@ -38,6 +39,7 @@ def agent_card(
     "image/*"); messages with others are refused. With ``grpc``, ``host:port``, it promises gRPC
     there, in version 1.0. Raises CardError for a URL that is none.
     """
+    import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
 
     name, description = _names(agent)
@@ -65,6 +67,7 @@ def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
 
     Raises CardError.
     """
+    import_now("a2a.types")
     from a2a.types import AgentCard
 
     made = card if isinstance(card, AgentCard) else _parsed(card)
@@ -118,6 +121,7 @@ def _parsed(card: Any) -> AgentCard:
 
 
 def _missing(card: AgentCard) -> list[str]:
+    import_now("a2a.utils.proto_utils")
     from a2a.utils.proto_utils import validate_proto_required_fields
 
     try:
@@ -130,6 +134,7 @@ def _missing(card: AgentCard) -> list[str]:
 
 def legacy(card: AgentCard) -> dict[str, Any]:
     """Return a card as version 0.3 writes it, for the same addresses but that of gRPC."""
+    import_now("a2a.compat.v0_3.conversions")
     from a2a.compat.v0_3.conversions import to_compat_agent_card
     from a2a.types import AgentCard
 

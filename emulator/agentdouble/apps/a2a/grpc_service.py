@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -18,6 +19,7 @@ from google.protobuf.message import DecodeError
 from starlette.requests import HTTPConnection
 
 from agentdouble import guard, serving
+from agentdouble.admission import Address
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.cards import GRPC_VERSION
 from agentdouble.apps.a2a.reading import VERSION_HEADER, check_version
@@ -37,19 +39,22 @@ def serve(app: A2AApp, place: Place) -> tuple[Any, int]:
     Raises AddressInUseError if the port is taken.
     """
     callers = Callers(app.keys)
-    door = _Door(callers, place.api_key)
+    door = _Door(callers, place, asks=bool(app.keys or place.api_key))
     server, port = serving.open_grpc(place.host, place.port, place.body_limit, [door])
+    door.at = (place.host, port)
     register: Callable[..., None] = add_A2AServiceServicer_to_server
     register(_Service(app, _Contexts(callers)), server)
     return server, port
 
 
 class _Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses a call without its key before its message is read."""
+    """Refuses a call without its key, or of whom that keeps out, before its message is read."""
 
-    def __init__(self, callers: Callers, api_key: str | None) -> None:
+    def __init__(self, callers: Callers, place: Place, *, asks: bool) -> None:
         self._callers = callers
-        self._api_key = api_key
+        self._api_key = place.api_key
+        self._refuses = None if asks else place.refuses
+        self.at = (place.host, place.port)
 
     async def intercept_service(self, continuation: Callable[..., Any], call: Any) -> Any:
         """Return what answers a call."""
@@ -58,8 +63,13 @@ class _Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         if (key is None or guard.has_key(connection.headers, key)) and self._callers.admits(
             connection
         ):
-            return _reading(await continuation(call))
+            return _reading(await continuation(call), self._check)
         return grpc.stream_unary_rpc_method_handler(_refuse)
+
+    async def _check(self, context: Any) -> None:
+        if self._refuses is not None and await self._refuses(_peer(context.peer()), self.at):
+            what = "This asks for no credentials, and does not answer the code of a session."
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, what)
 
 
 class _Contexts(GrpcServerCallContextBuilder):
@@ -122,12 +132,19 @@ def _answered() -> Iterator[None]:
         raise InternalError(FAILED) from error
 
 
-def _reading(method: Any) -> Any:
+def _peer(text: str) -> Address:
+    """Read an address as gRPC writes it: ``ipv4:127.0.0.1:50051``, ``ipv6:%5B::1%5D:50051``."""
+    host, _, port = unquote(text).partition(":")[2].rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _reading(method: Any, check: Callable[[Any], Awaitable[None]]) -> Any:
     """Return a method that reads its message by itself: gRPC would log rubbish as our failure."""
     if method is None:  # there is none of that name
         return None
 
     async def read(data: bytes, context: Any) -> Any:
+        await check(context)
         try:
             return method.request_deserializer(data)
         except DecodeError as error:

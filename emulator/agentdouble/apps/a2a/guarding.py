@@ -23,6 +23,7 @@ from agentdouble.apps.a2a.beside import Beside
 from agentdouble.apps.a2a.course import Course
 from agentdouble.clock import Clock
 from agentdouble.errors import TurnTimeoutError
+from agentdouble.failing import beneath
 from agentdouble.run_code import DEFAULT_USER, Invocation, invoked_by
 
 FAILED = "The agent failed. The application's log says why."
@@ -123,6 +124,9 @@ class GuardingExecutor(AgentExecutor):
         except A2AError:
             raise
         except Exception as error:
+            told = beneath(error)
+            if told is not None:
+                raise InternalError(told) from None
             _log.error("The executor of %s failed.", self._name(), exc_info=error)
             await _send(course.fail(self._told(error)), event_queue)
             return

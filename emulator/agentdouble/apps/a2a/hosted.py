@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
@@ -48,6 +49,15 @@ class A2AApplications:
     def root(self) -> A2AApp:
         """The application at the root, which gets what is posted there."""
         return self._apps[0]
+
+    def asks(self, connection: HTTPConnection) -> bool:
+        """Whether a request is for an application that has keys of its own."""
+        path: str = connection.scope["path"]
+        first, *further = self._apps
+        for app in further:
+            if path == _below(app) or path.startswith(f"{_below(app)}/"):
+                return bool(app.keys)
+        return bool(first.keys) and (path == "/" or paths.is_a2a(connection))
 
     def routes(self) -> list[BaseRoute]:
         """Return their routes, but ``POST /``."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import guard, ledger, serving
+from agentdouble.admission import Address
 from agentdouble.apps.a2a.cards import GRPC, GRPC_VERSION
 from agentdouble.errors import CardError, MissingExtraError, NotBuiltError
 from agentdouble.threads import imported
@@ -21,12 +22,17 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Place:
-    """Where to listen, 0 for a free port, and who may send how much (bytes)."""
+    """Where to listen, 0 for a free port, and who may send how much (bytes).
+
+    ``refuses`` tells, by the address of a connection's other end and ours, who may not call where
+    no key is asked for.
+    """
 
     port: int
     host: str = LOOPBACK
     api_key: str | None = field(default=None, repr=False)
     body_limit: int = guard.Policy.body_limit
+    refuses: Callable[[Address, Address], Awaitable[bool]] | None = None
 
 
 class Listening:

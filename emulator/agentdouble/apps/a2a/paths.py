@@ -31,6 +31,7 @@ PATTERNS = tuple(
     pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:path}}")
 )
 INVALID_REQUEST = -32600
+INTERNAL_ERROR = -32603
 _REST = ("/tasks", "/message:", "/extendedAgentCard", "/v1/card", "/.well-known/")
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _STATUSES = {
@@ -39,6 +40,7 @@ _STATUSES = {
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
     413: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
 }
 KIND = "a2a_tasks"  # of the records in a state
 
@@ -59,7 +61,8 @@ def _shown(connection: HTTPConnection, refusal: Refusal) -> dict[str, Any]:
     path: str = connection.scope["path"]
     if not any(sign in path for sign in _REST):
         data = {"type": refusal.kind}
-        error = {"code": INVALID_REQUEST, "message": refusal.message, "data": data}
+        code = INTERNAL_ERROR if refusal.status == 500 else INVALID_REQUEST
+        error = {"code": code, "message": refusal.message, "data": data}
         return {"jsonrpc": "2.0", "id": None, "error": error}
     status = _STATUSES.get(refusal.status, "FAILED_PRECONDITION")
     reason = re.sub("(?<=.)(?=[A-Z])", "_", refusal.kind).upper()

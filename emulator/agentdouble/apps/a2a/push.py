@@ -18,7 +18,7 @@ from a2a.server.tasks import (
 from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
-from agentdouble import ledger
+from agentdouble import ledger, on_behalf
 from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.legacy_push import Configs, tell
 
@@ -116,7 +116,7 @@ class Pusher(PushNotificationSender):
 
     async def _send(self, task_id: str, queue: asyncio.Queue[_Told]) -> None:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False)
+            self._client = on_behalf.async_client(timeout=TIMEOUT_S, trust_env=False)
         client = self._client
         sender = BasePushNotificationSender(
             client, self._configs, push_url_validator=self._receivers.called

@@ -9,7 +9,12 @@ import re
 from typing import Any
 
 from a2a.types import TaskState
-from a2a.utils.errors import A2AError, InvalidParamsError, VersionNotSupportedError
+from a2a.utils.errors import (
+    A2AError,
+    InvalidParamsError,
+    InvalidRequestError,
+    VersionNotSupportedError,
+)
 from starlette.requests import Request
 
 VERSION_HEADER = "A2A-Version"
@@ -28,10 +33,12 @@ def check_request(request: Request) -> None:
 
 def check_json_rpc(body: object, request: Request) -> A2AError | None:
     """Return the A2AError with which a JSON-RPC request must be refused, if it must be."""
-    if not isinstance(body, dict) or not isinstance(body.get("id"), (str, int)):
+    if not isinstance(body, dict) or not isinstance(body.get("id"), (str, int, type(None))):
         return None
-    method, params = body.get("method"), body.get("params")
+    method, params = body.get("method"), body.get("params", {})
     try:
+        if not isinstance(params, dict):
+            raise InvalidRequestError("The params must be an object.")
         if isinstance(method, str) and "/" in method:
             _check_legacy(request.headers.get(VERSION_HEADER, ""))
         if method == "ListTasks" and isinstance(params, dict):

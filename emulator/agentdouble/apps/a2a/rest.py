@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2
+from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.utils.error_handlers import build_rest_error_payload
-from a2a.utils.errors import InvalidRequestError
+from a2a.utils.errors import InvalidParamsError, InvalidRequestError
+from google.protobuf.json_format import Parse, ParseError
 from sse_starlette.sse import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,6 +18,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+_LEGACY: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
+    "/message:send": (pb2.SendMessageRequest, FromProto.message_send_params),
+    "/message:stream": (pb2.SendMessageRequest, FromProto.message_send_params),
+    "/pushNotificationConfigs": (
+        pb2.CreateTaskPushNotificationConfigRequest,
+        FromProto.task_push_notification_config_request,
+    ),
+}
 
 
 def guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
@@ -33,6 +45,7 @@ def _answering(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             _check(await request.body())
+            await _check_legacy(request)
             response = await endpoint(request)
             if isinstance(response, EventSourceResponse):
                 await _begin(response)
@@ -47,14 +60,26 @@ def _answering(endpoint: Endpoint) -> Endpoint:
 
 
 def _check(body: bytes) -> None:
-    """Raise InvalidRequestError for a body that is no JSON; some have none."""
+    """Raise InvalidRequestError for a body that is no JSON object in UTF-8; some have none."""
     try:
-        if body:
-            json.loads(body)
+        if body and not isinstance(json.loads(body.decode()), dict):
+            raise InvalidRequestError("The body is no JSON object.")
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:
         raise InvalidRequestError(f"The body is no JSON: {error}") from None
+
+
+async def _check_legacy(request: Request) -> None:
+    """Raise InvalidParamsError for a body that the SDK cannot turn into one of version 1.0."""
+    found = next((one for end, one in _LEGACY.items() if request.url.path.endswith(end)), None)
+    if found is None or request.method != "POST" or "/v1/" not in request.url.path:
+        return
+    kind, convert = found
+    try:
+        convert(Parse(await request.body(), kind(), ignore_unknown_fields=True))
+    except (ValueError, TypeError, AttributeError, ParseError) as error:
+        raise InvalidParamsError(f"The body is no {kind.__name__}: {error}") from None
 
 
 async def _begin(response: EventSourceResponse) -> None:

@@ -22,7 +22,7 @@ async def agent_of(runner: object, app: str, directory: AgentsDirectory) -> Agen
     """
     if isinstance(runner, str):
         loaded = directory.loaded(runner)
-        return await asyncio.to_thread(directory.load, runner) if loaded is None else loaded
+        return await asyncio.wrap_future(directory.loading(runner)) if loaded is None else loaded
     return _agent(runner, app)
 
 

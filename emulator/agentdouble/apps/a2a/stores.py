@@ -6,7 +6,7 @@ import asyncio
 import datetime as dt
 import logging
 import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from a2a.server.context import ServerCallContext
@@ -28,7 +28,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from agentdouble.apps.a2a.callers import Caller
 from agentdouble.apps.a2a.course import ENDS, PAUSES
 from agentdouble.apps.a2a.paths import KIND
-from agentdouble.state import Store
+from agentdouble.errors import StateError
+from agentdouble.state import Change, Record, Store, unbroken
 
 FAILED = "The task store failed. The application's log says why."
 RESTARTED = "The platform was restarted while the agent worked."
@@ -63,11 +64,11 @@ class KeptTaskStore(TaskStore):
                 await self.save(_abandoned(task, now), context)
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
-        """Save a task; return when it cannot be lost any more."""
-        await self._tasks.save(task, context)
-        owner = resolve_user_scope(context)
-        self._state.put(KIND, self._id(task.id), {"owner": owner, "task": MessageToDict(task)})
-        await self._state.saved()
+        """Save a task; return when it cannot be lost any more. Raises InternalError."""
+        owner, twin = resolve_user_scope(context), Task()
+        twin.CopyFrom(task)
+        record = {"owner": owner, "task": MessageToDict(task)}
+        await unbroken(self._keep(task.id, record, self._tasks.save(twin, context)))
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
         """Return a task of the caller's, or None."""
@@ -81,9 +82,19 @@ class KeptTaskStore(TaskStore):
         """Delete a task of the caller's."""
         if await self._tasks.get(task_id, context) is None:
             return
-        await self._tasks.delete(task_id, context)
-        self._state.delete(KIND, self._id(task_id))
-        await self._state.saved()
+        await unbroken(self._keep(task_id, None, self._tasks.delete(task_id, context)))
+
+    async def _keep(
+        self, task_id: str, record: Record | None, remember: Coroutine[Any, Any, None]
+    ) -> None:
+        """Have the state keep a record, and then memory."""
+        try:
+            await self._state.write([Change(KIND, self._id(task_id), record)], _nothing)
+        except StateError as error:
+            remember.close()
+            _log.error("Task %s: %s", task_id, error)
+            raise InternalError(str(error)) from None
+        await remember
 
     def _id(self, task_id: str) -> str:
         return f"{self._app}/{task_id}"
@@ -130,6 +141,10 @@ class GuardedTaskStore(TaskStore):
         except Exception as error:
             _log.error("The task store failed.", exc_info=error)
             raise InternalError(FAILED) from None
+
+
+def _nothing() -> None:
+    """Take nothing back: memory follows what is kept."""
 
 
 def _abandoned(task: Task, now: dt.datetime) -> Task:

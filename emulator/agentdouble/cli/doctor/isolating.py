@@ -8,7 +8,12 @@ from agentdouble.processes import isolation
 
 def find() -> list[Finding]:
     """Try every measure in a process of its own."""
-    return [_told(measure) for measure in isolation.find_out().measures.values()]
+    try:
+        found = isolation.find_out()
+    except OSError as error:  # the machine is short of something now
+        why_not = f"nobody could try it: {error}"
+        return [lacking("isolation", "isolation", why_not, "Ask again when there is room.")]
+    return [_told(measure) for measure in found.measures.values()]
 
 
 def _told(measure: isolation.Measure) -> Finding:

@@ -64,7 +64,7 @@ def _double() -> list[Finding]:
         settings = Settings.load()
     except AgentDoubleError as error:
         return [lacking("settings", "settings", error, "mend that setting", essential=True)]
-    return [_settings(), _trial(settings), _kernels(settings)]
+    return [_settings(), _trial(settings), _kernels(settings), _sessions(settings)]
 
 
 def _settings() -> Finding:
@@ -101,3 +101,11 @@ def _kernels(settings: Settings) -> Finding:
     name = provisioner(settings)
     how = "forked from a warm process" if name == FORK else f"started by {name}, in some 400 ms"
     return Finding("kernels", "kernels", how)
+
+
+def _sessions(settings: Settings) -> Finding:
+    from agentdouble.sandbox.instances import most_sessions
+
+    most = most_sessions(settings)
+    why = "the setting max_instances" if most.resource is None else f"limited by {most.resource}"
+    return Finding("sessions", "sessions", f"{most.sessions} at once, {why}")

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble.errors import DefinitionError
+from agentdouble.imports import import_now
 from agentdouble.mcp_services.openapi.definition import Definition, Json
 
+_NEEDED = tuple(
+    f"agentdouble.mcp_services.openapi.{name}"
+    for name in ("sources", "operations", "documents", "validating")
+)
 _SUPPORTED = "Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1"
 
 
@@ -23,6 +28,7 @@ def load(source: Mapping[str, Any] | str | Path, *, validate: bool = True) -> De
     documents that are known and for those that break it in ways that do not matter here. It is
     what takes time, some 5 ms an operation: on an event loop, call this in a thread.
     """
+    import_now(*_NEEDED)
     from agentdouble.mcp_services.openapi import sources
 
     name = sources.name_of(source)

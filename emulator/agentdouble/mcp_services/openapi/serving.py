@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import DefinitionError, ToolCallError
+from agentdouble.imports import import_now
 from agentdouble.mcp_services.openapi.authentication import Auth, credential
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
 
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from agentdouble.mcp_services.openapi.backend import Backend
+
+_NEEDED = (
+    "mcp.server",
+    "mcp.types",
+    *(
+        f"agentdouble.mcp_services.openapi.{name}"
+        for name in ("addresses", "answers", "arguments", "backend", "listing", "requests")
+    ),
+)
 
 _log = logging.getLogger("agentdouble.mcp_services")
 
@@ -36,6 +46,7 @@ def server(
     only the arguments reach the API. Raise DefinitionError where it does not say where the API
     is, or how the key is sent. The connections to the API belong to the server's lifespan.
     """
+    import_now(*_NEEDED)
     from mcp.server import Server
 
     from agentdouble.mcp_services.openapi.listing import ListedOnce

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from agentdouble import on_behalf
 from agentdouble.errors import DefinitionError
+from agentdouble.imports import import_now
 from agentdouble.mcp_services.openapi import yaml_documents
 from agentdouble.mcp_services.openapi.definition import Json
 
@@ -94,11 +96,14 @@ def _object(document: Any) -> Json:
 
 def _fetched(url: str) -> tuple[bytes, str]:
     """Return what a URL answers, and the URL it came from in the end."""
+    import_now("httpx", "httpcore")
     import httpx
 
     limits = httpx.Timeout(FETCH_S)
     try:
-        with httpx.Client(follow_redirects=True, max_redirects=REDIRECTS, timeout=limits) as client:
+        with on_behalf.client(
+            follow_redirects=True, max_redirects=REDIRECTS, timeout=limits
+        ) as client:
             accept = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.1"}
             with client.stream("GET", url, headers=accept) as answer:
                 return _content(answer), str(answer.url)

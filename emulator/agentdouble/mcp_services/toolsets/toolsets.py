@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.clock import Clock
 from agentdouble.errors import ServiceNameTakenError, UnknownToolsetError
+from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Host
 from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
 from agentdouble.mcp_services.services import DEFAULT_KEY, Services
 from agentdouble.mcp_services.toolsets.toolset import Exposes, Toolset
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Change, MemoryStore, Store, unbroken
 from agentdouble.threads import imported
 
 if TYPE_CHECKING:
@@ -117,28 +118,34 @@ class Toolsets:
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))
         ids = tuple(dict.fromkeys(service_ids))
-        request = _digest(name, ids, exposes, keys, fields or {})
+        now = self._clock.now()
+        new = Toolset(
+            id=f"mcpts-{secrets.token_hex(10)}",
+            name=name,
+            service_ids=ids,
+            exposes=exposes,
+            keys=checked,
+            created_at=now,
+            updated_at=now,
+            fields=fields or {},
+            client_token=client_token,
+            request=_digest(name, ids, exposes, keys, fields or {}),
+        )
+        return await unbroken(self._create(new))
+
+    async def _create(self, new: Toolset) -> Toolset:
         async with self._changing:
-            made = self._made_by(client_token, request)
-            if made is None:
-                self._check(name, ids)
-                now = self._clock.now()
-                made = Toolset(
-                    id=f"mcpts-{secrets.token_hex(10)}",
-                    name=name,
-                    service_ids=ids,
-                    exposes=exposes,
-                    keys=checked,
-                    created_at=now,
-                    updated_at=now,
-                    fields=fields or {},
-                    client_token=client_token,
-                    request=request,
-                )
-                await self._take_up(made)
-                self._store.put(KIND, made.id, made.to_record())
-        await self._store.saved()
-        return made
+            made = self._made_by(new.client_token, str(new.request))
+            if made is not None:
+                return made
+            self._check(new.name, new.service_ids)
+            await self._take_up(new)
+            try:
+                await self._keep(new)
+            except BaseException:
+                await self._leave(new)
+                raise
+            return new
 
     async def update(
         self,
@@ -163,16 +170,17 @@ class Toolsets:
                 fields={**toolset.fields, **(fields or {})},
             )
 
-        return await self._change(toolset_id, change)
+        return await unbroken(self._change(toolset_id, change))
 
     async def delete(self, toolset_id: str) -> None:
         """End a toolset with its sessions, not its services; raise UnknownToolsetError."""
+        await unbroken(self._delete(toolset_id))
+
+    async def _delete(self, toolset_id: str) -> None:
         async with self._changing:
             toolset = self.get(toolset_id)
-            del self._toolsets[toolset_id]
-            self._store.delete(KIND, toolset_id)
-            await self._host.remove(toolset.name)
-        await self._store.saved()
+            await self._store.write([Change(KIND, toolset_id)], _nothing)
+            await self._leave(toolset)
 
     async def reset(self) -> None:
         """Delete every toolset."""
@@ -182,14 +190,21 @@ class Toolsets:
     async def _change(self, toolset_id: str, change: Callable[[Toolset], Toolset]) -> Toolset:
         async with self._changing:
             changed = replace(change(self.get(toolset_id)), updated_at=self._clock.now())
+            await self._keep(changed)
             self._host.rekey(changed.name, changed.key_values)
             self._toolsets[toolset_id] = changed
-            self._store.put(KIND, toolset_id, changed.to_record())
-        await self._store.saved()
         return changed
+
+    async def _keep(self, toolset: Toolset) -> None:
+        await self._store.write([Change(KIND, toolset.id, toolset.to_record())], _nothing)
+
+    async def _leave(self, toolset: Toolset) -> None:
+        del self._toolsets[toolset.id]
+        await self._host.remove(toolset.name)
 
     async def _take_up(self, toolset: Toolset) -> None:
         def make_server() -> Any:
+            import_now(_SERVER)
             from agentdouble.mcp_services.toolsets.server import make_server
 
             return make_server(toolset.name, toolset.exposes, lambda: self._members(toolset.id))
@@ -220,6 +235,10 @@ class Toolsets:
         if made is not None and made.request != request:
             raise ValueError(f"another request, which made the toolset {made.id!r}, had it")
         return made
+
+
+def _nothing() -> None:
+    """Take nothing back: memory follows what is kept, one change at a time."""
 
 
 def _digest(

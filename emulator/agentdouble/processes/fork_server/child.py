@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import processes
+from agentdouble.processes.fork_server import address_space, linux, processes
 from agentdouble.processes.fork_server.confinement import Confinement, confine
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
@@ -27,7 +27,6 @@ KERNELS = {
     "workbench": "agentdouble.sandbox.workbench.process",
 }
 _LIMITS = {
-    "memory": resource.RLIMIT_AS,
     "file_size": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
 }
@@ -48,8 +47,7 @@ def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> N
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
-        if os.path.isdir(request.cwd):  # noqa: PTH112 (else its session has ended meanwhile)
-            traceback.print_exc()
+        traceback.print_exc()
     finally:
         os._exit(code)  # never unwind into the server's own frames
 
@@ -57,22 +55,24 @@ def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> N
 def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
     _close_inherited(descriptors)
     os.setsid()
-    processes.die_with_parent()
-    if os.getppid() != server:  # it died just before: nobody else would end this process
-        raise ProcessLookupError("the fork server has ended")
+    if os.getppid():  # else it is in a namespace that ends with the fork server
+        processes.die_with_parent()
+        if os.getppid() != server:  # it died just before: nobody else would end this process
+            raise ProcessLookupError("the fork server has ended")
     processes.adopt_orphans()
+    linux.leave_keyring()
     _reset_signals()
     os.environ.clear()
     os.environ.update(request.env)
     time.tzset()
+    _redirect_stdio(descriptors if request.outputs else (), request.words)
     os.chdir(request.cwd)
-    _redirect_stdio(descriptors if request.outputs else ())
     _reseed()
     tempfile.tempdir = None
     if request.confinement is not None:
         confine(Confinement(**request.confinement))
     for name, value in request.limits.items():
-        resource.setrlimit(_LIMITS[name], (value, value))
+        address_space.lower(_LIMITS[name], value)
     sys.argv = ["kernel", "-f", request.connection_file]
 
 
@@ -92,11 +92,16 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _redirect_stdio(outputs: Sequence[int]) -> None:
+def _redirect_stdio(outputs: Sequence[int], words: str | None) -> None:
     null = os.open(os.devnull, os.O_RDWR)
-    for descriptor, source in enumerate((null, *(outputs or (null, null)))):
+    said = null
+    if words is not None:
+        with contextlib.suppress(FileNotFoundError):  # its session has ended meanwhile
+            said = os.open(words, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    for descriptor, source in enumerate((null, *(outputs or (null, said)))):
         os.dup2(source, descriptor)
-    os.close(null)
+    for descriptor in {null, said}:
+        os.close(descriptor)
 
 
 def _reseed() -> None:

@@ -5,27 +5,33 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
+import errno
+import itertools
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from agentdouble.processes import open_files
+from agentdouble.processes.fork_server.forked_process import ForkedProcess
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
     Exited,
     Forked,
     ForkRequest,
     Refused,
+    Unwanted,
     ancillary,
     decode,
     encode,
 )
 
+_SERVER = "agentdouble.processes.fork_server.server"
 # Nothing secret: a fork's /proc/self/environ shows what the fork server was started with.
 _INHERITED = (
     *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "MPLBACKEND"),
@@ -37,34 +43,17 @@ class ForkServerGoneError(Exception):
     """The fork server has ended, and its kernels with it."""
 
 
-class ForkedProcess:
-    """A kernel's process; signals go to its pidfd, so they cannot hit another process."""
+@dataclass(eq=False)
+class _Unsent:
+    """A datagram that waits for the channel, with descriptors of its own."""
 
-    def __init__(self, pid: int, pidfd: int) -> None:
-        self.pid = pid
-        self.exited: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._pidfd = pidfd
+    datagram: bytes
+    descriptors: tuple[int, ...] = ()
+    number: int = 0  # of the request that it is; 0 for what is none
 
-    def send_signal(self, number: int) -> None:
-        """Send a signal, if the process still lives."""
-        if not self.exited.done():
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, number)
-
-    def has_ended(self) -> bool:
-        """Return whether the process has ended, even if the server has not told of it yet."""
-        return self.exited.done() or bool(select.select([self._pidfd], [], [], 0)[0])
-
-    async def end(self) -> None:
-        """Kill the process; return when it is gone with all that it has started."""
-        self.send_signal(signal.SIGKILL)
-        await asyncio.wait({self.exited})
-
-    def ended(self, code: int | None) -> None:
-        """Note that the process has ended; the code is None when nobody knows it."""
-        if not self.exited.done():
-            self.exited.set_result(code)
-            os.close(self._pidfd)
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
 
 
 class ForkServer:
@@ -76,28 +65,12 @@ class ForkServer:
     def __init__(
         self, preload: Sequence[str] = (), kind: Literal["kernels", "commands"] = "kernels"
     ) -> None:
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
-            self._process = subprocess.Popen(  # noqa: S603 (our own module)
-                [
-                    sys.executable,
-                    "-m",
-                    "agentdouble.processes.fork_server.server",
-                    str(there.fileno()),
-                    kind,
-                    *preload,
-                ],
-                pass_fds=[there.fileno()],
-                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        here.setblocking(False)
-        self._channel = here
+        self._channel, self._process = _started(kind, preload)
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(here, self._on_readable)
-        self._asked: deque[asyncio.Future[ForkedProcess]] = deque()
-        self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
+        self._loop.add_reader(self._channel, self._on_readable)
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, asyncio.Future[ForkedProcess]] = {}
+        self._unsent: deque[_Unsent] = deque()
         self._living: dict[int, ForkedProcess] = {}
         self.gone = self._loop.create_future()
 
@@ -109,16 +82,31 @@ class ForkServer:
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork a kernel, with copies of ``descriptors``.
 
-        Raises ForkServerGoneError if the server has ended, OSError if it refuses.
+        Raises ForkServerGoneError if the server has ended, OSError if it refuses or cannot be
+        asked. Whoever is cancelled meanwhile leaves no kernel.
         """
         if self.gone.done():
             raise ForkServerGoneError
+        number = next(self._numbers)
+        unsent = _Unsent(_datagram(request, number), _copies(descriptors), number)
         answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
-        self._asked.append(answer)
-        copies = tuple(os.dup(descriptor) for descriptor in descriptors)  # the caller may go away
-        self._unsent.append((encode(request), copies))
+        self._asked[number] = answer
+        self._unsent.append(unsent)
         self._send()
-        return await answer  # if it is cancelled, its fork is killed
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._give_up(unsent, answer)
+            raise
+
+    def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
+        """Have no kernel of a request: it was not sent, or is killed now or when it is there."""
+        if asked in self._unsent:
+            self._unsent.remove(asked)
+            self._asked.pop(asked.number)
+            asked.close()
+        elif not answer.cancelled() and answer.exception() is None:  # it came a moment before
+            answer.result().send_signal(signal.SIGKILL)
 
     async def stop(self) -> None:
         """End the server and all its kernels; return when they are gone."""
@@ -130,20 +118,17 @@ class ForkServer:
         """Send what the channel takes now, and the rest when it takes more."""
         self._loop.remove_writer(self._channel)
         while self._unsent:
-            datagram, descriptors = self._unsent[0]
+            unsent = self._unsent[0]
             try:
-                self._channel.sendmsg([datagram], ancillary(descriptors))
+                self._channel.sendmsg([unsent.datagram], ancillary(unsent.descriptors))
             except BlockingIOError:  # dozens at once fill it while the server still imports
                 self._loop.add_writer(self._channel, self._send)
                 return
             except (BrokenPipeError, ConnectionResetError):  # the reader will hear of that, too
                 return
-            self._forget_sent()
-
-    def _forget_sent(self) -> None:
-        _, descriptors = self._unsent.popleft()
-        for descriptor in descriptors:
-            os.close(descriptor)
+            except OSError as error:  # of this one: too large, or too many descriptors under way
+                self._refuse(unsent.number, error)
+            self._unsent.popleft().close()
 
     def _on_readable(self) -> None:
         try:
@@ -154,24 +139,33 @@ class ForkServer:
             self._on_gone()
             return
         match decode(datagram):
-            case Forked(pid):
-                self._on_forked(pid, array.array("i", sent[0][2])[0])
-            case Refused(reason):
-                self._refuse(OSError(reason))
-            case Exited(pid, code):
+            case Forked(pid, number) if sent:
+                self._on_forked(pid, number, array.array("i", sent[0][2])[0])
+            case Forked(pid, number):
+                self._on_unreachable(pid, number)
+            case Refused(reason, number, error):
+                self._refuse(number, OSError(reason) if error is None else OSError(error, reason))
+            case Exited(pid, code) if pid in self._living:
                 self._living.pop(pid).ended(code)
 
-    def _on_forked(self, pid: int, pidfd: int) -> None:
+    def _on_forked(self, pid: int, number: int, pidfd: int) -> None:
         process = self._living[pid] = ForkedProcess(pid, pidfd)
-        answer = self._asked.popleft()
+        answer = self._asked.pop(number)
         if answer.cancelled():
             process.send_signal(signal.SIGKILL)
         else:
             answer.set_result(process)
 
-    def _refuse(self, error: Exception) -> None:
-        answer = self._asked.popleft()
-        if not answer.done():
+    def _on_unreachable(self, pid: int, number: int) -> None:
+        """Refuse a kernel that no signal could reach: its pidfd found no room here."""
+        self._unsent.append(_Unsent(encode(Unwanted(pid))))
+        self._send()
+        reason = f"{os.strerror(errno.EMFILE)}: none is free for the kernel's process"
+        self._refuse(number, OSError(errno.EMFILE, reason))
+
+    def _refuse(self, number: int, error: Exception) -> None:
+        answer = self._asked.pop(number, None)
+        if answer is not None and not answer.done():
             answer.set_exception(error)
 
     def _on_gone(self) -> None:
@@ -179,11 +173,54 @@ class ForkServer:
         self._loop.remove_writer(self._channel)
         self._channel.close()
         while self._unsent:
-            self._forget_sent()
-        while self._asked:
-            self._refuse(ForkServerGoneError("the fork server has ended"))
+            self._unsent.popleft().close()
+        for number in list(self._asked):
+            self._refuse(number, ForkServerGoneError("the fork server has ended"))
         for process in self._living.values():
             process.ended(None)
         self._living.clear()
         self._process.wait()  # it has closed its end: it is ending
         self.gone.set_result(None)
+
+
+def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Start a fork server; return the double's end of its channel, and its process."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        with there:
+            command = [sys.executable, "-m", _SERVER, str(there.fileno()), kind, *preload]
+            process = subprocess.Popen(  # noqa: S603 (our own module)
+                command,
+                pass_fds=[there.fileno()],
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+    except BaseException:
+        here.close()
+        raise
+    open_files.give_back(process.pid)
+    here.setblocking(False)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_DATAGRAM)
+    return here, process
+
+
+def _datagram(request: ForkRequest, number: int) -> bytes:
+    datagram = encode(replace(request, number=number))
+    if len(datagram) > MAX_DATAGRAM:
+        size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
+        raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
+    return datagram
+
+
+def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
+    """Return descriptors of one's own, as whoever gave these may go away; all or none."""
+    copies: list[int] = []
+    try:
+        for descriptor in descriptors:
+            copies.append(os.dup(descriptor))
+    except OSError:
+        for copy in copies:
+            os.close(copy)
+        raise
+    return tuple(copies)

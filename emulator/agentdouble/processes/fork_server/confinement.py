@@ -2,7 +2,7 @@
 
 Applied in the freshly forked child, while it is single-threaded and before it runs any code.
 Every measure that is asked for is applied, or the child ends: nothing runs less confined than
-was asked. Which ones this machine offers, ``sandbox.isolation`` finds out.
+was asked. Which ones this machine offers, ``processes.isolation`` finds out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ import resource
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.processes.fork_server import landlock, linux, namespaces, processes, view
+from agentdouble.processes.fork_server import (
+    doorway,
+    landlock,
+    limits_filter,
+    linux,
+    namespaces,
+    processes,
+    view,
+)
 
 MIB = 1024 * 1024
 
@@ -25,13 +33,18 @@ class Confinement:
     a view of the file system of its own, in which the first two are ``/home/gem`` and
     ``/tmp``: "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
     becomes; only root can. ``network`` "own" has nothing but a loopback device of its own and
-    needs ``namespaces``; ``beside`` is the pid of a kernel whose own network it joins.
+    needs ``namespaces``; ``beside`` is the pid of a kernel whose own network it joins. Of
+    ``port`` it has its own, which the double alone reaches; needs ``namespaces``, too.
+    ``processes`` "own" needs ``namespaces``, and that this process was forked into the session's
+    ``ProcessNamespace``: it sees the session's processes alone.
     ``landlock`` holds files, signals and ``tcp_ports`` (those it may use; None for all).
     ``visible`` are paths to be read besides the system's and Python's; ``writable`` are paths
     that Landlock lets it write to besides its own.
+    ``own_limits`` is to set limits of no process but the calling one.
     ``process_limit`` counts the user's processes and threads, so it needs a ``uid`` of the
     session's own or ``namespaces`` "user". Sizes are in bytes: one for ``home`` or ``tmp``
-    keeps that directory in memory, empty at first and seen by this kernel alone.
+    keeps that directory in memory, empty at first and seen by this kernel alone; that of
+    ``shared_memory`` is for all segments that have no file, and can be set by root.
     """
 
     home: str
@@ -41,14 +54,18 @@ class Confinement:
     namespaces: Literal["plain", "user"] | None = None
     network: Literal["shared", "own"] = "shared"
     beside: int | None = None
+    processes: Literal["shared", "own"] = "shared"
+    port: int | None = None
     landlock: bool = False
     tcp_ports: tuple[int, ...] | None = None
     visible: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    own_limits: bool = False
     process_limit: int | None = None
     home_size: int | None = None
     tmp_size: int | None = None
     shm_size: int = 64 * MIB
+    shared_memory: int | None = None
 
 
 def confine(asked: Confinement) -> None:
@@ -62,9 +79,15 @@ def confine(asked: Confinement) -> None:
         _enter_namespaces(asked)
         home, tmp = view.HOME, view.TMP
         os.environ.update(HOME=home, TMPDIR=tmp)
+    if asked.port is not None:
+        doorway.keep_to_double(asked.run, asked.port)
     if asked.uid is not None:
         _become(asked.uid)
-    _give_up_rights(parent)
+    _give_up_rights()
+    if asked.processes == "shared":
+        _die_with(parent)
+    if asked.own_limits:
+        limits_filter.apply()
     if asked.landlock:
         _restrict(asked, home, tmp)
     if asked.process_limit is not None:
@@ -81,7 +104,15 @@ def _give(directory: str, uid: int) -> None:
 
 def _enter_namespaces(asked: Confinement) -> None:
     user = asked.namespaces == "user"
-    namespaces.enter(user=user, network=asked.network == "own", beside=asked.beside)
+    own = asked.processes == "own"
+    namespaces.enter(
+        user=user and not own,
+        shared_memory=not own,
+        network=asked.network == "own",
+        beside=asked.beside,
+    )
+    if asked.shared_memory is not None:
+        namespaces.limit_shared_memory(asked.shared_memory)
     view.enter(
         home=asked.home,
         tmp=asked.tmp,
@@ -90,6 +121,7 @@ def _enter_namespaces(asked: Confinement) -> None:
         home_size=asked.home_size,
         tmp_size=asked.tmp_size,
         shm_size=asked.shm_size,
+        own_processes=own,
     )
     uid, gid = (os.geteuid(), os.getegid()) if asked.uid is None else (asked.uid, asked.uid)
     for path, size in ((view.HOME, asked.home_size), (view.TMP, asked.tmp_size)):
@@ -105,11 +137,14 @@ def _become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _give_up_rights(parent: int) -> None:
+def _give_up_rights() -> None:
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    # a change of user clears both: /proc/self would be closed, the parent's death unnoticed
-    linux.prctl(linux.PR_SET_DUMPABLE, 1)
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a change of user clears it, and /proc/self is closed
+
+
+def _die_with(parent: int) -> None:
+    """Ask for it again: a change of user has Linux forget it."""
     processes.die_with_parent()
     if os.getppid() != parent:
         raise ProcessLookupError("the fork server has ended")
@@ -125,4 +160,5 @@ def _restrict(asked: Confinement, home: str, tmp: str) -> None:
         readable=readable,
         writable=(home, tmp, asked.run, *devices, *asked.writable),
         tcp_ports=asked.tcp_ports,
+        signals=asked.processes == "shared",  # of a session's own they may reach each other
     )

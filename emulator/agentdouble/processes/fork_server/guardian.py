@@ -37,9 +37,4 @@ def _guard(server: int) -> None:
     with suppress(ChildProcessError):
         while os.wait()[0] != server:
             pass
-    while orphans := processes.children(os.getpid()):
-        for pid in orphans:
-            processes.kill_tree(pid)
-        with suppress(ChildProcessError):
-            for pid in orphans:
-                os.waitpid(pid, 0)
+    processes.end_children()

@@ -25,7 +25,7 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _FOR_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _RIGHTS_IN_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _NETWORK_ABI, _BIND_AND_CONNECT_TCP = 4, 0b11
-_SCOPE_ABI, _ABSTRACT_SOCKETS_AND_SIGNALS = 6, 0b11
+_SCOPE_ABI, _ABSTRACT_SOCKETS, _SIGNALS = 6, 0b01, 0b10
 
 
 class _Ruleset(ctypes.Structure):
@@ -51,16 +51,21 @@ def abi() -> int:
 
 
 def restrict(
-    *, readable: Iterable[str], writable: Iterable[str], tcp_ports: Iterable[int] | None
+    *,
+    readable: Iterable[str],
+    writable: Iterable[str],
+    tcp_ports: Iterable[int] | None,
+    signals: bool,
 ) -> None:
-    """Leave only these paths, with what is below them, and these ports; no signal goes out.
+    """Leave only these paths, with what is below them, and these ports.
 
-    ``tcp_ports`` is None for all of them. What the kernel's version does not know, a signal or
+    ``tcp_ports`` is None for all of them; ``signals`` is to let none out. What the kernel's version does not know, a signal or
     a port, is not refused; ``abi`` tells. Sets no_new_privs. Raises OSError.
     """
     version = abi()
     files = max(rights for since, rights in _RIGHTS_IN_ABI.items() if since <= version)
-    ruleset = _create(version, files, limit_ports=tcp_ports is not None)
+    scoped = _ABSTRACT_SOCKETS | (_SIGNALS if signals else 0)
+    ruleset = _create(version, files, scoped, limit_ports=tcp_ports is not None)
     try:
         for path in readable:
             _allow(ruleset, path, files & _READ)
@@ -75,11 +80,10 @@ def restrict(
         os.close(ruleset)
 
 
-def _create(version: int, files: int, *, limit_ports: bool) -> int:
+def _create(version: int, files: int, scoped: int, *, limit_ports: bool) -> int:
     network = _BIND_AND_CONNECT_TCP if limit_ports and version >= _NETWORK_ABI else 0
-    scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= _SCOPE_ABI else 0
     size = 8 if version < _NETWORK_ABI else 16 if version < _SCOPE_ABI else 24
-    ruleset = _Ruleset(files, network, scoped)
+    ruleset = _Ruleset(files, network, scoped if version >= _SCOPE_ABI else 0)
     return linux.syscall(_SYS_CREATE_RULESET, ctypes.byref(ruleset), size, 0)
 
 

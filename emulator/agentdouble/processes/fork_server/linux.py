@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+from contextlib import suppress
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
@@ -29,10 +31,19 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
+CAP_SYS_PTRACE = 19
+
 _SYS_OPEN_TREE = 428
 _SYS_MOVE_MOUNT = 429
+_SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_SYS_CLONE3 = 435
+_SYS_CLOSE_RANGE = 436
 _SYS_MOUNT_SETATTR = 442
 
+_LAST_DESCRIPTOR = 0xFFFFFFFF
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
 _MS_MOVE = 0x2000
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
@@ -53,15 +64,42 @@ class _MountAttributes(ctypes.Structure):
     )
 
 
+class _CloneArguments(ctypes.Structure):
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("pidfd", ctypes.c_uint64),
+        ("child_tid", ctypes.c_uint64),
+        ("parent_tid", ctypes.c_uint64),
+        ("exit_signal", ctypes.c_uint64),
+        ("stack", ctypes.c_uint64),
+        ("stack_size", ctypes.c_uint64),
+        ("tls", ctypes.c_uint64),
+    )
+
+
 def syscall(number: int, *arguments: object) -> int:
     """Make a system call; integers go as 64 bits, the rest as ctypes knows it."""
     wide = (ctypes.c_long(a) if isinstance(a, int) else a for a in arguments)
     return _checked(_libc.syscall(ctypes.c_long(number), *wide))
 
 
-def prctl(option: int, value: int) -> None:
+def prctl(option: int, *values: int) -> None:
     """Set something about this process."""
-    _checked(_libc.prctl(option, ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3))
+    given = [*values, 0, 0, 0, 0][:4]
+    _checked(_libc.prctl(option, *map(ctypes.c_ulong, given)))
+
+
+def filter_system_calls(program: int) -> None:
+    """Have a filter, at this address, decide about each system call from now on."""
+    prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
+
+
+def leave_keyring() -> None:
+    """Begin a session keyring of this process's own, where the number of the call is known."""
+    number = _SYS_KEYCTL.get(os.uname().machine)
+    if number is not None:
+        with suppress(OSError):  # a kernel without keys
+            syscall(number, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def unshare(flags: int) -> None:
@@ -72,6 +110,21 @@ def unshare(flags: int) -> None:
 def join(process: int, flags: int) -> None:
     """Move this process into namespaces of another one, which a pidfd names."""
     _checked(_libc.setns(process, flags))
+
+
+def fork_into(flags: int) -> int:
+    """Fork into new namespaces, as ``os.fork`` does, by the system call alone.
+
+    Neither Python nor libc hear of it: the child of this single-threaded process must not start
+    a thread, nor be more than a few lines.
+    """
+    arguments = _CloneArguments(flags=flags, exit_signal=signal.SIGCHLD)
+    return syscall(_SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
+
+
+def close_from(descriptor: int) -> None:
+    """Close every descriptor from this one on."""
+    syscall(_SYS_CLOSE_RANGE, descriptor, _LAST_DESCRIPTOR, 0)
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
@@ -125,6 +178,14 @@ def drop_capabilities() -> None:
     """Give up every capability."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
+
+
+def keep_capability(number: int) -> None:
+    """Give up every capability but one, which stays when this process executes a program."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    sets = (ctypes.c_uint32 * 6)(*(1 << number,) * 3)  # effective, permitted, inheritable
+    _checked(_libc.capset(header, sets))
+    prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number)
 
 
 def _checked(result: int) -> int:

@@ -12,34 +12,50 @@ from agentdouble.processes.fork_server import linux
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
+_QUEUES_AND_SEMAPHORES = {"msgmni": "256", "sem": "250 32000 32 128"}  # 16 KiB a queue
 
 
-def enter(*, user: bool, network: bool, beside: int | None = None) -> None:
+def enter(
+    *, user: bool, network: bool, shared_memory: bool = True, beside: int | None = None
+) -> None:
     """Move into new namespaces; an ordinary user may only inside a ``user`` namespace.
 
-    ``beside`` is the pid of a process whose network, and user namespace, is joined instead of
-    a new one made. Shared memory and queues that have no file are always this process's own.
+    ``beside`` is the pid, outside, of a process whose network, and user namespace, is joined
+    instead of a new one made. ``shared_memory`` is that, and queues, without a file.
     """
     own = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
+    memory = linux.CLONE_NEWIPC if shared_memory else 0
     if beside is not None:
         _join(beside, own)
         own = 0
     uid, gid = os.geteuid(), os.getegid()
-    linux.unshare(own | linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
+    linux.unshare(own | linux.CLONE_NEWNS | memory)
     if own & linux.CLONE_NEWUSER:
         _stay(uid, gid)
     # nothing goes out; what the host unmounts goes here too, else it would stay busy
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
     if own & linux.CLONE_NEWNET:
-        _raise_loopback()
+        raise_loopback()
+
+
+def limit_shared_memory(limit: int) -> None:
+    """Bound what is kept in this namespace by no process: segments, queues, semaphores.
+
+    Segments have ``limit`` bytes together; the rest a few MiB, for Linux allows gigabytes of it.
+    """
+    pages = limit // os.sysconf("SC_PAGE_SIZE")
+    for name, value in {"shmall": str(pages), **_QUEUES_AND_SEMAPHORES}.items():
+        Path(f"/proc/sys/kernel/{name}").write_text(value)
 
 
 def _join(pid: int, flags: int) -> None:
-    process = os.pidfd_open(pid)
+    """Join a process's namespaces; in a process namespace only /proc knows it, the host's still."""
+    alone = flags == linux.CLONE_NEWNET
+    there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY) if alone else os.pidfd_open(pid)
     try:
-        linux.join(process, flags)
+        linux.join(there, flags)
     finally:
-        os.close(process)
+        os.close(there)
 
 
 def _stay(uid: int, gid: int) -> None:
@@ -50,6 +66,7 @@ def _stay(uid: int, gid: int) -> None:
     (own / "gid_map").write_text(f"{gid} {gid} 1")
 
 
-def _raise_loopback() -> None:
+def raise_loopback() -> None:
+    """Have this network's own loopback device up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))

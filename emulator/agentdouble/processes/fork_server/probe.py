@@ -6,23 +6,30 @@ what it forbids was tried and refused, so nothing is guessed from versions and s
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import resource
 import socket
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
+from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.confinement import Confinement, confine
+from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
 
 _PROCESS_LIMIT = 8
+_SEGMENT = 1 << 20
+_PORT = 20_000
 
 
 def main() -> None:
     """Try the measures in turn; later ones build on those that hold."""
+    processes.adopt_orphans()
     uid = int(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="t-") as directory:
         print(json.dumps(probe(Path(directory), uid)))  # noqa: T201 (its answer)
@@ -43,8 +50,10 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
         base = replace(base, namespaces=kind)
     found["landlock"] = _try(replace(base, landlock=True), _outside_is_closed)
     found["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
+    found["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
     found["tcp_ports"] = _try(replace(base, landlock=True, tcp_ports=()), _no_port_is_usable)
     found["network"] = found["files"] or _try(replace(base, network="own"), _has_loopback)
+    found["ports"] = found["files"] or _try(replace(base, port=_PORT), _port_is_apart)
     found["user"] = "only root can give each session a user of its own"
     if root:
         for place in places:
@@ -52,16 +61,33 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
         found["user"] = _try(replace(base, uid=uid), _python_is_readable)
         if found["user"] is None:
             base, found["signals"] = replace(base, uid=uid), None
+    found["shared_memory"] = found["files"] or _try(
+        replace(base, shared_memory=_SEGMENT), _segments_end
+    )
+    found["pid_namespace"] = found["files"] or _try(
+        replace(base, processes="own"), _host_is_out_of_sight
+    )
     found["processes"] = "it would count every process of this user"
     if base.uid is not None or base.namespaces == "user":
-        found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
+        found["shared_memory"] = found["files"] or _try(
+            replace(base, shared_memory=_SEGMENT), _segments_end
+        )
+    found["pid_namespace"] = found["files"] or _try(
+        replace(base, processes="own"), _host_is_out_of_sight
+    )
+    found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
     return found
 
 
 def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
     """Confine a child and let it try; return why that failed, if it did."""
     reading, writing = os.pipe()
-    if (pid := os.fork()) == 0:
+    namespaces = ProcessNamespaces()
+    try:
+        pid = namespaces.fork(asdict(asked))
+    except OSError as error:
+        return str(error)
+    if pid == 0:
         try:
             os.close(reading)
             confine(asked)
@@ -74,6 +100,7 @@ def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
     with os.fdopen(reading, encoding="utf-8") as answer:
         reason = answer.read()
     os.waitpid(pid, 0)
+    namespaces.end_left_by({pid})
     return reason or None
 
 
@@ -99,6 +126,29 @@ def _parent_is_out_of_reach() -> None:
     _refused(lambda: os.kill(os.getppid(), 0))
 
 
+def _host_is_out_of_sight() -> None:
+    seen = sorted(int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
+    if seen != [os.getpid()]:
+        raise OSError(f"processes {seen} are in sight")
+
+
+def _others_limits_are_refused() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+
+    def limit_parent() -> None:
+        limits = resource.prlimit(os.getppid(), resource.RLIMIT_CORE)
+        resource.prlimit(os.getppid(), resource.RLIMIT_CORE, limits)
+
+    _refused(limit_parent)
+
+
+def _segments_end() -> None:
+    libc = ctypes.CDLL(None)
+    made = [libc.shmget(0, _SEGMENT, 0o600) for _ in range(2)]
+    if made[0] < 0 or made[1] >= 0:
+        raise OSError("a second segment is refused only where the first is, too")
+
+
 def _no_port_is_usable() -> None:
     with socket.socket() as listener:
         _refused(lambda: listener.bind(("127.0.0.1", 0)))
@@ -107,6 +157,14 @@ def _no_port_is_usable() -> None:
 def _has_loopback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         socket.create_connection(listener.getsockname()).close()
+
+
+def _port_is_apart() -> None:
+    with socket.create_server(("127.0.0.1", _PORT)) as listener, socket.socket() as other:
+        cookies = {one.getsockopt(socket.SOL_SOCKET, 71, 8) for one in (listener, other)}
+        if len(cookies) == 1:
+            raise OSError("a port of its own is one of the host's")
+        socket.create_connection(("127.0.0.1", _PORT)).close()
 
 
 def _forks_end() -> None:

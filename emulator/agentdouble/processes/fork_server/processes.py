@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from agentdouble.processes.fork_server import linux
 
@@ -23,10 +24,11 @@ def adopt_orphans() -> None:
 def children(pid: int) -> list[int]:
     """Return the pids of a process's children."""
     found: list[int] = []
+    tasks = f"/proc/{pid}/task"
     with suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                found += map(int, (task / "children").read_text().split())
+        for task in os.listdir(tasks):  # noqa: PTH208 (pathlib takes three times as long)
+            with suppress(OSError), open(f"{tasks}/{task}/children", "rb", buffering=0) as file:  # noqa: PTH123
+                found += map(int, file.read().split())
     return found
 
 
@@ -38,3 +40,37 @@ def kill_tree(pid: int) -> None:
         kill_tree(child)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def end_children(*, but: Collection[int] = ()) -> None:
+    """Kill this process's children, ``but`` for some, and their descendants; wait for them."""
+    while ending := [pid for pid in children(os.getpid()) if pid not in but]:
+        for pid in ending:
+            kill_tree(pid)
+        wait_for_one(ending)  # one may end only when another has been waited for
+        for pid in ending:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def wait_for_one(pids: Iterable[int]) -> None:
+    """Return when one of some processes has ended."""
+    poll = select.poll()
+    opened = []
+    try:
+        for pid in pids:
+            opened.append(os.pidfd_open(pid))
+            poll.register(opened[-1], select.POLLIN)
+        poll.poll()
+    except ProcessLookupError:
+        return
+    finally:
+        for pidfd in opened:
+            os.close(pidfd)
+
+
+def has_ended(pidfd: int) -> bool:
+    """Return whether the process of a pidfd has ended."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))

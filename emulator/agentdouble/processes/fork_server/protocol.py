@@ -1,7 +1,7 @@
 """What the double and its fork server say to each other: one JSON object a datagram.
 
-The double asks for a fork; the server answers in order, with the child's pidfd as ancillary
-data, and later tells, unasked, how each child ended.
+The double asks for a fork under a number; the server answers under the same number, with the
+child's pidfd as ancillary data, and later tells, unasked, how each child ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class ForkRequest:
     ``kernel`` names the module that is it (see ``child.KERNELS``), ``config`` holds its
     traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
     ``confinement`` holds the fields of ``confinement.Confinement``, None confines nothing.
-    With ``outputs`` two descriptors come, its standard output and its standard error.
+    With ``outputs`` two descriptors come, its standard output and its standard error; without,
+    what it says on the latter is kept in the file ``words``, if there is to be one.
+    ``number`` is what the answer is known by; the client gives it.
     """
 
     connection_file: str
@@ -35,6 +37,8 @@ class ForkRequest:
     limits: Mapping[str, int] = field(default_factory=dict)
     confinement: Mapping[str, Any] | None = None
     outputs: bool = False
+    words: str | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,23 @@ class Forked:
     """The answer to a request; its pidfd comes with it."""
 
     pid: int
+    number: int
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The answer to a request that could not be met."""
+    """The answer to a request that could not be met; ``error`` is the number of an OSError."""
 
     reason: str
+    number: int
+    error: int | None = None
+
+
+@dataclass(frozen=True)
+class Unwanted:
+    """A child that nobody has: its pidfd could not be received. The server kills it."""
+
+    pid: int
 
 
 @dataclass(frozen=True)
@@ -62,10 +76,10 @@ class Exited:
     code: int
 
 
-Message = ForkRequest | Forked | Refused | Exited
+Message = ForkRequest | Forked | Refused | Unwanted | Exited
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (ForkRequest, Forked, Refused, Exited)
+    kind.__name__: kind for kind in (ForkRequest, Forked, Refused, Unwanted, Exited)
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from agentdouble.processes.fork_server.client import ForkedProcess
+from agentdouble.processes.fork_server.forked_process import ForkedProcess
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
 NAME = "agentdouble-fork"
@@ -45,6 +45,7 @@ class ForkProvisioner(KernelProvisionerBase):
                 config=plan.config,
                 limits=plan.limits,
                 confinement=plan.confinement,
+                words=str(self.parent.words),
             )
         )
         self.pid = self.process.pid

@@ -27,12 +27,14 @@ del sys.modules["debugpy"]
 
 import zmq  # noqa: E402
 from ipykernel._version import version_info  # noqa: E402
+from ipykernel.iostream import IOPubThread  # noqa: E402
 from ipykernel.ipkernel import IPythonKernel  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
 from ipykernel.subshell_manager import SubshellManager  # noqa: E402
-from traitlets import default  # noqa: E402
+from traitlets import Integer, default  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
+from agentdouble.processes.fork_server import address_space, pipes  # noqa: E402
 from agentdouble.processes.fork_server.capped_session import CappedSession  # noqa: E402
 from agentdouble.processes.fork_server.capped_stream import CappedStream  # noqa: E402
 
@@ -44,7 +46,9 @@ class SandboxKernel(IPythonKernel):
     reply, say, or where nothing catches it, and the kernel ends.
     """
 
+    memory_limit = Integer(None, allow_none=True, config=True, help="bytes that code may use")
     _came = False
+    _limited = False
 
     def pre_handler_hook(self) -> None:
         """Keep an interrupt until the code of the message is about to run."""
@@ -70,10 +74,17 @@ class SandboxKernel(IPythonKernel):
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Run code, and let it be interrupted."""
+        self._limit_memory()
         with self._interruptible():
             run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
             reply: dict[str, Any] = await run
             return reply
+
+    def _limit_memory(self) -> None:
+        """Hold to its limit whatever is not the kernel's own: all of that is there by now."""
+        if self.memory_limit is not None and not self._limited:
+            address_space.limit(self.memory_limit)
+        self._limited = True
 
     def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
         """Complete code, and let it be interrupted: an object's ``__dir__`` may take for ever."""
@@ -110,6 +121,7 @@ class SandboxKernelApp(IPKernelApp):
     def init_iopub(self, context: zmq.Context[Any]) -> None:
         """Let no output be dropped because the double is slow: zmq's own limit is 1000 messages."""
         context.setsockopt(zmq.SNDHWM, 0)
+        IOPubThread._run_event_pipe_gc = pipes.close_when_threads_end  # type: ignore[method-assign]
         super().init_iopub(context)  # type: ignore[no-untyped-call]
 
     def init_crash_handler(self) -> None:

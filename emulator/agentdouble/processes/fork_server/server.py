@@ -8,6 +8,7 @@ the double is gone: it ends every kernel and itself, as it does when its ``guard
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import importlib
 import os
@@ -15,11 +16,19 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import NoReturn
 
 from agentdouble.processes.fork_server import child, guardian, processes, protocol, view
-from agentdouble.processes.fork_server.protocol import Exited, Forked, ForkRequest, Refused
+from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
+from agentdouble.processes.fork_server.protocol import (
+    Exited,
+    Forked,
+    ForkRequest,
+    Refused,
+    Unwanted,
+)
 
 _ALWAYS = (
     "agentdouble.processes.fork_server.python_kernel",
@@ -38,6 +47,10 @@ _ALWAYS = (
     "tornado.platform.asyncio",
     "unicodedata",
 )
+_LONGEST_REASON = 4096  # characters; a datagram must hold it
+_NO_MEMORY = (errno.ENOBUFS, errno.ENOMEM)
+_PAUSE_S = 0.01
+_IDLE_S = 0.1  # by then the kernel that was forked has what it needs of the processors
 
 
 def main() -> None:
@@ -92,6 +105,7 @@ class ForkServer:
         self._channel = channel
         self._failure = failure
         self._kernels: set[int] = set()
+        self._namespaces = ProcessNamespaces()
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
             end.setblocking(False)
@@ -106,7 +120,10 @@ class ForkServer:
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             while True:
-                ready = {key.fileobj for key, _ in selector.select()}
+                idle_s = _IDLE_S if self._namespaces.lacks_spare else None
+                ready = {key.fileobj for key, _ in selector.select(idle_s)}
+                if not ready and idle_s is not None:
+                    self._namespaces.prepare()
                 if self._woken in ready and guardian.ASKED_TO_END in self._reap():
                     break
                 if self._channel in ready and not self._answer():
@@ -116,42 +133,70 @@ class ForkServer:
     def _answer(self) -> bool:
         """Answer one request; return False when there will be no more."""
         try:
-            datagram, descriptors, _, _ = socket.recv_fds(
+            datagram, descriptors, flags, _ = socket.recv_fds(
                 self._channel, protocol.MAX_DATAGRAM, protocol.MAX_DESCRIPTORS
             )
         except ConnectionResetError:  # the double has ended before it read all that it was told
-            datagram = b""
+            return False
         if not datagram:
             return False
-        request = protocol.decode(datagram)
-        assert isinstance(request, ForkRequest)
         try:
-            self._fork(request, descriptors)
+            self._heed(protocol.decode(datagram), descriptors, flags)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         return True
 
+    def _heed(self, message: protocol.Message, descriptors: list[int], flags: int) -> None:
+        match message:
+            case Unwanted(pid):
+                self._kill(pid)
+            case ForkRequest(number=number) if flags & socket.MSG_CTRUNC:
+                reason = "the fork server has no descriptor free for those that it was sent"
+                self._refuse(number, OSError(errno.EMFILE, reason))
+            case ForkRequest():
+                self._fork(message, descriptors)
+
     def _fork(self, request: ForkRequest, descriptors: list[int]) -> None:
         refusal = self._refusal(request)
         if refusal is not None:
-            self._tell(Refused(refusal))
+            self._refuse(request.number, refusal)
             return
         server = os.getpid()
         try:
             _import(child.KERNELS[request.kernel])
-            pid = os.fork()
-        except (OSError, ImportError) as error:
-            self._tell(Refused(f"the kernel cannot be forked: {error}"))
+            pid = self._namespaces.fork(request.confinement)
+        except Exception as error:  # whatever an import that lacks descriptors or memory raises
+            self._refuse(request.number, error)
             return
         if pid == 0:
             self._become(request, server, descriptors)
         self._kernels.add(pid)
+        try:
+            self._hand_over(pid, request.number)
+        except OSError as error:
+            self._kill(pid)
+            self._refuse(request.number, error)
+
+    def _hand_over(self, pid: int, number: int) -> None:
         pidfd = os.pidfd_open(pid)
         try:
-            self._tell(Forked(pid), pidfd)
+            self._tell(Forked(pid, number), pidfd)
         finally:
             os.close(pidfd)
+
+    def _refuse(self, number: int, why: Exception | str) -> None:
+        if isinstance(why, str):
+            self._tell(Refused(why[:_LONGEST_REASON], number))
+            return
+        error = why.errno if isinstance(why, OSError) else None
+        reason = f"the kernel cannot be forked: {why}"
+        self._tell(Refused(reason[:_LONGEST_REASON], number, error))
+
+    def _kill(self, pid: int) -> None:
+        """Kill a kernel that is not reaped yet: so the pid is still its own."""
+        if pid in self._kernels:
+            os.kill(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
         beside = (request.confinement or {}).get("beside")
@@ -167,35 +212,40 @@ class ForkServer:
         child.run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
+        """Tell the double something; raise OSError only for what ``descriptors`` come with."""
+        datagram, ancillary = [protocol.encode(message)], protocol.ancillary(descriptors)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._channel.sendmsg([protocol.encode(message)], protocol.ancillary(descriptors))
+            while True:
+                try:
+                    self._channel.sendmsg(datagram, ancillary)
+                    return
+                except OSError as error:
+                    if descriptors or error.errno not in _NO_MEMORY:
+                        raise
+                    time.sleep(_PAUSE_S)
 
     def _reap(self) -> bytes:
         """Reap what has ended; return the signals that came."""
         signals = b""
         with contextlib.suppress(BlockingIOError):
             signals = self._woken.recv(4096)
-        for pid, code in _ended():
-            if pid in self._kernels:
-                self._kernels.remove(pid)
-                self._end_orphans()
-                self._tell(Exited(pid, code))
+        ended = dict(_ended())
+        kernels = self._kernels & ended.keys()
+        self._kernels -= kernels
+        self._namespaces.end_left_by(ended.keys())
+        if kernels:
+            self._end_orphans()
+        for pid in kernels:
+            self._tell(Exited(pid, ended[pid]))
         return signals
 
     def _end_orphans(self) -> None:
         """Kill what dead kernels have left: the orphans that this process has adopted."""
-        while orphans := [p for p in processes.children(os.getpid()) if p not in self._kernels]:
-            for pid in orphans:
-                processes.kill_tree(pid)
-            for pid in orphans:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+        processes.end_children(but=self._kernels | self._namespaces.inits)
 
     def _end_all(self) -> None:
-        for pid in self._kernels:
-            processes.kill_tree(pid)
-        self._kernels.clear()
-        self._end_orphans()
+        self._namespaces.kill()
+        processes.end_children()
 
 
 def _ended() -> list[tuple[int, int]]:

@@ -41,6 +41,7 @@ def enter(
     home_size: int | None,
     tmp_size: int | None,
     shm_size: int,
+    own_processes: bool,
 ) -> None:
     """Make the view this process's root; ``home`` and ``tmp`` change place, ``run`` stays.
 
@@ -69,7 +70,7 @@ def enter(
     _mount("tmpfs", "/dev/shm", f"mode=1777,size={shm_size}")  # noqa: S108
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     _link_devices()
-    _show_processes(host_processes)
+    _show_processes(host_processes, own=own_processes)
     os.umask(before)
 
 
@@ -142,14 +143,19 @@ def _link_devices() -> None:
         os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
 
 
-def _show_processes(host: int) -> None:
-    """Show the session's own processes; all of the host's where that needs more rights."""
+def _show_processes(host: int, *, own: bool) -> None:
+    """Show the session's own processes; all of the host's where that needs more rights.
+
+    Where they have a namespace of their ``own``, the host's would have other numbers.
+    """
     os.mkdir("/proc")
     try:
         # without a group, hidepid would let all of root's, 0, see everything
         options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
         linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
     except OSError:  # an ordinary user would need a process namespace
+        if own:
+            raise
         linux.attach_tree(host, "/proc")
     else:
         os.close(host)

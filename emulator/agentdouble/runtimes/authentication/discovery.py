@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentdouble import on_behalf
 from agentdouble.errors import AuthorizerError, IssuerError
 from agentdouble.runtimes.authentication.authorizers import check_issuers_url
+from agentdouble.threads import imported
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ async def _fetch(url: str) -> tuple[str, KeysById]:
 
 
 async def _document(url: str) -> Mapping[str, Any]:
-    import httpx  # the start of the double does not wait for it
+    await imported("httpx", "httpcore._async.http11", "jwt")  # the start does not wait for them
+    import httpx
 
     try:
         found = json.loads(await _get(url))
@@ -74,14 +77,12 @@ async def _document(url: str) -> Mapping[str, Any]:
 
 
 async def _get(url: str) -> bytes:
-    import httpx
-
     encrypted = urlsplit(url).scheme == "https"
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     body = bytearray()
     # Plain http goes to this machine only: no proxy, and no certificate store to read.
     async with (
-        httpx.AsyncClient(verify=encrypted, trust_env=encrypted, timeout=PATIENCE_S) as client,
+        on_behalf.async_client(verify=encrypted, trust_env=encrypted, timeout=PATIENCE_S) as client,
         client.stream("GET", url, headers=headers) as response,
     ):
         if response.status_code != 200:

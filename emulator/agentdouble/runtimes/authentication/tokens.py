@@ -16,6 +16,7 @@ from agentdouble.runtimes.authentication.discovery import SigningKey
 from agentdouble.runtimes.authentication.identity import Identity
 from agentdouble.runtimes.authentication.issuers import Issuers, Keys
 from agentdouble.runtimes.authentication.keys import bearers
+from agentdouble.threads import imported
 
 # Asymmetric ones alone: whoever knows a shared secret, or takes a public key for one, could sign.
 _BY_KEY_TYPE = {
@@ -58,7 +59,8 @@ async def identify(
 
 
 async def _claims(token: str, authorizer: JwtAuth, issuers: Issuers) -> Mapping[str, Any]:
-    import jwt  # with cryptography behind it, 60 ms
+    await imported("jwt")  # with cryptography behind it, 60 ms
+    import jwt
 
     header = _header(token)
     algorithm, kid = header["alg"], header.get("kid")

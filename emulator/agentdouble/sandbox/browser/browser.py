@@ -18,6 +18,7 @@ from agentdouble.processes.fork_server.confinement import MIB
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.undivided import undivided
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.manager import ForkPlan
@@ -129,6 +130,9 @@ class Browser:
         """End the browser; return when its processes are gone."""
         if self._end_reason is None:
             self._end_reason = reason
+        await undivided(self._end())
+
+    async def _end(self) -> None:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)  # it ends the browser, then itself
         await asyncio.wait({self.died}, timeout=_END_PATIENCE_S)

@@ -12,6 +12,7 @@ from agentdouble.errors import (
     KernelStartError,
     TooManyBrowsersError,
 )
+from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser import browser, chromium
 from agentdouble.sandbox.browser.browser import Browser
@@ -39,12 +40,13 @@ class Browsers:
         """Start a session's browser and return when it answers.
 
         ``run`` is a directory of its own, ``plan`` tells how it is forked, ``note`` hears of it.
-        Raises BrowserMissingError, TooManyBrowsersError or BrowserError.
+        Raises BrowserMissingError, TooManyBrowsersError, ResourceExhaustedError or BrowserError.
         """
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         config = self._config(run)
         self._check_limit()
+        capacity.check()
         self._starting += 1
         try:
             forked = await plan()
@@ -53,7 +55,8 @@ class Browsers:
             self._running.add(started)
             started.died.add_done_callback(lambda _: self._running.discard(started))
         except (OSError, ForkServerGoneError, KernelStartError) as error:
-            raise BrowserError(str(error) or "the fork server has ended") from error
+            refusal = capacity.refusal_of(error)
+            raise refusal or BrowserError(str(error) or "the fork server has ended") from error
         finally:
             self._starting -= 1
         try:

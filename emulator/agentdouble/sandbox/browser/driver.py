@@ -7,6 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from agentdouble.errors import BrowserError, BrowserMissingError
+from agentdouble.threads import imported
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
@@ -56,6 +57,7 @@ class Driver:
 
 async def _start() -> Playwright:
     try:
+        await imported("playwright.async_api")
         from playwright.async_api import async_playwright
     except ModuleNotFoundError as error:
         raise BrowserMissingError("Playwright", INSTALL) from error

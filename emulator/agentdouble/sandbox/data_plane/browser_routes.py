@@ -17,6 +17,7 @@ from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
 from agentdouble.sandbox.data_plane.door import INSTANCE, PREFIX, TOKEN, instance_of
 from agentdouble.sandbox.data_plane.refusing import envelope, sandbox_error
+from agentdouble.threads import imported
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
@@ -94,6 +95,7 @@ class BrowserRoutes:
 
     async def actions(self, request: Request) -> Response:
         """Do one thing with mouse or keyboard."""
+        await imported("agentdouble.sandbox.browser.actions")
         from agentdouble.sandbox.browser import actions
 
         try:

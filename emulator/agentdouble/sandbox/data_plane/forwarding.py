@@ -69,7 +69,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
     read = asyncio.Event()
     asked = workbench.http.build_request(
         request.method,
-        httpx.URL(path=request.scope["path"], query=request.scope["query_string"]),
+        httpx.URL(raw_path=_target(request.scope)),
         headers=[
             (name, value) for name, value in request.headers.raw if _goes_on(name.decode("latin-1"))
         ],
@@ -86,6 +86,13 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
         lost = await workbench.lost(error)
         instance.check_usable()  # that its session has ended says more
         raise lost from error
+
+
+def _target(scope: Scope) -> bytes:
+    """Return path and query of a request; the path as it came, since httpx takes no other signs."""
+    path: bytes = scope["raw_path"]
+    query: bytes = scope["query_string"]
+    return path + b"?" + query if query else path
 
 
 def _goes_on(name: str) -> bool:

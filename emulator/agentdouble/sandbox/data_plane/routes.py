@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -19,7 +20,7 @@ from agentdouble.sandbox.data_plane.forwarding import forward
 from agentdouble.sandbox.data_plane.refusing import Refused
 from agentdouble.sandbox.data_plane.terminal_route import terminal
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.workbench.wire import invalid
+from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
 
 UPLOAD = "/v1/file/upload"
@@ -58,6 +59,7 @@ def data_plane(
             Refused: refusing.refused,
             SandboxError: refusing.sandbox_error,
             NotBuiltError: refusing.sandbox_error,
+            HTTPException: unrouted,
             ValidationError: invalid,
         },
     )

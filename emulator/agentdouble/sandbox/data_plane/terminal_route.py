@@ -11,6 +11,7 @@ from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.sandbox.data_plane.door import instance_of
 from agentdouble.sandbox.data_plane.refusing import sandbox_error
 from agentdouble.sandbox.instance import Instance
+from agentdouble.threads import imported
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -32,6 +33,7 @@ async def terminal(websocket: WebSocket) -> None:
 
 
 async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instance) -> None:
+    await imported("websockets.asyncio.client")
     from websockets.asyncio.client import unix_connect
     from websockets.exceptions import InvalidHandshake
 

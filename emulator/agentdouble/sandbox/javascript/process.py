@@ -43,13 +43,13 @@ def _settle(memory: int) -> Callable[[], None]:
     V8 limits the heap of each of its isolates, but neither buffers nor the number of workers.
     A reserve of address space costs nothing, what can be written to does.
     """
-    from agentdouble.processes.fork_server import processes
+    from agentdouble.processes.fork_server import address_space, processes
 
     limit = 2 * memory + _AT_REST
 
     def settle() -> None:
         processes.die_with_parent()
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        address_space.lower(resource.RLIMIT_DATA, limit)
 
     return settle
 

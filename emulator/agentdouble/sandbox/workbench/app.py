@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 
 from agentdouble.sandbox.workbench import directories, facts
 from agentdouble.sandbox.workbench.bash import Bash
@@ -12,7 +13,7 @@ from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.shell import Shell
 from agentdouble.sandbox.workbench.terminals import Terminals
 from agentdouble.sandbox.workbench.transfer import Transfer
-from agentdouble.sandbox.workbench.wire import FailedError, failed, invalid
+from agentdouble.sandbox.workbench.wire import FailedError, failed, invalid, unrouted
 
 
 def build(paths: Paths, memory_limit: int | None) -> Starlette:
@@ -27,5 +28,9 @@ def build(paths: Paths, memory_limit: int | None) -> Starlette:
             *directories.routes(paths),
             *facts.routes(),
         ],
-        exception_handlers={FailedError: failed, ValidationError: invalid},
+        exception_handlers={
+            FailedError: failed,
+            HTTPException: unrouted,
+            ValidationError: invalid,
+        },
     )

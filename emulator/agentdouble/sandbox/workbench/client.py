@@ -15,9 +15,10 @@ import httpx
 from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.undivided import undivided
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess
+    from agentdouble.processes.fork_server.forked_process import ForkedProcess
     from agentdouble.sandbox.manager import ForkPlan
 
 SOCKET = "workbench.sock"  # beside the session's directories, so that its code cannot touch it
@@ -99,6 +100,9 @@ class Workbench:
         """End it with all that it has started; return when that is gone."""
         if self._end_reason is None:
             self._end_reason = reason
+        await undivided(self._end())
+
+    async def _end(self) -> None:
         await self._process.end()
         await self.http.aclose()
 

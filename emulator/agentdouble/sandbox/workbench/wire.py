@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -80,6 +81,14 @@ async def invalid(_request: Request, error: Exception) -> Response:
         for one in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return JSONResponse({"detail": detail}, 422)
+
+
+async def unrouted(_request: Request, error: Exception) -> Response:
+    """Return the answer to a path or a method that there is not."""
+    assert isinstance(error, HTTPException)
+    answer = render(Answer(None, error.detail, success=False), error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 def post(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:

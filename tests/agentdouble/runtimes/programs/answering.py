@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import queue
+import secrets
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+PROCESS = secrets.randbits(32)  # pids are of each instance's own counting
 told: queue.Queue[str] = queue.Queue()  # what happened without an answer that says so
 
 
@@ -53,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
             "line": self.requestline,
             "headers": [[name.lower(), value] for name, value in self.headers.items()],
             "body": body.decode("latin-1"),
-            "pid": os.getpid(),
+            "process": PROCESS,
             "port": self.client_address[1],
         }
         self.answer(json.dumps(seen).encode(), ("Content-Type", "application/json"))

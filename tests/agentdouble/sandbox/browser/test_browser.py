@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from agentdouble import Emulator
 from agentdouble.processes import isolation
 from agentdouble.sandbox.browser import chromium
-from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, text
+from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, pid_of, text
 from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds sessions apart")
@@ -139,7 +139,7 @@ def test_it_is_held_as_the_sessions_code_is(browsing: Emulator) -> None:
     """The same user, the same view of the files, and its pages in a sandbox of their own."""
     plane = data_plane(browsing, "held")
     started(plane)
-    kernel = psutil.Process(int(text(browsing, "import os; print(os.getpid())", "held")))
+    kernel = psutil.Process(pid_of(browsing, session="held"))
     processes = processes_of(browsing, plane)
     browser = processes[1]
 

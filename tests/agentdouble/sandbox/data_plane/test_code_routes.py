@@ -31,6 +31,12 @@ def printed(plane: DataPlane, code: str, **fields: Any) -> str:
     return "".join(one["text"] for one in data["outputs"] if one["name"] == "stdout")
 
 
+def kernel_of(plane: DataPlane, session_id: str) -> int:
+    return plane.pid_outside(
+        int(printed(plane, "import os; print(os.getpid())", session_id=session_id))
+    )
+
+
 def test_code_runs_in_the_kernel_that_invoke_tool_uses(double: Emulator, plane: DataPlane) -> None:
     """One context, whichever way it is reached."""
     text(double, "x = 41")
@@ -78,7 +84,7 @@ def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
     """A closed one's kernel is gone."""
     made = plane.data("/v1/jupyter/sessions/create", session_id="one")
     plane.data("/v1/jupyter/sessions/create")
-    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    pid = kernel_of(plane, "one")
     listed = plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
     active = plane.get("/v1/jupyter/info").json()["data"]["active_sessions"]
     url = f"{plane.url}/v1/jupyter/sessions"
@@ -109,7 +115,7 @@ def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch)
 def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPlane) -> None:
     """The instance and its own kernel live on."""
     text(double, "x = 1")
-    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    pid = kernel_of(plane, "one")
     killed = plane.post(EXECUTE, code="import os; os._exit(3)", session_id="one").json()
 
     assert has_gone(pid, timeout_s=30)
@@ -117,7 +123,7 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
     assert "False\n" == printed(plane, "print('os' in globals())", session_id="one")
     assert "1\n" == text(double, "print(x)")
 
-    os.kill(int(printed(plane, "import os; print(os.getpid())", session_id="one")), signal.SIGKILL)
+    os.kill(kernel_of(plane, "one"), signal.SIGKILL)
     while "one" in plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]:
         pass
     assert "new\n" == printed(plane, "print('new')", session_id="one")
@@ -125,7 +131,7 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
 
 def test_sessions_end_with_their_sandbox(double: Emulator, plane: DataPlane) -> None:
     """Code that runs in one is told so."""
-    pid = int(printed(plane, "import os; print(os.getpid())", session_id="one"))
+    pid = kernel_of(plane, "one")
     plane.bash("mkfifo begun")
     code = "open('begun', 'w').close(); import time; time.sleep(600)"
     running = background(lambda: plane.post(EXECUTE, code=code, session_id="one"))

@@ -23,6 +23,8 @@ from tests.agentdouble.calling import (
     has_gone,
     home_of,
     http,
+    pid_outside,
+    pids_of,
     signed,
     text,
 )
@@ -37,38 +39,39 @@ def plane(double: Emulator) -> DataPlane:
     return data_plane(double)
 
 
-def desert(request: httpx.Request, begun: Path) -> None:
-    """Send a request on a socket, and close that when its command has begun."""
+def desert(double: Emulator, request: httpx.Request) -> int:
+    """Send a request on a socket, and close that when its command has begun.
+
+    Returns the pid, on this machine, of the process whose id the command wrote.
+    """
+    home, beside = home_of(double, "s1"), pids_of(double)[0]
     with socket.create_connection((request.url.host, request.url.port or 80)) as caller:
         head = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
         head += [f"{name}: {value}" for name, value in request.headers.items()]
         caller.sendall("\r\n".join([*head, "", ""]).encode() + request.read())
-        with begun.open():
-            pass
+        (home / "begun").read_text()  # to its end, or who writes it would be ended by SIGPIPE
+        return pid_outside(int((home / "pid").read_text()), beside)
 
 
 def on_plane(double: Emulator, plane: DataPlane, path: str, **body: Any) -> int:
-    """Desert an operation of the data plane; return the process id that it wrote."""
-    home = home_of(double, "s1")
+    """Desert an operation of the data plane."""
     request = http.build_request("POST", plane.url + path, params=plane.query, json=body)
-    desert(request, home / "begun")
-    return int((home / "pid").read_text())
+    return desert(double, request)
 
 
 def on_control_plane(double: Emulator, command: str) -> int:
-    """Desert an ExecBash; return the process id that it wrote."""
+    """Desert an ExecBash."""
     body = {
         "ToolId": double.tool_id,
         "UserSessionId": "s1",
         "OperationType": "ExecBash",
         "OperationPayload": json.dumps({"command": command}),
     }
-    asked, home = signed(double, body), home_of(double, "s1")
+    asked = signed(double, body)
     request = http.build_request(
         asked.method, asked.url, headers=dict(asked.headers), content=asked.body
     )
-    desert(request, home / "begun")
-    return int((home / "pid").read_text())
+    return desert(double, request)
 
 
 @pytest.mark.parametrize(

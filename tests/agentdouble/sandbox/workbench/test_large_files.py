@@ -73,7 +73,7 @@ def test_a_large_file_costs_no_memory() -> None:
     """256 MiB up and down take less than 64 MiB more, in the double and in the workbench."""
     with Emulator(pool_size=0) as double:
         plane = data_plane(double)
-        workbench = psutil.Process(int(plane.bash("echo $PPID")["stdout"]))
+        workbench = psutil.Process(plane.pid_outside(int(plane.bash("echo $PPID")["stdout"])))
         sent, received = Pieces(), hashlib.sha256()
         headers = {
             "Content-Type": "multipart/form-data; boundary=x",

@@ -122,11 +122,12 @@ def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
 
 def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
     """And with it what was begun there; its client is told why."""
-    with screen(data_plane(double)) as one:
+    plane = data_plane(double)
+    with screen(plane) as one:
         one.opened()
         one.send("input", "sleep 600 & echo p''id:$!:e''nd\n")
         shown = one.until(":end\r\n")
-        pid = int(shown.rpartition("pid:")[2].partition(":")[0])
+        pid = plane.pid_outside(int(shown.rpartition("pid:")[2].partition(":")[0]))
         double.reset()
         with pytest.raises(ConnectionClosed) as closed:
             one.until("never")

@@ -35,10 +35,16 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks 
 
 def workbench_of(plane: DataPlane) -> psutil.Process:
     """Return the process whose child a bash of the session is."""
-    bash = psutil.Process(int(plane.bash("echo $$", "whose")["stdout"]))
+    bash = psutil.Process(plane.pid_outside(int(plane.bash("echo $$", "whose")["stdout"])))
     found = bash.parent()
     assert found is not None
     return found
+
+
+def stray_of(plane: DataPlane) -> int:
+    """Have a bash leave a process alone and return that one."""
+    told = plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"]
+    return plane.pid_outside(int(told))
 
 
 def test_it_is_started_when_it_is_needed(double: Emulator) -> None:
@@ -54,7 +60,7 @@ def test_it_ends_with_its_session(double: Emulator) -> None:
     """And with it what its terminals have started, whatever they did to get away."""
     plane = data_plane(double)
     workbench = workbench_of(plane)
-    stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+    stray = stray_of(plane)
     waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
     while "sleep 600" not in plane.get("/v1/bash/sessions").text:
         pass
@@ -73,7 +79,7 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
     plane = data_plane(double)
     plane.bash("echo kept > file")
     workbench = workbench_of(plane)
-    stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+    stray = stray_of(plane)
     waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
     while "sleep 600" not in plane.get("/v1/bash/sessions").text:
         pass
@@ -119,7 +125,7 @@ def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
     with Emulator(pool_size=0, **settings) as double:
         plane = data_plane(double)
         workbench = workbench_of(plane).pid
-        stray = int(plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"])
+        stray = stray_of(plane)
 
     assert not psutil.pid_exists(workbench)
     assert has_gone(stray, timeout_s=30)

@@ -1,0 +1,188 @@
+"""What a start takes of this machine, and how it is refused when there is no more of it.
+
+Who starts processes for a session asks ``check()`` before and starts within ``named()``. What
+has run out is then told by its name, with what raises it; nothing is kept, so the next start
+succeeds as soon as there is room again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from agentdouble.errors import ResourceExhaustedError
+from agentdouble.processes import control_groups
+
+if sys.platform != "win32":
+    import resource
+
+MIB = 1024 * 1024
+_UNCOUNTED = 64  # sessions, where the system tells of nothing that they take
+_ERRORS = {  # what a failed call of the system says that there is no more of
+    errno.EMFILE: "open files",
+    errno.ENFILE: "open files",
+    errno.EAGAIN: "processes",
+    errno.ENOMEM: "memory",
+    errno.ENOSPC: "disk",
+    errno.EDQUOT: "disk",
+}
+_RAISES = {
+    "open files": "raise the limit of open files (ulimit -n, LimitNOFILE= of systemd)",
+    "processes": "raise the limit of processes (ulimit -u, pids.max of the control group, "
+    "sysctl kernel.pid_max)",
+    "memory": "give the machine or its control group more memory",
+    "disk": "make room where temporary files are kept, or name another place: TMPDIR",
+}
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much there is of something: what is left, what a session takes, what is kept back.
+
+    Kept back is what the double and the sessions that run need to go on. Memory and disk are
+    counted in bytes.
+    """
+
+    resource: str
+    left: int
+    session: int
+    reserve: int
+
+    @property
+    def sessions(self) -> int:
+        """For how many more sessions it does."""
+        return max(0, self.left - self.reserve) // self.session
+
+
+@dataclass(frozen=True)
+class Held:
+    """How many sessions there is room for; ``resource`` is what there is least of, if counted."""
+
+    sessions: int
+    resource: str | None
+
+
+def check(under_way: int = 0) -> None:
+    """Raise ResourceExhaustedError where this machine has no room for one more session.
+
+    ``under_way`` are starts that have not yet taken all that they will.
+    """
+    for room in rooms():
+        if room.sessions <= under_way:
+            raise exhausted(room.resource, f"{_shown(room)} left")
+
+
+def holds() -> Held:
+    """Return how many sessions this machine has room for as it is now; one at least."""
+    scarcest = min(rooms(), key=lambda room: room.sessions, default=None)
+    if scarcest is None:
+        return Held(_UNCOUNTED, None)
+    return Held(max(1, scarcest.sessions), scarcest.resource)
+
+
+@contextmanager
+def named() -> Iterator[None]:
+    """Raise what runs out inside, and makes a call of the system fail, as ResourceExhaustedError."""
+    try:
+        yield
+    except OSError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
+
+
+def refusal_of(error: BaseException) -> ResourceExhaustedError | None:
+    """Return how a start is refused that failed so, None where nothing has run out."""
+    if isinstance(error, ResourceExhaustedError):
+        return error
+    if not isinstance(error, OSError) or error.errno not in _ERRORS:
+        return None
+    return exhausted(_ERRORS[error.errno], error.strerror or str(error))
+
+
+def exhausted(resource: str, seen: str) -> ResourceExhaustedError:
+    """Return the refusal where there is no more of something; ``seen`` is how that showed."""
+    return ResourceExhaustedError(resource, seen, _RAISES[resource])
+
+
+def rooms() -> Iterator[Room]:
+    """Tell how much there is of each thing that sessions take and that can be counted here."""
+    for resource, count, session, reserve in _COUNTED:
+        left = count()
+        if left is not None:
+            yield Room(resource, left, session, reserve)
+
+
+def _open_files() -> int | None:
+    """Return how many more files this process can open."""
+    if sys.platform == "win32":
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    listed = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+    used = sys.platform == "linux" and os.stat(listed).st_size  # noqa: PTH116
+    used = used or len(os.listdir(listed))  # noqa: PTH208 (on the loop)
+    return limit - used
+
+
+def _processes() -> int | None:
+    """Return how many more processes and threads this machine and its control group allow."""
+    found = [control_groups.left("pids")]
+    with suppress(OSError, ValueError):
+        running = int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
+        for name in ("pid_max", "threads-max"):
+            found.append(int(_read(f"/proc/sys/kernel/{name}")) - running)
+    return min((one for one in found if one is not None), default=None)
+
+
+def _memory() -> int | None:
+    """Return how much memory this machine and its control group have available, in bytes."""
+    found = [control_groups.left("memory")]
+    with suppress(OSError, IndexError):
+        available = _read("/proc/meminfo").partition(b"MemAvailable:")[2]
+        found.append(int(available.split()[0]) * 1024)
+    return min((one for one in found if one is not None), default=None)
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 (a third of the time)
+        return opened.read()
+
+
+def _disk() -> int | None:
+    """Return the room where sessions have their files, in bytes."""
+    with suppress(OSError, AttributeError):
+        place = os.statvfs(tempfile.gettempdir())
+        return place.f_bavail * place.f_frsize
+    return None
+
+
+def _inodes() -> int | None:
+    """Return how many more files there can be where sessions have theirs."""
+    with suppress(OSError, AttributeError):
+        place = os.statvfs(tempfile.gettempdir())
+        return place.f_favail if place.f_files else None  # some file systems do not count them
+    return None
+
+
+# A session of Python, measured: its kernel's own memory and threads, sockets and a pidfd here.
+_COUNTED: tuple[tuple[str, Callable[[], int | None], int, int], ...] = (
+    ("open files", _open_files, 8, 64),
+    ("processes", _processes, 12, 64),
+    ("memory", _memory, 20 * MIB, 256 * MIB),
+    ("disk", _disk, 128 * 1024, MIB),
+    ("disk", _inodes, 32, 64),
+)
+
+
+def _shown(room: Room) -> str:
+    if room.resource == "memory" or room.session > MIB // 16:
+        return f"{room.left / MIB:.0f} MiB"
+    return f"{room.left}"

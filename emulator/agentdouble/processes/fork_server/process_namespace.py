@@ -1,0 +1,236 @@
+"""Process namespaces of sessions, each below an init that does nothing but be there.
+
+Code in one sees and reaches no process of the host, by whatever call, and its end is the end of
+all that is in it. What the fork server forks into it are the server's own children: how they
+end is told as ever, and none of them is process 1, to which signals do nothing by default. The
+init keeps the session's shared memory and queues, too, so that the session's processes share them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from agentdouble.processes.fork_server import linux, processes
+
+_FOR_EVER_S = 2**31 - 1
+
+
+class ProcessNamespaces:
+    """The namespaces of one single-threaded process; a session is known by its home.
+
+    A spare one saves a start the fork of its init. ``lacks_spare`` tells that ``prepare`` has
+    something to do: leave it until there is time.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, ProcessNamespace] = {}
+        self._spare: ProcessNamespace | None = None
+        self._user = False
+        self.lacks_spare = False
+
+    @property
+    def inits(self) -> set[int]:
+        """The processes below which the namespaces are."""
+        return {one.init for one in self._all()}
+
+    def prepare(self) -> None:
+        """Make the next namespace, of the kind that was made last."""
+        self.lacks_spare = False
+        with suppress(OSError):  # the start that needs one will tell
+            self._spare = ProcessNamespace(user=self._user)
+
+    def fork(self, confinement: Mapping[str, Any] | None) -> int:
+        """Fork as ``os.fork`` does, into the session's namespace if it is to have one."""
+        if confinement is None or confinement["processes"] == "shared":
+            return os.fork()
+        home = confinement["home"]
+        if home not in self._of:
+            self._of[home] = self._take(user=confinement["namespaces"] == "user")
+        try:
+            return self._of[home].fork()
+        except OSError:
+            self._forget(home)
+            raise
+
+    def end_left_by(self, ended: Collection[int]) -> None:
+        """End what processes that have been waited for left in their namespaces."""
+        for one in self._all():
+            one.alive = one.alive and one.init not in ended
+        for home, one in [*self._of.items()]:
+            if one.members & {*ended}:
+                one.members -= {*ended}
+                one.end_left()
+                self._forget(home)
+
+    def kill(self) -> None:
+        """Kill all that is in them, without waiting for it."""
+        for one in self._all():
+            one.kill()
+
+    def _all(self) -> list[ProcessNamespace]:
+        return [*self._of.values(), *([] if self._spare is None else [self._spare])]
+
+    def _take(self, *, user: bool) -> ProcessNamespace:
+        spare, self._spare = self._spare, None
+        self._user, self.lacks_spare = user, True
+        return spare if spare is not None and spare.alive else ProcessNamespace(user=user)
+
+    def _forget(self, home: str) -> None:
+        if not self._of[home].members:
+            self._of.pop(home).end()
+
+
+class ProcessNamespace:
+    """A process namespace that lives until it is ended.
+
+    ``user`` is for an ordinary user, who may only inside a user namespace. ``members`` are those
+    that were forked into it and have not been waited for, ``alive`` tells it of the init.
+    """
+
+    def __init__(self, *, user: bool) -> None:
+        self.members: set[int] = set()
+        self.alive = True
+        self._user = user
+        self.init = self._fork_init()
+
+    def fork(self) -> int:
+        """Fork a member, as ``os.fork`` does; raise OSError."""
+        if not self.alive:
+            raise OSError(errno.ECHILD, "the session's processes are being ended")
+        outside = os.getpid()
+        try:
+            pid = self._fork_by_helper() if self._user else self._fork()
+        except BaseException:
+            if os.getpid() != outside:
+                os._exit(1)  # a member that failed is not to go on as what it was forked from
+            raise
+        if pid:
+            self.members.add(pid)
+        return pid
+
+    def end_left(self) -> None:
+        """End what members that have been waited for left behind: the init has adopted it."""
+        while self.alive and self.members and (left := processes.children(self.init)):
+            for pid in left:
+                processes.kill_tree(pid)
+            processes.wait_for_one(left)
+
+    def end(self) -> None:
+        """End all that is in it and return when it is gone; no member may be left."""
+        self.kill()
+        if self.alive:
+            os.waitpid(self.init, 0)
+            self.alive = False
+
+    def kill(self) -> None:
+        """Kill all that is in it."""
+        if self.alive:
+            os.kill(self.init, signal.SIGKILL)
+
+    def _fork_init(self) -> int:
+        with _pidfd(os.getpid()) as parent:
+            user = linux.CLONE_NEWUSER if self._user else 0
+            pid = linux.fork_into(user | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            if pid == 0:
+                _be_init(parent)
+        if self._user:
+            _map_user(pid)
+        return pid
+
+    def _fork(self) -> int:
+        with _pidfd(self.init) as inside, _pidfd(os.getpid()) as outside:
+            linux.join(inside, linux.CLONE_NEWPID)  # where children are born; this process stays
+            pid = -1
+            try:
+                pid = os.fork()
+            finally:
+                if pid:
+                    linux.join(outside, linux.CLONE_NEWPID)
+            if pid == 0:
+                linux.join(inside, linux.CLONE_NEWIPC)
+            return pid
+
+    def _fork_by_helper(self) -> int:
+        """Fork by way of a child, which may join: an ordinary user could not come back.
+
+        When it ends, the member becomes this process's own child.
+        """
+        reading, writing = os.pipe()
+        helper = os.fork()
+        if helper == 0:
+            os.close(reading)
+            self._help(writing)
+            os.close(writing)
+            return 0
+        os.close(writing)
+        with os.fdopen(reading, "rb") as answer:
+            told = int(answer.read() or -errno.ECHILD)
+        os.waitpid(helper, 0)
+        if told < 0:
+            raise OSError(-told, os.strerror(-told))
+        return told
+
+    def _help(self, writing: int) -> None:
+        """Fork the member and end; return in the member alone."""
+        told = -errno.ECHILD
+        try:
+            with _pidfd(self.init) as inside:
+                linux.join(inside, linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            told = os.fork()
+        except OSError as error:
+            told = -(error.errno or errno.ECHILD)
+        finally:
+            if told:
+                os.write(writing, b"%d" % told)
+                os._exit(0)
+
+
+def _be_init(parent: int) -> NoReturn:
+    """Be process 1: hold nothing, reap without looking, end with the parent, a pidfd."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        processes.die_with_parent()
+        if not processes.has_ended(parent):  # else it did just before
+            os.chdir("/")
+            linux.close_from(3)
+            _shrink()
+    finally:
+        os._exit(1)
+
+
+def _shrink() -> None:
+    """Execute a program that sleeps: all of the fork server's memory would stay here else."""
+    if os.geteuid():  # a right that code in the namespace lacks keeps it from looking in here
+        linux.keep_capability(linux.CAP_SYS_PTRACE)
+    with suppress(OSError):
+        os.execvp("sleep", ("sleep", str(_FOR_EVER_S)))  # noqa: S606, S607 (any one will do)
+    while True:
+        signal.pause()
+
+
+def _map_user(pid: int) -> None:
+    """Let this user be himself in the user namespace of a process."""
+    uid, gid = os.geteuid(), os.getegid()
+    of_process = Path(f"/proc/{pid}")
+    (of_process / "uid_map").write_text(f"{uid} {uid} 1")
+    (of_process / "setgroups").write_text("deny")  # Linux asks for it before gid_map
+    (of_process / "gid_map").write_text(f"{gid} {gid} 1")
+
+
+@contextmanager
+def _pidfd(pid: int) -> Iterator[int]:
+    opened = os.pidfd_open(pid)
+    try:
+        yield opened
+    finally:
+        with suppress(OSError):
+            os.close(opened)

@@ -1,0 +1,110 @@
+"""The kernels that a double keeps ready, each in a workspace of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from agentdouble import threads
+from agentdouble.errors import KernelStartError, ResourceExhaustedError
+from agentdouble.processes.workspace import Workspace
+from agentdouble.sandbox.kernel import Kernel
+
+_MOST_LOST = 10
+_ENDED = "it ended while it was kept ready"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Berth:
+    """A kernel and the workspace it was started in."""
+
+    kernel: Kernel
+    workspace: Workspace
+
+
+class Ready:
+    """Keeps ``size`` kernels ready, which ``make`` starts; belongs to one event loop."""
+
+    def __init__(self, make: Callable[[], Awaitable[Berth]], size: int) -> None:
+        self._make = make
+        self._size = size
+        self._kept: deque[Berth] = deque()
+        self._filling: asyncio.Task[None] | None = None
+        self._discarding: set[asyncio.Task[None]] = set()
+        self._lost = 0
+        self._closed = False
+
+    def __len__(self) -> int:
+        return sum(berth.kernel.alive for berth in self._kept)
+
+    async def take(self) -> Berth | None:
+        """Return one that lives, None if there is none; whoever takes it owns it."""
+        self._lost = 0
+        while self._kept:
+            berth = self._kept.popleft()
+            try:
+                lives = await berth.kernel.lives()
+            except BaseException:
+                self._discard(berth, "nobody could say whether it lives")
+                raise
+            if lives:
+                return berth
+            self._discard(berth, _ENDED)
+        return None
+
+    def fill(self, *, after_s: float = 0) -> None:
+        """Start as many as are to be kept, in the background."""
+        if not self._closed and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.ensure_future(self._fill(after_s))
+
+    async def close(self) -> None:
+        """End all of them, also those that start; start none from now on."""
+        self._closed = True
+        while self._filling is not None and not self._filling.done():
+            self._filling.cancel()
+            await asyncio.wait({self._filling})
+        while self._kept:
+            self._discard(self._kept.popleft(), "the double stopped")
+        if self._discarding:
+            await asyncio.wait(self._discarding)
+
+    async def _fill(self, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        try:
+            while len(self._kept) < self._size:
+                berth = await self._make()
+                self._kept.append(berth)
+                berth.kernel.died.add_done_callback(partial(self._on_died, berth))
+        except (KernelStartError, ResourceExhaustedError) as error:  # who needs one will hear of it
+            _log.warning("No kernel can be kept ready: %s", error)
+
+    def _on_died(self, berth: Berth, _died: asyncio.Future[int | None]) -> None:
+        """Start another kernel for a ready one that has ended, unless they all keep ending."""
+        if berth not in self._kept:  # it was taken
+            return
+        self._kept.remove(berth)
+        self._discard(berth, _ENDED)
+        self._lost += 1
+        if self._lost <= _MOST_LOST:
+            self.fill()
+            return
+        _log.warning(
+            "No kernel is kept ready until one is asked for: the last %d ended.", self._lost
+        )
+
+    def _discard(self, berth: Berth, reason: str) -> None:
+        """Let go of a ready kernel and its workspace, in the background."""
+
+        async def discard() -> None:
+            await berth.kernel.kill(reason)
+            await threads.beside(berth.workspace.remove)
+
+        task = asyncio.ensure_future(discard())
+        self._discarding.add(task)
+        task.add_done_callback(self._discarding.discard)

@@ -1,0 +1,81 @@
+"""uvicorn's HTTP protocol where a request asks for another protocol, or names another host."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_INVALID = "Invalid HTTP request received."
+
+_log = logging.getLogger("uvicorn.error")
+
+
+class OneProtocol(HttpToolsProtocol):
+    """A connection on which HTTP is spoken on where nobody speaks what is asked for."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take up bytes; where another protocol is asked for that is not spoken, go on with HTTP.
+
+        httptools leaves the body of such a request unread. Java's client, for one, asks for
+        HTTP/2 with its first POST.
+        """
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+            rest = self._head_without_upgrade() + data[upgrade.args[0] :]
+            self.parser = httptools.HttpRequestParser(self)
+            OneProtocol.data_received(self, rest)
+        except httptools.HttpParserError:
+            _log.warning(_INVALID)
+            self.send_400_response(_INVALID)
+
+    def _head_without_upgrade(self) -> bytes:
+        said = b",".join(value for name, value in self.headers if name == b"connection")
+        tokens = [one.strip() for one in said.split(b",")]
+        kept = b", ".join(one for one in tokens if one.lower() != b"upgrade")
+        others = [one for one in self.headers if one[0] not in (b"connection", b"upgrade")]
+        lines = [b"%s: %s" % one for one in (*others, (b"connection", kept))]
+        first = b"%s %s HTTP/%s" % (
+            self.scope["method"].encode(),
+            self.url,
+            self.parser.get_http_version().encode(),
+        )
+        return b"\r\n".join([first, *lines, b"", b""])
+
+    def _should_upgrade(self) -> bool:
+        """Whether it becomes a WebSocket: by another method than GET none is asked for."""
+        return bool(self.scope["method"] == "GET" and super()._should_upgrade())
+
+    def _is_asked_again(self) -> bool:
+        """Whether this head asks for a protocol that is not spoken."""
+        if not self.parser.should_upgrade():
+            return False
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError("This server is no proxy.")  # it becomes a 400
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        return not self._should_upgrade()
+
+    def on_message_complete(self) -> None:
+        if not self._is_asked_again():
+            super().on_message_complete()
+
+    def on_headers_complete(self) -> None:
+        if self._is_asked_again():
+            return
+        named = _authority(self.url)
+        if named and named != next((v for n, v in self.headers if n == b"host"), named):
+            self.headers.append((b"host", named))  # it names two, and is refused as such
+        super().on_headers_complete()
+
+
+def _authority(target: bytes) -> bytes | None:
+    """Return the host of a target that is a whole URL, as proxies are asked (RFC 9112, 3.2.2)."""
+    _, scheme, rest = target.partition(b"://")
+    return re.split(b"[/?#]", rest, maxsplit=1)[0] if scheme and target[:1] not in b"/*" else None

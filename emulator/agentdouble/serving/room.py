@@ -1,0 +1,73 @@
+"""How many connections a server has at once, and which give way when there are too many."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Protocol
+
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+MOST = 10_000
+
+
+class Leaving(Protocol):
+    """A connection that can be told to go."""
+
+    def give_way(self) -> None:
+        """Close at once."""
+
+
+class Room:
+    """The connections whose clients have the next word, the one longest silent first."""
+
+    def __init__(self) -> None:
+        self._silent: OrderedDict[Leaving, None] = OrderedDict()
+
+    def listen_to(self, connection: Leaving) -> None:
+        """Note that a client has the word."""
+        self._silent[connection] = None
+        self._silent.move_to_end(connection)
+
+    def hear(self, connection: Leaving) -> None:
+        """Note that a client that has the word has said something."""
+        if connection in self._silent:
+            self._silent.move_to_end(connection)
+
+    def forget(self, connection: Leaving) -> None:
+        """Note that a client waits for its answer, or is gone."""
+        self._silent.pop(connection, None)
+
+    def has_place(self, count: int) -> bool:
+        """Return whether there is a place for the last of so many connections.
+
+        Where there is none, the client that has been silent longest gives way.
+        """
+        if count <= limit():
+            return True
+        if not self._silent:
+            return False
+        self._silent.popitem(last=False)[0].give_way()
+        return True
+
+
+def limit() -> int:
+    """Return how many connections there may be: half of the descriptors are for sessions."""
+    with suppress(ImportError):  # not on Windows
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY:
+            return min(MOST, soft // 2)
+    return MOST
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request on a connection for which there is no place."""
+    text = (
+        f"Too many connections: {limit()} are open, none of them idle. Close some, or raise the"
+        " limit of open files (ulimit -n).\n"
+    )
+    headers = {"connection": "close", "retry-after": "1"}
+    await PlainTextResponse(text, 503, headers)(scope, receive, send)

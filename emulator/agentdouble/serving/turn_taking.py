@@ -1,0 +1,219 @@
+"""uvicorn's HTTP protocol with connections that take turns, and that give way to others."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, cast
+
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from agentdouble.serving import room
+from agentdouble.serving.one_protocol import OneProtocol
+from agentdouble.serving.turns import Rank, Turns
+
+LARGEST_HEAD = 256 * 1024  # bytes
+_END_OF_HEAD = b"\r\n\r\n"
+_PIECE = 4 * 1024  # bytes in which the end of a head is looked for
+_SMALL_PIECE = 1024  # of what is no whole head: a hundred chunks, perhaps
+_LARGE_PIECE = 64 * 1024  # of a body whose length is known, which costs next to nothing
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,6})[ \t]*(?=\r\n|$)", re.IGNORECASE)
+_TOO_LARGE = b"The head of the request is too large.\n"
+
+
+class Place:
+    """What the connections of one server share: turns, and room."""
+
+    def __init__(self) -> None:
+        self.room = room.Room()
+        self._turns: Turns | None = None
+
+    def turns(self, loop: asyncio.AbstractEventLoop) -> Turns:
+        """Return the turns, which belong to the loop that serves."""
+        self._turns = self._turns or Turns(loop)
+        return self._turns
+
+
+class _Flow(FlowControl):
+    """Reads no more from a connection while something of it waits for a turn."""
+
+    held = False
+
+    def hold(self) -> None:
+        """Read no more, whoever wants to."""
+        self.held = True
+        self.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on, unless it is held."""
+        if not self.held:
+            super().resume_reading()
+
+
+class TurnTaking(OneProtocol):
+    """A connection that is read a piece at a time, when it is its turn.
+
+    ``place`` is what the connections of its server share.
+    """
+
+    def __init__(self, *args: Any, place: Place, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._room = place.room
+        self._turns = place.turns(self.loop)
+        self._turn = self._have_turn  # one and the same object
+        self._waits = False
+        self._rank = Rank.NEW
+        self._unread = bytearray()
+        self._head = 0  # bytes that were neither a body nor the end of a head
+        self._rest = 0  # bytes of a body that are still to come
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a connection; without room for it its request is refused."""
+        super().connection_made(cast("asyncio.Transport", transport))
+        self.flow: _Flow = _Flow(self.transport)
+        if self._room.has_place(len(self.connections)):
+            self._room.listen_to(self)
+        else:
+            self.app = cast("Any", room.refuse)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def give_way(self) -> None:
+        """Close the connection at once: another takes its place."""
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Read what has come when it is the connection's turn."""
+        self._unset_keepalive_if_required()
+        self._room.hear(self)
+        if self.cycle is not None and self.cycle.response_complete and not self._unread:
+            self._rank = Rank.KNOWN
+        if self._is_whole(data) and self._turns.take(self._rank):
+            super().data_received(data)
+            return
+        self._unread += data
+        if self._waits or self.pipeline:
+            self.flow.hold()
+        else:
+            self._go_on()
+
+    def _is_whole(self, data: bytes) -> bool:
+        """Return whether it is one small request, as most that is received is, and none before it."""
+        if len(data) > _PIECE or self._unread or self._waits or self.pipeline:
+            return False
+        if self._head or self._rest:
+            return False
+        end = data.find(_END_OF_HEAD)
+        rest = len(data) - end - len(_END_OF_HEAD)
+        return end > 0 and rest == (_length_of_body(data[:end]) if rest else 0)
+
+    def _go_on(self) -> None:
+        """Read on until all is read, or a turn must be waited for, or an answer."""
+        while self._unread and not self.pipeline:
+            if not self._turns.take(self._rank):
+                self._wait()
+                return
+            self._read_piece()
+        if not self.pipeline and self.flow.held:
+            self._let_come()
+
+    def _wait(self) -> None:
+        self._waits = True
+        if self._unread:
+            self.flow.hold()
+        self._turns.wait(self._turn, self._rank)
+
+    def _have_turn(self) -> None:
+        self._waits = False
+        if self.pipeline:
+            super().on_response_complete()  # which starts the next
+        else:
+            self._read_piece()
+        self._go_on()
+
+    def _read_piece(self) -> None:
+        size = self._piece_size()
+        piece = bytes(self._unread[:size])
+        del self._unread[:size]
+        self._head += len(piece)
+        super().data_received(piece)
+        if self._head > LARGEST_HEAD:
+            self._refuse_head()
+        elif self.transport.is_closing():
+            self._unread.clear()
+
+    def _piece_size(self) -> int:
+        """Return how much is read now: a head to its end, what is there of a body, or a piece."""
+        if self._rest > 0:
+            return min(self._rest, _LARGE_PIECE)
+        end = self._unread.find(_END_OF_HEAD, 0, _PIECE)
+        return _SMALL_PIECE if end < 0 else end + len(_END_OF_HEAD)
+
+    def _let_come(self) -> None:
+        """Have more come, unless what has come waits for the application."""
+        self.flow.held = False
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or len(cycle.body) <= HIGH_WATER_LIMIT:
+            self.flow.resume_reading()
+
+    def _leave(self) -> None:
+        self._room.forget(self)
+        self._turns.leave(self._turn)
+        self._unread.clear()
+
+    def _refuse_head(self) -> None:
+        head = STATUS_LINE[431] + b"content-type: text/plain\r\nconnection: close\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(_TOO_LARGE)
+        self.transport.write(head + length + _TOO_LARGE)
+        self.transport.close()
+        self._unread.clear()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Give the connection, with what has come already, to the protocol of WebSockets."""
+        unread = bytes(self._unread)
+        self._leave()
+        self.flow.held = False
+        super().handle_websocket_upgrade()
+        self.flow.resume_reading()
+        if unread:
+            cast("asyncio.Protocol", self.transport.get_protocol()).data_received(unread)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = self._rest = 0
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._head = 0
+        for name, value in self.headers:
+            if name == b"content-length" and value.isdigit():
+                self._rest = int(value)
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._head = 0
+        self._rest -= len(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._rank = Rank.FURTHER  # of what follows before the answer
+        self._room.forget(self)
+
+    def on_response_complete(self) -> None:
+        """Have the next request, if it is here already, wait for its turn."""
+        if self.pipeline and not self.transport.is_closing():
+            self._wait()
+            return
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._room.listen_to(self)
+
+
+def _length_of_body(head: bytes) -> int:
+    """Return the length that a head tells, -1 if it tells none or more than one."""
+    found = _LENGTH.findall(head)
+    return int(found[0]) if len(found) == 1 else -1

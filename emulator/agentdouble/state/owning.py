@@ -1,0 +1,138 @@
+"""Who owns the records in PostgreSQL: a lock for as long as a connection lives, and a name.
+
+Nothing but the owner writes: each transaction names it, and counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    MetaData,
+    Table,
+    Text,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agentdouble.errors import StateError
+from agentdouble.state.sql import records_of
+
+SCHEMA = "agentdouble"
+LOCK = 0x6167656E74  # "agent", a number of ours among the locks of the database
+_PAUSE_S = 0.05
+
+metadata = MetaData(schema=SCHEMA)
+records = records_of(metadata)
+_owner = Table(
+    "owner",
+    metadata,
+    Column("is_owner", Boolean, CheckConstraint("is_owner"), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("writes", BigInteger, nullable=False),
+)
+_READ_ONLY = "25006"
+
+
+class OtherOwnerError(Exception):
+    """Another double has been the owner meanwhile, or the records are not those that were."""
+
+
+class LockedError(Exception):
+    """Another double is the owner now."""
+
+
+@dataclass
+class Owner:
+    """One owner: its name, how often it has written, and why it is the owner no more."""
+
+    name: str
+    writes: int = 0
+    lost: StateError | None = None
+
+
+async def lock(connection: AsyncConnection, patience_s: float) -> None:
+    """Take the lock, for as long as the connection lives; raise LockedError."""
+    for _ in range(1 + round(patience_s / _PAUSE_S)):
+        found = await connection.execute(text(f"SELECT pg_try_advisory_lock({LOCK})"))
+        if found.scalar_one():
+            return
+        await asyncio.sleep(_PAUSE_S)
+    raise LockedError("the database is locked")
+
+
+async def begin(connection: AsyncConnection, owner: Owner) -> None:
+    """Become the owner, under the lock; make what is not there yet."""
+    found = await connection.execute(text(f"SELECT to_regnamespace('{SCHEMA}')::text"))
+    if found.scalar_one() is None:
+        await connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
+    await connection.run_sync(metadata.create_all)
+    mine = {"name": owner.name, "writes": owner.writes}
+    await connection.execute(
+        insert(_owner)
+        .values(is_owner=True, **mine)
+        .on_conflict_do_update(index_elements=["is_owner"], set_=mine)
+    )
+
+
+async def look(connection: AsyncConnection, owner: Owner) -> None:
+    """Raise OtherOwnerError if the owner is another one."""
+    found = await connection.execute(
+        text(f"SELECT to_regclass('{SCHEMA}.owner')::text, to_regclass('{SCHEMA}.records')::text")
+    )
+    if None in found.one():
+        raise OtherOwnerError("its tables have been dropped")
+    found = await connection.execute(_owner.select())
+    row = found.one_or_none()
+    if row is None or row.name != owner.name:
+        raise OtherOwnerError("another double has used it meanwhile")
+    if row.writes not in (owner.writes, owner.writes + 1):  # the last may have got no answer
+        raise OtherOwnerError("it has gone back to an earlier state")
+
+
+async def resume(connection: AsyncConnection, owner: Owner) -> None:
+    """Be the owner still, under the lock, where one can write; raise OtherOwnerError."""
+    await look(connection, owner)
+    await connection.execute(update(_owner).values(name=owner.name))
+
+
+async def count(connection: AsyncConnection, owner: Owner) -> None:
+    """Have a transaction be the owner's next; raise OtherOwnerError if there is another one."""
+    counted = await connection.execute(
+        update(_owner).where(_owner.c.name == owner.name).values(writes=owner.writes + 1)
+    )
+    if counted.rowcount != 1:
+        raise OtherOwnerError("another double has used it meanwhile")
+
+
+async def backend(connection: AsyncConnection) -> tuple[int, dt.datetime]:
+    """Return what the server knows a connection by."""
+    found = await connection.execute(
+        text("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
+    )
+    pid, start = found.one()
+    return pid, start
+
+
+async def end_backend(connection: AsyncConnection, pid: int, start: dt.datetime) -> None:
+    """Have the server end a connection of ours that it may take for alive."""
+    await connection.execute(
+        text(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid = :pid AND backend_start = :start"
+        ),
+        {"pid": pid, "start": start},
+    )
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether a server has refused to write because it is, by now, no primary."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) == _READ_ONLY

@@ -1,0 +1,80 @@
+"""Bodies that the SDK's REST routes cannot read: each is the caller's mistake, told as one."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http
+
+PATHS = [
+    ("/message:send", "1.0"),
+    ("/message:stream", "1.0"),
+    ("/v1/message:send", "0.3"),
+    ("/v1/message:stream", "0.3"),
+]
+BODIES = {
+    "utf-16": "{}".encode("utf-16"),
+    "utf-32": "{}".encode("utf-32"),
+    "latin-1": '{"message": "é"}'.encode("latin-1"),
+    "byte order mark": "{}".encode("utf-8-sig"),
+    "array": b"[]",
+    "number": b"1",
+    "null": b"null",
+    "text": b'"text"',
+    "deep": b"[" * 100_000,
+    "large number": b'{"message": ' + b"9" * 5000 + b"}",
+}
+MESSAGE = {"messageId": "m", "role": "ROLE_USER"}
+
+
+def post(double: Emulator, path: str, version: str, body: bytes) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json", "A2A-Version": version}
+    answer = http.post(double.url + path, content=body, headers=headers)
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(("path", "version"), PATHS, ids=str)
+def test_a_body_that_is_no_object_in_utf_8_is_refused(
+    shared: Emulator, path: str, version: str, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """400 in the shape of the binding, and no traceback in the log."""
+    assert (400, 400) == post(shared, path, version, body)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("part", [1, "a", [], {}, None, {"text": 1}], ids=str)
+@pytest.mark.parametrize(("path", "version"), PATHS, ids=str)
+def test_a_part_that_is_none_is_refused(
+    shared: Emulator, path: str, version: str, part: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever stands in its place."""
+    parts = "content" if version == "0.3" else "parts"
+    body = {"message": {**MESSAGE, parts: [part]}}
+
+    status, code = post(shared, path, version, json.dumps(body).encode())
+
+    assert (400, 400) == (status, code)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_mistake_in_json_rpc_is_one_line_of_the_log(
+    shared: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who reads the log looks for failures of the server."""
+    caplog.set_level(logging.INFO)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
+    wrong = [{**call, "more": 1}, {**call, "params": {"message": 1}}, {**call, "params": None}, [1]]
+
+    for body in wrong:
+        error = http.post(f"{shared.url}/", json=body, headers={"A2A-Version": "1.0"}).json()
+        assert error["error"]["code"] in (-32600, -32602), error
+
+    said = [one for one in caplog.records if one.name.startswith("a2a")]
+    assert said
+    assert not [one for one in said if one.exc_info or "\n" in one.getMessage()]

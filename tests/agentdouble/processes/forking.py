@@ -1,0 +1,40 @@
+"""A fork server for a test, and requests to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.protocol import ForkRequest
+
+
+def with_fork_server(
+    test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]],
+    kind: Literal["kernels", "commands"] = "kernels",
+) -> None:
+    """Run a test with a fork server, its guardian and a directory of its own."""
+
+    async def run_test(directory: Path) -> None:
+        before = set(psutil.Process().children())
+        server = ForkServer(kind=kind)
+        (process,) = set(psutil.Process().children()) - before
+        try:
+            await test(server, process, directory)
+        finally:
+            await server.stop()
+
+    with tempfile.TemporaryDirectory(prefix="t-") as directory:
+        asyncio.run(run_test(Path(directory)))
+
+
+def request_in(directory: Path, name: str, *, padding: int = 0) -> ForkRequest:
+    """Return a request for a Python kernel, with so much more in its environment."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PADDING": " " * padding}
+    return ForkRequest(str(directory / f"{name}.json"), str(directory), environment)

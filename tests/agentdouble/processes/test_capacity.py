@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+
+import pytest
+
+from agentdouble import Clock
+from agentdouble.errors import ResourceExhaustedError, TooManyInstancesError
+from agentdouble.processes import capacity
+from agentdouble.processes.capacity import Room
+from agentdouble.sandbox.instances import Instances
+from agentdouble.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("number", "resource"),
+    [
+        (errno.EMFILE, "open files"),
+        (errno.ENFILE, "open files"),
+        (errno.EAGAIN, "processes"),
+        (errno.ENOMEM, "memory"),
+        (errno.ENOSPC, "disk"),
+        (errno.EDQUOT, "disk"),
+    ],
+    ids=errno.errorcode.get,
+)
+def test_what_has_run_out_is_named(number: int, resource: str) -> None:
+    """With what the system said, and with what raises it."""
+    with pytest.raises(ResourceExhaustedError) as caught, capacity.named():
+        raise OSError(number, os.strerror(number))
+
+    assert resource == caught.value.resource
+    assert f"for want of {resource} ({os.strerror(number)})" in str(caught.value)
+    assert caught.value.remedy in str(caught.value)
+
+
+def test_another_failure_stays_what_it_is() -> None:
+    """Nothing has run out where a file is missing."""
+    with pytest.raises(FileNotFoundError), capacity.named():
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+
+    assert capacity.refusal_of(OSError("the kernel cannot be forked")) is None
+
+
+@pytest.mark.parametrize("left", [0, 99, 109])
+def test_what_is_kept_back_is_not_given_to_sessions(
+    monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    """The double and the sessions that run must go on."""
+    room = Room("memory", left=left, session=10, reserve=100)
+    monkeypatch.setattr(capacity, "rooms", lambda: iter([room]))
+
+    with pytest.raises(ResourceExhaustedError, match="no room for another session, for want of"):
+        capacity.check()
+
+
+def test_there_is_room_again_when_something_was_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered of a refusal."""
+    left = [109, 110]
+    monkeypatch.setattr(
+        capacity, "rooms", lambda: iter([Room("disk", left.pop(0), session=10, reserve=100)])
+    )
+
+    with pytest.raises(ResourceExhaustedError):
+        capacity.check()
+    capacity.check()
+
+
+def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The refusal names it; a number that somebody sets holds instead."""
+    rooms = [Room("memory", 130, session=10, reserve=100), Room("disk", 9000, 10, 100)]
+    monkeypatch.setattr(capacity, "rooms", lambda: iter(rooms))
+
+    async def refused(**settings: int) -> TooManyInstancesError:
+        instances = Instances(Clock(), Settings.load(**settings))
+        made = (instances.get_or_create("t-1", f"u{number}") for number in range(9))
+        answers = await asyncio.gather(*made, return_exceptions=True)
+        await instances.close()
+        return next(one for one in answers if isinstance(one, TooManyInstancesError))
+
+    found, told = asyncio.run(refused()), asyncio.run(refused(max_instances=5))
+
+    assert (3, "memory", 5, None) == (found.limit, found.resource, told.limit, told.resource)
+    assert "3 session instances are alive and this machine was found to hold no more" in str(found)
+
+
+def test_this_machine_is_counted() -> None:
+    """Each thing in numbers that a test can run in."""
+    rooms = [*capacity.rooms()]
+
+    assert {"open files", "processes", "memory", "disk"} >= {room.resource for room in rooms}
+    assert all(room.left >= 0 for room in rooms)
+    assert all(room.sessions > 0 for room in rooms)

@@ -1,0 +1,258 @@
+"""What code does to processes beyond its session by calls that Landlock has no say in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("only Linux confines kernels", allow_module_level=True)
+
+from agentdouble.processes.fork_server import processes
+from tests.agentdouble.calling import has_gone, pid_outside
+from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, SECRET, Host, Session
+
+LIBC = "import ctypes, os, resource; libc = ctypes.CDLL(None, use_errno=True)\n"
+WAYS = {  # code that prints "done" when it has reached {pid}, a process of the same user
+    "a limit": "print('done' if resource.prlimit({pid}, resource.RLIMIT_CPU) else '')",
+    "a priority": "os.setpriority(os.PRIO_PROCESS, {pid}, 19); print('done')",
+    "an affinity": "os.sched_setaffinity({pid}, [0]); print('done')",
+    "a scheduler": "os.sched_setscheduler({pid}, os.SCHED_BATCH, os.sched_param(0)); print('done')",
+    "an input priority": "print('done' if libc.syscall({ioprio_set}, 1, {pid}, 3 << 13) == 0 else '')",
+    "a signal": "os.kill({pid}, 0); print('done')",
+    "a session id": "print('done' if os.getsid({pid}) else '')",
+    "a pidfd": "os.close(os.pidfd_open({pid})); print('done')",
+    "a command line": "print('done' if '{secret}' in open('/proc/{pid}/cmdline').read() else '')",
+    "a status": "print('done' if open('/proc/{pid}/status').read() else '')",
+    "an OOM score": (
+        "with open('/proc/{pid}/oom_score_adj', 'w') as score: score.write('1000')\nprint('done')"
+    ),
+}
+IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
+
+
+@pytest.fixture(scope="module", params=[ROOT, ORDINARY], ids=["root", "ordinary user"])
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """A double that runs as root, or as an ordinary user."""
+    if os.geteuid() != ROOT and request.param == ROOT:
+        pytest.skip("these tests run as an ordinary user")
+    started = Host(request.param if os.geteuid() == ROOT else os.geteuid())
+    if started.isolation["pid_namespace"] is not None:
+        started.close()
+        pytest.skip(f"pid_namespace: {started.isolation['pid_namespace']}")
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def bare(host: Host) -> Session:
+    """A session that nothing holds."""
+    return host.start(measures=())
+
+
+@pytest.fixture(scope="module")
+def alone(host: Host) -> Session:
+    """A session that has a view of the files and a process namespace, and nothing else."""
+    return host.start(measures=("files", "pid_namespace"))
+
+
+@pytest.fixture(scope="module")
+def victim(host: Host) -> Iterator[int]:
+    """A process of the double's own user, outside all sessions."""
+    command = ["sh", "-c", f": {SECRET}; sleep 600; :"]
+    if os.geteuid() == ROOT:
+        started = subprocess.Popen(command, user=host.uid, group=host.uid, extra_groups=())
+    else:
+        started = subprocess.Popen(command)
+    yield started.pid
+    processes.kill_tree(started.pid)
+    started.wait()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_process_namespace_stops_every_way_to_another_process(
+    bare: Session, alone: Session, victim: int, way: str
+) -> None:
+    """Each reaches a process of the same user where there is none."""
+    number = IOPRIO_SET.get(os.uname().machine, -1)
+    code = LIBC + WAYS[way].format(pid=victim, secret=SECRET, ioprio_set=number)
+
+    assert "done" == bare.text(code)
+    assert "done" != alone.text(code)
+
+
+LEAVING = """
+import os, subprocess
+child = subprocess.run(
+    ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!"], stdout=subprocess.PIPE, text=True
+)
+print(child.stdout)
+"""
+STORM = """
+import os, signal, threading, time
+def storm():
+    while True:
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            storm()
+        time.sleep(0.001)
+if os.fork() == 0:
+    storm()
+"""
+ABOUT_TO_DIE = {  # code, and how its process is told to have ended
+    "os.kill(os.getpid(), signal.SIGTERM)": "was killed by signal 15 (SIGTERM)",
+    "os.abort()": "was killed by signal 6 (SIGABRT)",
+    "os.kill(os.getpid(), signal.SIGKILL)": "was killed by signal 9 (SIGKILL)",
+    "os._exit(3)": "exited with code 3",
+}
+
+
+SETTING = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+limit = resource.prlimit({pid}, resource.RLIMIT_CPU)
+resource.prlimit({pid}, resource.RLIMIT_CPU, limit)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("measure", ["none", "limits"])
+def test_without_a_process_namespace_limits_of_others_are_not_set(
+    host: Host, victim: int, measure: str
+) -> None:
+    """Its own are, and those of others can be read."""
+    session = host.start(measures=("landlock", measure))
+
+    said = session.text(SETTING.format(pid=victim))
+
+    assert ("PermissionError" if measure == "limits" else "done") == said
+
+
+def test_the_init_is_out_of_reach(host: Host, alone: Session) -> None:
+    """Its root is the host's; signals do nothing to it, and its limits are its session's affair."""
+    said = alone.text(
+        "import os, signal\n"
+        "for name in ('root/etc', 'environ', 'mem', 'cwd'):\n"
+        "    try: os.listdir(f'/proc/1/{name}') if '/' in name else open(f'/proc/1/{name}', 'rb')\n"
+        "    except OSError: pass\n"
+        "    else: print(name)\n"
+        "for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP):\n"
+        "    try: os.kill(1, number)\n"
+        "    except OSError: pass\n"
+        "print('alive')"
+    )
+
+    assert "alive" == said
+
+
+def test_processes_of_a_session_see_and_reach_each_other(host: Host) -> None:
+    """As in a container: a terminal lists what a kernel has started, and may end it."""
+    first = host.start()
+    left = int(first.text(LEAVING))
+    second = host.start(of=first)
+
+    said = second.text(f"import os; os.kill({left}, 15); print('sent')")
+
+    assert "sent" == said
+    assert "gone" == second.text(
+        f"import os\nwhile os.path.exists('/proc/{left}/root'): pass\nprint('gone')"
+    )
+
+
+def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -> None:
+    """The namespace lives until its last one has ended."""
+    first = host.start()
+    second = host.start(of=first)
+    left = pid_outside(int(first.text(LEAVING)), first.pid)
+    kept = pid_outside(int(second.text(LEAVING)), second.pid)
+
+    os.kill(first.pid, signal.SIGKILL)
+
+    assert has_gone(left, timeout_s=30)
+    assert not has_gone(kept, timeout_s=0)
+    assert "2" == second.text("print(1 + 1)")
+    os.kill(second.pid, signal.SIGKILL)
+    assert has_gone(kept, timeout_s=30)
+
+
+def test_a_storm_of_forks_ends_with_its_session(host: Host) -> None:
+    """In one stroke: what forks faster than anybody looks is gone with the init."""
+    session = host.start()
+    namespace = Path(f"/proc/{session.pid}/ns/pid").readlink()
+    session.text(STORM)
+
+    os.kill(session.pid, signal.SIGKILL)
+
+    assert has_gone(session.pid, timeout_s=30)
+    while _in_namespace(namespace):
+        pass
+
+
+def _in_namespace(namespace: Path) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (entry / "ns/pid").readlink() == namespace:
+                found.append(entry.name)
+    return found
+
+
+@pytest.mark.parametrize("code", ABOUT_TO_DIE)
+def test_how_a_kernel_ends_is_told_as_ever(host: Host, code: str) -> None:
+    """It is not process 1, to which its own signals would do nothing."""
+    session = host.start()
+
+    assert ABOUT_TO_DIE[code] in session.death(f"import os, signal; {code}")
+
+
+@pytest.mark.parametrize("victim", ["fork server", "init"])
+def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str) -> None:
+    """Whichever is killed, nothing of it is left."""
+    doomed = Host(host.uid)
+    try:
+        session = doomed.start()
+        left = pid_outside(int(session.text(LEAVING)), session.pid)
+        init = pid_outside(1, session.pid)
+
+        os.kill(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
+
+        assert all(has_gone(pid, timeout_s=30) for pid in (session.pid, left, init))
+    finally:
+        doomed.close()
+
+
+KEYRING = {"x86_64": (248, 250), "aarch64": (217, 219)}
+SEARCH = "print('found' if libc.syscall({keyctl}, 10, -3, b'user', b'{name}', 0) >= 0 else 'none')"
+
+
+def test_keys_of_the_double_s_own_session_are_not_a_session_s() -> None:
+    """Whatever the shell that started the double keeps there; a child of any other kind has them."""
+    if os.uname().machine not in KEYRING:
+        pytest.skip("the numbers of system calls are not known here")
+    add_key, keyctl = KEYRING[os.uname().machine]
+    name = f"agentdouble-{os.getpid()}"
+    search = LIBC + SEARCH.format(keyctl=keyctl, name=name)
+    script = f"""
+import ctypes, subprocess, sys
+from agentdouble import Emulator
+from tests.agentdouble.calling import text
+libc = ctypes.CDLL(None)
+libc.syscall({keyctl}, 1, None)
+assert libc.syscall({add_key}, b"user", b"{name}", b"secret", 6, -3) > 0
+with Emulator(pool_size=0, isolation="none") as double:
+    child = subprocess.run([sys.executable, "-c", {search!r}], stdout=-1, text=True)
+    print(child.stdout.strip(), text(double, {search!r}).strip())
+"""
+
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert "found none\n" == said.stdout, said.stderr

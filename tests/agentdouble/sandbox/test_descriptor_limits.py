@@ -1,0 +1,147 @@
+"""Limits of open files: sessions start below them, and are refused by name before them."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import text
+
+SESSIONS = """
+import json, resource, sys
+soft, hard, most = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+from agentdouble import Emulator
+from tests.agentdouble.calling import body_of, call, http, text
+with Emulator(max_instances=1000) as double:
+    for started in range(most):
+        answer = call(double, body_of(double, "print(6 * 7)", f"s-{started}"))
+        if answer.status_code != 200:
+            break
+    living = [text(double, "print(1)", f"s-{i}") for i in range(started)]
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    http.post(f"{double.url}/_emulator/reset").raise_for_status()
+    again = text(double, "print(6 * 7)", "again")
+    print(json.dumps({
+        "started": started,
+        "status": answer.status_code,
+        "said": answer.json()["ResponseMetadata"].get("Error"),
+        "living": living.count("1\\n"),
+        "again": again,
+        "limit": resource.getrlimit(resource.RLIMIT_NOFILE),
+    }))
+"""
+
+
+def sessions_within(soft: int, hard: int, most: int = 1000) -> dict[str, Any]:
+    """Start sessions in a process with such a limit until one is refused."""
+    command = [sys.executable, "-c", SESSIONS, *map(str, (soft, hard, most))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@contextmanager
+def descriptors_below_taken(number: int) -> Iterator[None]:
+    """Have every descriptor below a number in use."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2 * number), before[1]))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        while (taken := os.dup(0)) < number:
+            stack.callback(os.close, taken)
+        os.close(taken)
+        yield
+
+
+@pytest.mark.parametrize(("soft", "hard"), [(160, 4096), (160, 160)], ids=["soft", "hard"])
+def test_sessions_are_refused_by_name_before_descriptors_run_out(soft: int, hard: int) -> None:
+    """Those that live go on, and when they have ended others start."""
+    found = sessions_within(soft, hard)
+
+    assert found["started"] > 3
+    assert (429, "QuotaExceeded") == (found["status"], found["said"]["Code"])
+    assert "for want of open files" in found["said"]["Message"]
+    assert "raise the limit of open files (ulimit -n" in found["said"]["Message"]
+    assert (found["started"], "42\n") == (found["living"], found["again"])
+    assert [soft, hard] == found["limit"]  # a process of somebody else's is not changed
+
+
+@pytest.mark.parametrize("pool_size", [0, 1])
+def test_sessions_start_where_descriptors_are_above_1023(pool_size: int) -> None:
+    """Kernels, ready ones too, workbenches and JavaScript's."""
+    with descriptors_below_taken(1100), Emulator(pool_size=pool_size) as double:
+        said = [text(double, "print(6 * 7)", f"s{i}") for i in range(4)]
+        said.append(text(double, "console.log(6 * 7)", "js", language="javascript"))
+
+    assert ["42\n"] * 5 == said
+
+
+AT_ONCE = """
+import json, resource, sys
+from concurrent.futures import ThreadPoolExecutor
+resource.setrlimit(resource.RLIMIT_NOFILE, (320, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+from agentdouble import Emulator
+from tests.agentdouble.calling import body_of, call, text
+with Emulator(max_instances=1000, pool_size=0) as double:
+    def answer(i):
+        found = call(double, body_of(double, "print(6 * 7)", f"s-{i}"))
+        error = found.json()["ResponseMetadata"].get("Error", {})
+        return found.status_code, "for want of open files" in error.get("Message", "")
+    with ThreadPoolExecutor(40) as pool:
+        answers = list(pool.map(answer, range(40)))
+    lives = [text(double, "print(1)", f"s-{i}") for i, a in enumerate(answers) if a[0] == 200]
+    print(json.dumps({"answers": answers, "lives": lives}))
+"""
+
+
+def test_sessions_that_start_together_leave_the_reserve() -> None:
+    """Each counts before it has opened anything, so none takes the others' room."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+
+    assert {(200, False), (429, True)} == {tuple(one) for one in found["answers"]}
+    assert {"1\n"} == set(found["lives"])
+    assert "Too many open files" not in done.stderr
+
+
+SAYS_ITS_LIMIT = "import resource; print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+
+
+def test_a_command_raises_its_own_limit_and_passes_on_the_one_it_found() -> None:
+    """The double may open as many files as the system lets it; what runs beside it as before."""
+    doubles = f"""
+import subprocess, sys
+from agentdouble.processes import open_files
+open_files.raise_limit()
+{SAYS_ITS_LIMIT}
+sys.stdout.flush()
+from agentdouble.cli.app import app
+app(["exec", "--", sys.executable, "-c", {SAYS_ITS_LIMIT!r}])
+"""
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 2048)){doubles}"
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "2048 2048\n256 2048\n" == done.stdout, done.stderr
+
+
+def test_sessions_have_as_many_open_files_as_a_low_hard_limit_lets_them() -> None:
+    """The setting asks for 1024: a session starts where fewer may be."""
+    found = sessions_within(200, 200, most=1)
+
+    assert (200, "42\n") == (found["status"], found["again"])

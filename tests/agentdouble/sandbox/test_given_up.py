@@ -1,0 +1,352 @@
+"""Starts that are given up, wherever they are: nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import gc
+import itertools
+import os
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+import psutil
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("only Linux forks kernels", allow_module_level=True)
+
+from agentdouble import ledger
+from agentdouble.errors import KernelStartError, ResourceExhaustedError
+from agentdouble.processes import isolation
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
+from agentdouble.sandbox.notebooks import Notebooks
+from agentdouble.settings import Settings
+from tests.agentdouble.calling import has_gone
+
+T = TypeVar("T")
+When = Literal["while it waits", "while it waits, and again", "when its answer is there"]
+
+PATIENCE_S = 60
+OTHERS: list[psutil.Process] = []  # what other tests have running
+_OFTEN = 20
+
+
+class LeavesAt(Generic[T]):
+    """Some work whose caller leaves when it waits for the n-th time.
+
+    Either while it waits, or when what it has waited for is there and it has not yet gone on.
+    """
+
+    def __init__(self, work: Awaitable[T], nth: int, when: When) -> None:
+        self._work, self._nth, self._when = work, nth, when
+        self.left = False
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        waiting, error = self._work.__await__(), None
+        for n in itertools.count():
+            try:
+                future = next(waiting) if error is None else waiting.throw(error)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            if n == self._nth:
+                self._leave(future)
+            error = yield from _passed_on(future)
+        raise AssertionError("unreachable")
+
+    def _leave(self, future: asyncio.Future[Any] | None) -> None:
+        self.left = True
+        task = asyncio.current_task()
+        assert task is not None
+        if future is None or self._when != "when its answer is there":
+            _cancel(task, _OFTEN if self._when.endswith("again") else 1)
+        else:
+            future.add_done_callback(lambda _: task.cancel())
+
+
+def _cancel(task: asyncio.Task[Any], times: int) -> None:
+    """Cancel a task in each of the next turns of its loop."""
+    if times:
+        asyncio.get_running_loop().call_soon(task.cancel)
+        asyncio.get_running_loop().call_soon(_cancel, task, times - 1)
+
+
+def _passed_on(future: Any) -> Generator[Any, Any, BaseException | None]:
+    try:
+        yield future
+    except BaseException as error:
+        return error
+    return None
+
+
+async def come_to(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def leave_everywhere(
+    start: Callable[[], Awaitable[T]], end: Callable[[T], Awaitable[object]], when: When
+) -> int:
+    """Leave a start at each place where it waits; return how many there are."""
+    gc.collect()  # what other tests have let go of is not closed during this one
+    await end(await start())  # what only the first one opens is open now
+    before = await at_rest(None)
+    for nth in itertools.count():
+        leaving = LeavesAt(start(), nth, when)
+        task = asyncio.ensure_future(come_to(leaving))
+        await asyncio.wait({task}, timeout=PATIENCE_S)
+        if not task.cancelled():  # it was there before, and whoever asked has it
+            await end(task.result())
+        now = await at_rest(before)
+        assert has_no_more(now, before), f"left where it waited for the {nth}th time"
+        before = before[0], now[1]
+        if not leaving.left:
+            return nth
+    raise AssertionError("unreachable")
+
+
+async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
+    """Return how many processes and descriptors there are, when they are no more than expected.
+
+    They can be fewer: doubles of other tests close what is idle. With nothing expected it returns
+    when the fork server has made its spare process namespace.
+    """
+    until = asyncio.get_running_loop().time() + PATIENCE_S
+    while True:
+        await asyncio.sleep(0)
+        processes = own_processes()
+        found = len(processes), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
+        done = has_spare(processes) if expected is None else has_no_more(found, expected)
+        if done or asyncio.get_running_loop().time() > until:
+            return found
+
+
+def own_processes() -> list[psutil.Process]:
+    """Return the processes of the test's kernels, and none of other tests' doubles."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [] if child in OTHERS else [child, *child.children(recursive=True)]
+    return found
+
+
+def has_spare(processes: list[psutil.Process]) -> bool:
+    if not isolation.find_out().offers("pid_namespace"):
+        return True
+    names = []
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            names.append(one.name())
+    return "sleep" in names
+
+
+def has_no_more(found: tuple[int, int], expected: tuple[int, int]) -> bool:
+    return all(one <= other for one, other in zip(found, expected, strict=True))
+
+
+def with_kernels(test: Callable[[Kernels], Awaitable[None]], **settings: Any) -> None:
+    OTHERS[:] = psutil.Process().children()
+
+    async def run_test() -> None:
+        with ledger.using(ledger.Ledger(None)):
+            kernels = Kernels(Settings.load(**{"pool_size": 0, **settings}))
+            try:
+                await test(kernels)
+            finally:
+                await kernels.close()
+
+    asyncio.run(run_test())
+
+
+WHEN = pytest.mark.parametrize("when", get_args(When))
+
+
+@WHEN
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda one: one.name)
+def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: When) -> None:
+    """No process, and no socket to one."""
+
+    async def test(kernels: Kernels) -> None:
+        workspace = kernels.workspace()
+        places = await leave_everywhere(
+            lambda: kernels.start(language, workspace),
+            lambda kernel: kernel.kill("the test is over"),
+            when,
+        )
+        launching = await leave_everywhere(
+            lambda: kernels._launch(language, workspace, ()),
+            lambda kernel: kernel.kill("the test is over"),
+            when,
+        )
+        assert places > 1
+        assert launching > 1
+
+    with_kernels(test)
+
+
+@WHEN
+def test_a_kernel_that_is_taken_and_given_up_leaves_no_workspace(when: When) -> None:
+    """Nobody else knows of the directories."""
+
+    async def test(kernels: Kernels) -> None:
+        async def end(berth: Any) -> None:
+            await berth.kernel.kill("the test is over")
+            berth.workspace.remove()
+
+        places = await leave_everywhere(kernels._make, end, when)
+
+        root = kernels.workspace().home.parent.parent
+        assert places > 1
+        assert 1 == len([one for one in root.iterdir() if one.is_dir()])
+
+    with_kernels(test)
+
+
+@WHEN
+def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
+    """No process, and no socket to one."""
+
+    async def test(kernels: Kernels) -> None:
+        workspace = kernels.workspace()
+        places = await leave_everywhere(
+            lambda: kernels.workbench(workspace),
+            lambda workbench: workbench.kill("the test is over"),
+            when,
+        )
+        assert places >= 1
+
+    with_kernels(test)
+
+
+@WHEN
+def test_a_notebook_whose_start_is_given_up_leaves_nothing(when: When) -> None:
+    """Either there is a notebook, which can be closed, or there is no kernel."""
+
+    async def test(kernels: Kernels) -> None:
+        workspace = kernels.workspace()
+
+        async def nothing() -> None:
+            pass
+
+        notebooks = Notebooks(lambda language: kernels.start(language, workspace), 1000, nothing)
+        places = await leave_everywhere(
+            lambda: notebooks.open(None, PYTHON, "/tmp"),
+            lambda _: notebooks.close_all(),
+            when,
+        )
+        assert places > 1
+        assert 0 == len(notebooks)
+
+    with_kernels(test)
+
+
+def fork_server() -> psutil.Process:
+    """Return the one fork server that this process has."""
+    (guardian,) = (one for one in psutil.Process().children() if one not in OTHERS)
+    (server,) = guardian.children()
+    return server
+
+
+async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
+    """End what has started, and return why the rest has not."""
+    await asyncio.wait(starts, timeout=PATIENCE_S)
+    for start in starts:
+        if start.exception() is None:
+            await start.result().kernel.kill("the test is over")
+            start.result().workspace.remove()
+    return [error for error in (start.exception() for start in starts) if error is not None]
+
+
+@pytest.mark.parametrize("forked", [0, 1, 5])
+def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(forked: int) -> None:
+    """Those that had no process yet get one of the next server, the others are told."""
+
+    async def test(kernels: Kernels) -> None:
+        await end_all([asyncio.ensure_future(kernels._make())])
+        before = await at_rest(None)
+        starts = [asyncio.ensure_future(kernels._make()) for _ in range(10)]
+        server = fork_server()
+        while len(server.children()) < forked:  # noqa: ASYNC110 (nobody sets an event for tests)
+            await asyncio.sleep(0)
+        server.kill()
+
+        failures = await end_all(starts)
+
+        assert all(isinstance(one, KernelStartError) for one in failures), failures
+        assert [] == await end_all([asyncio.ensure_future(kernels._make())])
+        assert has_no_more(await at_rest(before), before)
+
+    with_kernels(test)
+
+
+def test_a_start_that_takes_too_long_leaves_nothing_when_it_goes_on() -> None:
+    """Its fork server stood still, and forks what it was asked for when nobody wants it."""
+
+    async def test(kernels: Kernels) -> None:
+        workspace = kernels.workspace()
+        await (await kernels.start(PYTHON, workspace)).kill("only to have begun")
+        before = await at_rest(None)
+        kernels._settings.__dict__["kernel_start_timeout_s"] = 0.2
+        server = fork_server()
+        server.suspend()
+        try:
+            with pytest.raises(KernelStartError, match=r"no answer for 0\.2 s"):
+                await kernels.start(PYTHON, workspace)
+        finally:
+            server.resume()
+        kernels._settings.__dict__["kernel_start_timeout_s"] = PATIENCE_S
+        await (await kernels.start(PYTHON, workspace)).kill("all before it has been heard")
+        assert has_no_more(await at_rest(before), before)
+
+    with_kernels(test)
+
+
+@pytest.mark.parametrize("turns", [1, 5, 20, 60, 120])
+def test_a_double_that_stops_while_it_fills_leaves_nothing(turns: int) -> None:
+    """Neither what starts nor what is ready stays; nothing starts after that."""
+    OTHERS[:] = psutil.Process().children()
+
+    async def test() -> None:
+        with ledger.using(ledger.Ledger(None)):
+            kernels = Kernels(Settings.load(pool_size=3))
+            workspace = kernels.workspace()
+            kernels.fill()
+            for _ in range(turns):
+                await asyncio.sleep(0.001)
+            await kernels.close()
+            kernels.fill()
+            with pytest.raises(KernelStartError, match="the double has stopped"):
+                await kernels.start(PYTHON, workspace)
+            assert 0 == kernels.ready
+
+    asyncio.run(test())
+    assert [] == own_processes()
+
+
+def test_a_ready_kernel_of_which_nobody_knows_whether_it_lives_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its process and its directories go, and the next call gets another."""
+
+    async def cannot_tell(_kernel: Kernel) -> bool:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async def test(kernels: Kernels) -> None:
+        kernels.fill()
+        while kernels.ready != 1:  # noqa: ASYNC110 (nobody sets an event for tests)
+            await asyncio.sleep(0)
+        pid = kernels._ready._kept[0].kernel.pid
+        assert pid is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(Kernel, "lives", cannot_tell)
+            with pytest.raises(ResourceExhaustedError):
+                await kernels.take()
+        assert await asyncio.to_thread(has_gone, pid, PATIENCE_S)
+        berth = await kernels.take()
+        await berth.kernel.kill("the test is over")
+
+    with_kernels(test, pool_size=1)

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import postgresql
+
+
+@pytest.fixture
+def server() -> Iterator[postgresql.Server]:
+    """A PostgreSQL of the test's own, which it may stop and start."""
+    with postgresql.serving(postgresql.required()) as server:
+        yield server

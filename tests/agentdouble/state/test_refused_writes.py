@@ -1,0 +1,272 @@
+"""What a write that is refused leaves behind: nothing, on any surface."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.errors import StateError
+from agentdouble.state import Change, Store, make_store
+from tests.agentdouble.calling import act, http, refusal
+
+USER = "/apps/coder/users/u/sessions"
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[None]:
+    """Put a file system of 256 KiB at a path; skip where nobody may."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a small disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)]
+    done = subprocess.run(mount, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no small disk can be mounted: {done.stderr.decode()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(path)], check=True)
+
+
+@contextmanager
+def limited_pages(double: Emulator) -> Iterator[None]:
+    """Let the state's file grow no more, as a full disk does."""
+    store: Any = double._store
+
+    async def limit(pages: int) -> None:
+        await store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    double._call(limit(1))
+    try:
+        yield
+    finally:
+        double._call(limit(1_000_000))
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """Fill a disk to its last byte."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def names(double: Emulator) -> set[str]:
+    """Return what the double has on the surfaces that keep records."""
+    found = {one["id"] for one in http.get(double.url + USER).json()}
+    found |= {one["Name"] for one in act(double, "ListTools")["Tools"]}
+    found |= {one.name for one in double.mcp.list()}
+    found |= {one.name for one in double.mcp_toolsets.list()}
+    found |= set(double.runtimes.names)
+    found |= set(http.get(f"{double.url}{USER}/before/artifacts").json())
+    return found
+
+
+def creating(double: Emulator) -> dict[str, int]:
+    """Try to make sixty sessions, each with a state of some size; return what each was told."""
+
+    def one(number: int) -> tuple[str, int]:
+        body = {"state": {"text": "x" * 5000, "user:n": number}}
+        answer = http.post(f"{double.url}{USER}/s{number}", json=body, timeout=60)
+        return f"s{number}", answer.status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        return dict(pool.map(one, range(60)))
+
+
+def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
+    """Of sixty sessions those are there that were acknowledged, at once and after a restart."""
+    with small_disk(tmp_path):
+        state = f"sqlite:///{tmp_path / 'state.db'}"
+        with Emulator(state=state) as double:
+            http.post(f"{double.url}{USER}/before", json={})
+            with filled(tmp_path):
+                answers = creating(double)
+                health = http.get(f"{double.url}/_emulator/health")
+            during = names(double)
+            well = http.get(f"{double.url}/_emulator/health")
+            again = http.post(f"{double.url}{USER}/after", json={}).status_code
+        with Emulator(state=state) as double:
+            kept = names(double)
+
+    acknowledged = {id_ for id_, status in answers.items() if status == 200}
+    assert {507} == set(answers.values()) - {200}
+    assert (503, "failing") == (health.status_code, health.json()["status"])
+    assert {"before", "sandbox", *acknowledged} == during
+    assert (200, 200) == (well.status_code, again)
+    assert {*during, "after"} == kept
+
+
+def until_refused(make: Callable[[int], object]) -> int:
+    """Make one after the other until one is refused; return how many there are."""
+    for number in range(1000):
+        try:
+            make(number)
+        except StateError:
+            return number
+    raise AssertionError("nothing was refused")
+
+
+@pytest.mark.parametrize("kind", ["mcp", "runtimes"])
+def test_what_a_program_makes_is_refused_too(tmp_path: Path, kind: str) -> None:
+    """MCP services and runtimes: none that was refused, none that was acknowledged is missing."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    with Emulator(state=state) as double:
+        make: dict[str, Callable[[int], object]] = {
+            "mcp": lambda number: double.mcp.create(f"m{number}", "http://127.0.0.1:9/mcp"),
+            "runtimes": lambda number: double.runtimes.create(f"r{number}", "a:b"),
+        }
+        make[kind](1000)
+        with limited_pages(double):
+            made = until_refused(make[kind])
+            during = names(double)
+        make[kind](1001)
+        after = names(double)
+    with Emulator(state=state) as double:
+        kept = names(double)
+
+    letter = kind[0]
+    expected = {f"{letter}{number}" for number in (*range(made), 1000)}
+    assert expected == during - {"sandbox"}
+    assert expected | {f"{letter}1001"} == after - {"sandbox"}
+    assert after == kept
+
+
+def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
+    """Creations and deletions alike, and the double goes on by itself."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    big = "x" * 100_000
+    with Emulator(state=state) as double:
+        base = f"{double.url}{USER}/before"
+        http.post(base, json={})
+        act(double, "CreateTool", Name="kept", ToolType="CodeEnv")
+        before = names(double)
+        with limited_pages(double):
+            artifact = {"filename": "a", "artifact": {"text": big}}
+            told = [
+                http.post(f"{double.url}{USER}/new", json={"state": {"s": big}}).status_code,
+                http.patch(base, json={"stateDelta": {"s": big}}).status_code,
+                http.post(f"{base}/artifacts", json=artifact).status_code,
+            ]
+            tool = refusal(
+                double, "CreateTool", Name="new", ToolType="CodeEnv", Description=big[:60_000]
+            )
+            during = names(double)
+            state_of = http.get(base).json()
+        after = http.post(f"{double.url}{USER}/after", json={}).status_code
+    with Emulator(state=state) as double:
+        kept = names(double)
+
+    assert [507, 507, 507] == told
+    assert (507, "StateError") == tool[:2]
+    assert before == during
+    assert ([], {}) == (state_of["events"], state_of["state"])
+    assert 200 == after
+    assert {*before, "after"} == kept
+
+
+def test_a_run_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
+    """By name, as an answer and in a stream; its session has nothing of it."""
+    message = {"role": "user", "parts": [{"text": "x" * 100_000}]}
+    body = {"appName": "coder", "userId": "u", "sessionId": "one", "newMessage": message}
+    with Emulator(state=f"sqlite:///{tmp_path / 'state.db'}") as double:
+        http.post(f"{double.url}{USER}/one", json={})
+        with limited_pages(double):
+            answer = http.post(f"{double.url}/run", json=body)
+            stream = http.post(f"{double.url}/run_sse", json=body)
+            events = http.get(f"{double.url}{USER}/one").json()["events"]
+
+    assert 507 == answer.status_code
+    assert "The state file" in answer.json()["detail"]
+    assert "StateError" in stream.text
+    assert [] == events
+
+
+def test_a_file_that_is_replaced_is_written_no_more(tmp_path: Path) -> None:
+    """Who opens the new one is another owner; put back, the double goes on."""
+    path = tmp_path / "state.db"
+    with Emulator(state=f"sqlite:///{path}") as double:
+        http.post(f"{double.url}{USER}/before", json={})
+        path.rename(tmp_path / "aside.db")
+        refused = [http.post(f"{double.url}{USER}/x", json={}).status_code]
+        with Emulator(state=f"sqlite:///{path}") as second:
+            refused.append(http.post(f"{double.url}{USER}/x", json={}).status_code)
+            assert 503 == http.get(f"{double.url}/_emulator/health").status_code
+            assert 200 == http.post(f"{second.url}{USER}/second", json={}).status_code
+        (tmp_path / "aside.db").rename(path)
+        assert 200 == http.post(f"{double.url}{USER}/after", json={}).status_code
+        assert {"before", "after", "sandbox"} == names(double)
+
+    assert [503, 503] == refused
+
+
+def test_reading_the_file_in_the_same_process_does_not_unlock_it(tmp_path: Path) -> None:
+    """SQLite's own lock is gone then, ours is not."""
+    path = tmp_path / "state.db"
+    script = f"from agentdouble import Emulator; Emulator(state='sqlite:///{path}').start()"
+    with Emulator(state=f"sqlite:///{path}"):
+        path.read_bytes()
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
+
+    assert "Another double uses it" in done.stderr
+
+
+def run(work: Any, path: Path) -> Any:
+    """Do something with an open store."""
+
+    async def do() -> Any:
+        store = make_store(f"sqlite:///{path}")
+        await store.open()
+        try:
+            return await work(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(do())
+
+
+def test_a_refused_change_takes_nobody_elses_along(tmp_path: Path) -> None:
+    """But what builds upon it, which is taken back first."""
+    undone: list[str] = []
+
+    async def work(store: Store) -> Any:
+        connection = store._connection  # type: ignore[attr-defined]
+        await store.write([Change("tool", "room", {"text": "x" * 200_000})], lambda: None)
+        await store.write([Change("tool", "room")], lambda: None)
+        pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
+        await connection.rollback()
+        await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        wide = {"text": "x" * 1_000_000}
+        results = await asyncio.gather(
+            store.write([Change("tool", "first", {})], lambda: undone.append("first")),
+            store.write([Change("tool", "wide", wide)], lambda: undone.append("wide"), ["both"]),
+            store.write([Change("tool", "upon", {})], lambda: undone.append("upon it"), ["both"]),
+            store.write([Change("tool", "last", {})], lambda: undone.append("last")),
+            return_exceptions=True,
+        )
+        return results, set(await store.load("tool"))
+
+    results, kept = run(work, tmp_path / "state.db")
+
+    assert [False, True, True, False] == [isinstance(one, StateError) for one in results]
+    assert ["upon it", "wide"] == undone
+    assert {"first", "last"} == kept

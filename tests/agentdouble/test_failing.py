@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from agentdouble import Emulator, SimpleApp, run_code
+from agentdouble.api_server.memory import MemorySessions
+from agentdouble.failing import Failing
+from agentdouble.guard import render_json
+from agentdouble.sandbox.instances import Instances
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import body_of, call, data_plane, http
+
+REFERENCE = re.compile(r"failure-[0-9a-f]{12}")
+
+
+async def broken(*_: object, **__: object) -> Any:
+    """Stand for a mistake in the double."""
+    raise KeyError("a mistake of ours")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def double() -> Iterator[Emulator]:
+    with Emulator() as made:
+        yield made
+
+
+@pytest.fixture
+def told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[str], None]:
+    """Give what checks that log and journal have the reference that an answer has, and none else."""
+
+    def check(text: str) -> None:
+        assert text.startswith(("The double failed: KeyError: 'a mistake", "The double failed. "))
+        (reference,) = set(REFERENCE.findall(text))
+        ours = [one for one in caplog.records if one.name.startswith("agentdouble.")]
+        (record,) = [one for one in ours if one.levelno >= logging.ERROR]
+        assert reference in record.getMessage()
+        assert record.exc_info
+        assert record.exc_info[0] is KeyError
+        journal = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+        assert any([reference] == one["failures"] for one in journal)
+        assert all(one["failures"] in ([], [reference]) for one in journal)
+
+    return check
+
+
+def test_the_control_plane_tells_it(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its envelope."""
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+
+    answer = call(double, body_of(double, "1"))
+
+    error = answer.json()["ResponseMetadata"]["Error"]
+    assert (500, "InternalError") == (answer.status_code, error["Code"])
+    told(error["Message"])
+
+
+def beneath_an_agent(double: Emulator, path: str, body: Any, **headers: str) -> httpx.Response:
+    return http.post(double.url + path, json=body, headers={"user_id": "u", **headers})
+
+
+RUN = {
+    "appName": "coder",
+    "userId": "u",
+    "sessionId": "s",
+    "newMessage": {"role": "user", "parts": [{"text": "1"}]},
+}
+A2A = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "1"}]}}
+RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": A2A}
+V1 = {"A2A-Version": "1.0"}
+MESSAGES: dict[str, Callable[[Emulator], tuple[httpx.Response, int, Callable[[Any], str]]]] = {
+    "/invoke": lambda double: (
+        beneath_an_agent(double, "/invoke", {"prompt": "1"}, session_id="s"),
+        500,
+        lambda body: str(body["error"]["message"]),
+    ),
+    "/run": lambda double: (
+        beneath_an_agent(double, "/run", RUN),
+        500,
+        lambda body: str(body["detail"]),
+    ),
+    "/run_sse": lambda double: (
+        beneath_an_agent(double, "/run_sse", RUN),
+        200,  # it has begun: its last event is the error
+        lambda body: str(body["error"]),
+    ),
+    "/mcp": lambda double: (
+        http.post(
+            f"{double.url}/mcp",
+            json=mcp_wire.modern("coder", {"prompt": "1"}),
+            headers=mcp_wire.modern_headers(None, "coder"),
+        ),
+        200,  # of the transport: the JSON-RPC error is the answer
+        lambda body: str(body["error"]["message"]) if body["error"]["code"] == -32603 else "",
+    ),
+    "A2A": lambda double: (
+        beneath_an_agent(double, "/", RPC, **V1),
+        200,
+        lambda body: str(body["error"]["message"]) if body["error"]["code"] == -32603 else "",
+    ),
+    "A2A by REST": lambda double: (
+        beneath_an_agent(double, "/message:send", A2A, **V1),
+        500,
+        lambda body: str(body["error"]["message"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("surface", MESSAGES)
+def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
+    double: Emulator,
+    told: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    surface: str,
+) -> None:
+    """The shipped coder says nothing of it: each surface tells it as an error of its own."""
+    http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+
+    answer, status, message = MESSAGES[surface](double)
+
+    assert status == answer.status_code, answer.text
+    last = answer.text.strip().splitlines()[-1].removeprefix("data: ")
+    told(message(json.loads(last)))
+
+
+def test_what_an_application_makes_of_it_is_its_own(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """run_code raises, with the reference; an application of the user's may say what it likes."""
+    app = SimpleApp("mine")
+
+    @app.entrypoint
+    async def run(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        try:
+            return run_code("1")
+        except Exception as error:
+            return f"sorry: {error}"
+
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+    with Emulator(app) as other:
+        answer = beneath_an_agent(other, "/invoke", {}, session_id="s")
+
+    assert 200 == answer.status_code
+    assert answer.json().startswith("sorry: ")
+    assert REFERENCE.search(answer.json())
+
+
+def test_the_api_server_tells_it(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its ``detail``."""
+    monkeypatch.setattr(MemorySessions, "create", broken)
+
+    answer = http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
+
+    assert 500 == answer.status_code
+    told(answer.json()["detail"])
+
+
+@pytest.mark.parametrize("path", ["/run", "/run_sse"])
+def test_a_run_that_cannot_be_kept_is_no_failure_of_the_agent(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Before or after the first event."""
+    http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
+    monkeypatch.setattr(MemorySessions, "append", broken)
+
+    answer = beneath_an_agent(double, path, RUN)
+
+    assert (500 if path == "/run" else 200) == answer.status_code
+    last = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))
+    told(last["detail" if path == "/run" else "error"])
+
+
+def test_the_data_plane_tells_it(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the public sandbox's envelope."""
+    plane = data_plane(double)
+    monkeypatch.setattr(Instances, "execute", broken)
+
+    answer = plane.post("/v1/jupyter/execute", code="1")
+
+    assert (500, False) == (answer.status_code, answer.json()["success"])
+    told(answer.json()["message"])
+
+
+def test_a_websocket_tells_it(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not open yet is refused with an answer, an open one by its close code."""
+    plane = data_plane(double)
+    url = plane.url.replace("http", "ws") + "/v1/shell/ws"
+    query = "&".join(f"{name}={value}" for name, value in plane.query.items())
+    monkeypatch.setattr(
+        "agentdouble.sandbox.data_plane.terminal_route._connect", broken, raising=True
+    )
+
+    with pytest.raises((InvalidStatus, ConnectionClosed)) as caught:
+        connect(f"{url}?{query}").recv()
+
+    assert isinstance(caught.value, InvalidStatus)
+    assert 500 == caught.value.response.status_code
+    assert REFERENCE.search(bytes(caught.value.response.body or b"").decode())
+
+
+def test_a_runtime_s_gateway_tells_it(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So do the double's own routes, and whatever has no shape of its own."""
+    monkeypatch.setattr("agentdouble.runtimes.refusing.refusal", fails)
+
+    answer = http.get(f"{double.url}/runtimes/any/")
+
+    assert 500 == answer.status_code
+    told(answer.json()["error"]["message"])
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureFixture) -> None:
+    """And an open WebSocket is closed with the reference as its reason."""
+
+    async def application(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        else:
+            await send({"type": "websocket.accept"})
+        raise KeyError("a mistake of ours")
+
+    for kind in ("http", "websocket"):
+        sent: list[Message] = []
+
+        async def send(message: Message, sent: list[Message] = sent) -> None:
+            sent.append(message)
+
+        scope = {"type": kind, "path": "/", "headers": [], "query_string": b""}
+        await Failing(application, render_json)(scope, nothing, send)
+
+        (reference,) = REFERENCE.findall(caplog.text)
+        caplog.clear()
+        if kind == "http":
+            assert ["http.response.start"] == [one["type"] for one in sent]
+        else:
+            assert {"type": "websocket.close", "code": 1011, "reason": reference} == sent[-1]
+
+
+async def nothing() -> Message:
+    raise AssertionError("nobody reads the request")
+
+
+def fails(*_: object, **__: object) -> None:
+    """Stand for a mistake in the double that is no coroutine's."""
+    raise KeyError("a mistake of ours")

@@ -1,0 +1,174 @@
+"""Pages that runtimes serve, in a real browser: what they reach of the double they are served by."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.sandbox.browser import chromium
+from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.programs import table
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ATTACK = """
+async () => {
+  const json = {method: "POST", headers: {"Content-Type": "application/json"}}
+  const ask = async (path, options) => {
+    try { return (await fetch(path, options)).status } catch { return "blocked" }
+  }
+  return {
+    journal: await ask("/_emulator/journal"),
+    cached: await ask("/_emulator/journal", {cache: "force-cache"}),
+    unnamed: await ask("/_emulator/sessions", {referrerPolicy: "no-referrer"}),
+    nocors: await ask("/_emulator/journal", {mode: "no-cors"}),
+    clock: await ask("/_emulator/clock", {...json, body: '{"advance_s": 60}'}),
+    faults: await ask("/_emulator/faults", {...json, body: "{}"}),
+    reset: await ask("/_emulator/reset", {method: "POST"}),
+    plain: await ask("/_emulator/reset", {method: "POST", mode: "no-cors"}),
+    invoke: await ask("/invoke", {...json, body: '{"prompt": "1"}'}),
+    run: await ask("/run", {...json, body: "{}"}),
+    apps: await ask("/list-apps"),
+    mcp: await ask("/mcp", {...json, body: "{}"}),
+    a2a: await ask("/", {...json, body: "{}"}),
+  }
+}
+"""
+FRAMED = """
+async () => new Promise(resolve => {
+  const frame = document.createElement("iframe")
+  frame.onload = () => {
+    try { resolve(frame.contentDocument.body.innerText) } catch { resolve("unreadable") }
+  }
+  frame.src = "/_emulator/journal"
+  document.body.append(frame)
+})
+"""
+SOCKET = """
+async (path) => new Promise(resolve => {
+  const socket = new WebSocket(`ws://${location.host}${path}`)
+  socket.onopen = () => socket.send("hello")
+  socket.onmessage = event => { resolve(event.data); socket.close() }
+  socket.onerror = () => resolve("refused")
+})
+"""
+WORKER = """
+async (scope) => {
+  try {
+    await navigator.serviceWorker.register("worker.js", {scope})
+    return "registered"
+  } catch (error) { return error.name }
+}
+"""
+PAGE = "<!doctype html><title>Own</title><script>localStorage.setItem('kept', 'yes')</script>"
+PROGRAM = """
+import http.server, os
+
+class Pages(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self):
+        self.send_header("Service-Worker-Allowed", "/")
+        super().end_headers()
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Pages).serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The Chromium of this machine; without one the tests are skipped, in CI they fail."""
+    path = chromium.find(None)
+    if path is None or importlib.util.find_spec("playwright") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs Chromium and Playwright")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # its own sandbox needs what containers and root do not have
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """A double with a runtime that serves a directory, and one that speaks by WebSockets."""
+    pages, conversing = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("conversing")
+    (pages / "index.html").write_text(PAGE)
+    (pages / "own.json").write_text('{"own": true}')
+    (pages / "worker.js").write_text("addEventListener('fetch', () => {})")
+    (pages / "serve.py").write_text(PROGRAM)
+    tables = [
+        {"name": "pages", "command": "python serve.py", "directory": str(pages)},
+        table("ws", "conversing.py", conversing),
+    ]
+    with Emulator(runtimes=tables) as double:
+        yield double
+
+
+@pytest.fixture
+def page(browser: Browser, double: Emulator) -> Iterator[Page]:
+    """A page that the runtime has served."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{double.url}/runtimes/pages/index.html")
+        yield page
+
+
+def test_a_runtime_s_page_does_not_steer_the_double(page: Page, double: Emulator) -> None:
+    """It has the double's own origin, and still none of it answers."""
+    before = http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+    said: dict[str, Any] = page.evaluate(ATTACK)
+
+    assert dict.fromkeys(said, 403) == said
+    assert before == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
+    assert http.get(f"{double.url}/_emulator/journal").json()["entries"]
+
+
+def test_it_does_not_read_a_frame_or_a_window(page: Page) -> None:
+    """Nor one in which a person types the address afterwards."""
+    assert "ForbiddenOrigin" in page.evaluate(FRAMED)
+    with page.context.expect_page() as opened:
+        page.evaluate("() => { window.other = window.open('about:blank') }")
+    opened.value.goto(f"{page.url.partition('/runtimes')[0]}/_emulator/journal")
+    assert '"entries"' in opened.value.inner_text("body")
+    read = "() => { try { return other.document.body.innerText } catch { return 'unreadable' } }"
+
+    assert "unreadable" == page.evaluate(read)
+    assert 403 == page.evaluate(ATTACK)["cached"]
+
+
+def test_it_does_not_open_a_websocket_to_an_agent(page: Page) -> None:
+    """Whose handshake names the page, too."""
+    assert "refused" == page.evaluate(SOCKET, "/run_live?app_name=echo&user_id=u&session_id=s")
+
+
+def test_a_worker_is_of_its_runtime_alone(page: Page) -> None:
+    """One for the whole origin would see what a person looks at."""
+    assert ["SecurityError", "registered"] == [
+        page.evaluate(WORKER, scope) for scope in ("/", "/runtimes/pages/")
+    ]
+
+
+def test_a_runtime_s_page_works_within_its_runtime(page: Page) -> None:
+    """It asks its own paths, speaks by WebSockets, and keeps what it stores."""
+    own = page.evaluate("async () => (await fetch('own.json')).json()")
+    spoken = page.evaluate(SOCKET, "/runtimes/ws/echo")
+    page.reload()
+
+    assert {"own": True} == own
+    assert "hello" == spoken
+    assert "yes" == page.evaluate("() => localStorage.getItem('kept')")
+
+
+def test_a_page_elsewhere_reaches_nothing(page: Page, double: Emulator) -> None:
+    """Another origin, as ever."""
+    other = double.url.replace("127.0.0.1", "localhost")
+    page.goto(f"{other}/runtimes/pages/index.html")
+    ask = f"async () => {{ try {{ return (await fetch('{double.url}/ping')).status }} catch {{ return 'blocked' }} }}"
+
+    assert "blocked" == page.evaluate(ask)

@@ -1,0 +1,135 @@
+"""Heads of requests that clients of libraries do not send: sent by hand, each answered with a 400."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from agentdouble import Emulator
+
+UPGRADE = (
+    "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
+def answer_to(double: Emulator, request: str) -> str:
+    """Send a request and return everything that comes until the connection is closed."""
+    host, _, port = double.url.partition("://")[2].partition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(request.encode("latin-1"))
+        found = b""
+        while piece := connection.recv(65536):
+            found += piece
+    return found.decode()
+
+
+def get(double: Emulator, *heads: str, target: str = "/ping", version: str = "1.1") -> str:
+    lines = [f"GET {target} HTTP/{version}", *heads, "Connection: close", "", ""]
+    return answer_to(double, "\r\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [
+        (["Host: localhost", "Host: localhost"], "names 2 hosts: 'localhost', 'localhost'"),
+        (["Host: localhost", "Host: evil.example"], "names 2 hosts"),
+        ([], "has no Host header"),
+        (["Host: someone@localhost"], "'someone@localhost' is no name with a port"),
+        (["Host: localhost:x"], "'localhost:x' is no name"),
+        (["Host: localhost/path"], "'localhost/path' is no name"),
+        (["Host: local host"], "'local host' is no name"),
+        (["Host: localhost:80:80"], "'localhost:80:80' is no name"),
+        (["Host: \xff"], "is no name"),
+    ],
+    ids=str,
+)
+def test_a_host_that_is_none_is_refused(shared: Emulator, heads: list[str], said: str) -> None:
+    """One Host, and a name with a port (RFC 9112, 3.2)."""
+    answer = get(shared, *heads)
+
+    assert answer.startswith("HTTP/1.1 400 "), answer
+    assert '"type":"BadHost"' in answer
+    assert said in answer
+
+
+def test_an_old_client_names_no_host(shared: Emulator) -> None:
+    """HTTP/1.0 has no Host; a double on loopback answers names of its own alone."""
+    assert '"ForbiddenHost"' in get(shared, version="1.0")
+
+
+def test_a_target_that_names_another_host_than_the_header_is_refused(shared: Emulator) -> None:
+    """The target would count, and what stands in front of the double may have read the header."""
+    answer = get(shared, "Host: localhost", target="http://evil.example/ping")
+
+    assert answer.startswith("HTTP/1.1 400 ")
+    assert "names 2 hosts: 'localhost', 'evil.example'" in answer
+
+
+def test_a_whole_url_as_the_target_is_answered(shared: Emulator) -> None:
+    """As clients send it that take the double for a proxy."""
+    answer = get(shared, "Host: localhost", target="http://localhost/ping")
+
+    assert answer.startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("path", ["/invoke", "/mcp", "/", "/v1/bash/exec", "/_emulator/reset"])
+def test_a_post_that_asks_for_a_websocket_is_answered_as_a_post(
+    shared: Emulator, path: str
+) -> None:
+    """A WebSocket is asked for with GET; any server may overlook an Upgrade (RFC 9110, 7.8)."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}Content-Length: 2\r\n"
+
+    answer = answer_to(shared, head.replace("Upgrade\r\n", "Upgrade, close\r\n") + "\r\n[]")
+
+    assert answer.startswith("HTTP/1.1 "), answer
+    assert int(answer.split(" ")[1]) < 500
+
+
+@pytest.mark.parametrize("header", ["X: \x07", "Sec-WebSocket-Key: again", "Content-Length: 5"])
+def test_a_handshake_that_is_none_is_answered(shared: Emulator, header: str) -> None:
+    """With a 400, and the connection is closed."""
+    answer = answer_to(
+        shared, f"GET /run_live HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}{header}\r\n\r\n"
+    )
+
+    assert answer.startswith("HTTP/1.1 400 "), answer
+
+
+@pytest.mark.parametrize("target", ["/mcp", "localhost:80"])
+def test_who_takes_it_for_a_proxy_is_refused(shared: Emulator, target: str) -> None:
+    """CONNECT is for proxies."""
+    answer = answer_to(shared, f"CONNECT {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert answer.startswith("HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("asked", ["h2c", "websocket", "nonsense"])
+def test_the_body_of_a_request_that_asks_for_another_protocol_is_read(
+    shared: Emulator, asked: str
+) -> None:
+    """As if it did not ask: Java's client asks for HTTP/2 with its first POST."""
+    body = '{"prompt": "print(6 * 7)"}'
+    head = (
+        "POST /invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Connection: close\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {asked}\r\n"
+        f"HTTP2-Settings: AAEAAEAA\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+
+    answer = answer_to(shared, head + body)
+
+    assert answer.startswith("HTTP/1.1 200 "), answer
+    assert answer.partition("\r\n\r\n")[2].startswith('"42')
+
+
+def test_a_client_that_speaks_before_it_is_accepted_is_answered(
+    shared: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it says waits, and is not read where the handshake is refused."""
+    frame = "\x81\x05hello"
+
+    answer = answer_to(shared, f"GET /run_live HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}\r\n{frame}")
+
+    assert answer.startswith("HTTP/1.1 501 "), answer
+    assert not [record for record in caplog.records if record.exc_info]

@@ -1,0 +1,48 @@
+"""Many sessions at once: they run code, come and go, and expire together."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from agentdouble import Emulator
+from agentdouble.processes import capacity
+from tests.agentdouble.calling import text
+from tests.stress.tally import Stress
+
+MINUTE = dt.timedelta(minutes=1)
+MOST = 800  # 16 GiB do for them, and others may work on the machine
+
+
+def test_many_sessions_alive(stress: Stress) -> None:
+    """None fails, each keeps its state, and all that are due together are gone together."""
+    count = min(stress.scale(24, MOST), capacity.holds().sessions - 8)
+    with Emulator(pool_size=0, max_instances=count + 8) as double:
+        text(double, "x = -1", "stays", ttl_s=86_400)
+        numbers = list(range(count))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: _try(stress, double, f"x = {n}", n, ""), numbers))
+            stress.random.shuffle(numbers)
+            list(pool.map(lambda n: _try(stress, double, "print(x)", n, f"{n}\n"), numbers))
+            stress.figures["living"] = len(double._instances)
+
+            began = time.perf_counter()
+            expiring = pool.submit(double.clock.advance, 31 * MINUTE)
+            while not expiring.done():
+                _try(stress, double, "print(x)", None, "-1\n")
+            stress.figures["expired_s"] = round(time.perf_counter() - began, 1)
+        if len(double._instances) != 1:
+            stress.lost(f"{len(double._instances)} live where one does")
+
+
+def _try(stress: Stress, double: Emulator, code: str, number: int | None, expected: str) -> None:
+    session = "stays" if number is None else f"s{number}"
+    stress.tried += 1
+    try:
+        found = text(double, code, session)
+    except AssertionError as error:
+        stress.failed(f"{session}: {str(error)[:500]}")
+        return
+    if found != expected:
+        stress.failed(f"{session}: {found!r}, not {expected!r}")
