@@ -81,8 +81,9 @@ class Ready:
                 berth = await self._make()
                 self._kept.append(berth)
                 berth.kernel.died.add_done_callback(partial(self._on_died, berth))
-        except (KernelStartError, ResourceExhaustedError) as error:  # who needs one will hear of it
-            _log.warning("No kernel can be kept ready: %s", error)
+        except (KernelStartError, ResourceExhaustedError) as error:
+            if not self._closed:  # a start that hears of the stop before it is cancelled fails, too
+                _log.warning("No kernel can be kept ready: %s", error)  # who needs one hears of it
 
     def _on_died(self, berth: Berth, _died: asyncio.Future[int | None]) -> None:
         """Start another kernel for a ready one that has ended, unless they all keep ending."""

@@ -27,7 +27,7 @@ WAYS = {  # code that prints "done" when it has reached {pid}, a process of the 
     "a scheduler": "os.sched_setscheduler({pid}, os.SCHED_BATCH, os.sched_param(0)); print('done')",
     "an input priority": "print('done' if libc.syscall({ioprio_set}, 1, {pid}, 3 << 13) == 0 else '')",
     "a signal": "os.kill({pid}, 0); print('done')",
-    "a session id": "print('done' if os.getsid({pid}) else '')",
+    "a session id": "os.getsid({pid}); print('done')",  # 0 where its leader is in another namespace
     "a pidfd": "os.close(os.pidfd_open({pid})); print('done')",
     "a command line": "print('done' if '{secret}' in open('/proc/{pid}/cmdline').read() else '')",
     "a status": "print('done' if open('/proc/{pid}/status').read() else '')",

@@ -1,0 +1,45 @@
+"""What the pool of ready kernels says when it cannot have one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentdouble.errors import KernelStartError
+from agentdouble.sandbox.ready import Berth, Ready
+
+
+async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
+    begun = asyncio.Event()
+
+    async def make() -> Berth:
+        begun.set()
+        if not the_start_waits:
+            raise KernelStartError("Python", "no room")
+        try:
+            return await asyncio.Future()
+        except asyncio.CancelledError:
+            raise KernelStartError("Python", "the double has stopped") from None
+
+    ready = Ready(make, 2)
+    ready.fill()
+    await begun.wait()
+    await ready.close()
+
+
+def test_a_start_that_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever needs a kernel hears the same."""
+    asyncio.run(_close_when_it_starts_one(the_start_waits=False))
+
+    expected = "No kernel can be kept ready: The Python kernel did not start: no room"
+    assert [expected] == caplog.messages
+
+
+def test_whoever_stops_a_double_hears_of_no_missing_kernel(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A start may hear that the double has stopped before it is cancelled, and fail of that."""
+    asyncio.run(_close_when_it_starts_one(the_start_waits=True))
+
+    assert [] == caplog.messages
