@@ -81,6 +81,8 @@ class Failing:
         except (ClientDisconnect, HTTPException, WebSocketDisconnect):  # the caller's doing
             raise
         except Exception as error:
+            if held.left and isinstance(error, OSError):
+                raise  # to the server, which has raised it
             refusal = _refusal(error, scope)
             if scope["type"] == "websocket":
                 await self._close(WebSocket(scope, receive, send), refusal, held)
@@ -116,6 +118,7 @@ class _Held:
         self._kept: list[Message] = []
         self.begun = False
         self.closed = False
+        self.left = False
 
     async def send(self, message: Message) -> None:
         """Pass a message on, or keep it."""
@@ -126,7 +129,11 @@ class _Held:
         await self.let_go()
         self.begun = True
         self.closed = self.closed or message["type"] == "websocket.close"
-        await self._send(message)
+        try:
+            await self._send(message)
+        except OSError:  # as ASGI has a server say that the client has gone
+            self.left = True
+            raise
 
     async def let_go(self) -> None:
         """Pass on what was kept."""

@@ -259,6 +259,25 @@ async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureF
             assert {"type": "websocket.close", "code": 1011, "reason": reference} == sent[-1]
 
 
+@pytest.mark.anyio
+async def test_a_client_that_has_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """A server says so by an OSError of its own, which it wants back."""
+
+    class GoneError(OSError):
+        pass
+
+    async def application(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.close", "code": 1000})
+
+    async def send(_: Message) -> None:
+        raise GoneError
+
+    scope = {"type": "websocket", "path": "/", "headers": [], "query_string": b""}
+    with pytest.raises(GoneError):
+        await Failing(application, render_json)(scope, nothing, send)
+    assert "" == caplog.text
+
+
 async def nothing() -> Message:
     raise AssertionError("nobody reads the request")
 

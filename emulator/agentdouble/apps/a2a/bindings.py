@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mistakes
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.reading import check_json_rpc
+from agentdouble.apps.a2a.reading import check_json_rpc, check_text
 from agentdouble.apps.a2a.rest import guarded
 from agentdouble.guard import Refusal
 
@@ -74,12 +74,15 @@ class _Dispatcher(JsonRpcDispatcher):
     async def handle_requests(self, request: Request) -> Response:
         try:
             body = await request.json()  # which keeps it for the SDK
+            check_text(await request.body(), body)
         except RecursionError:
             return self._generate_error_response(
                 None, InvalidRequestError("The request is nested too deeply.")
             )
         except ValueError as error:
             return self._generate_error_response(None, JSONParseError(message=str(error)))
+        except InvalidRequestError as error:
+            return self._generate_error_response(None, error)
         wrong = check_json_rpc(body, request)
         if wrong is not None:
             return self._generate_error_response(body.get("id"), wrong)

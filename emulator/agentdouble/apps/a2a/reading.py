@@ -1,10 +1,12 @@
-"""What the SDK reads over in a request: a version's minor number, and states that there are not.
+"""What the SDK reads over in a request: a version's minor number, states that there are not, text
+that is none.
 
-Either would answer another question than the one that was asked.
+The first two would answer another question than the one that was asked, the third fails.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -46,6 +48,21 @@ def check_json_rpc(body: object, request: Request) -> A2AError | None:
     except A2AError as error:
         return error
     return None
+
+
+def check_text(body: bytes, value: object) -> None:
+    """Raise InvalidRequestError if what was read from a JSON body has half of a character.
+
+    JSON can escape a lone surrogate; protobuf has no text with one, and fails where it is a name.
+    """
+    if b"\\ud" not in body.lower():
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError(
+            "The body has half of a character (a lone surrogate), which is no valid Unicode text."
+        ) from None
 
 
 def _check_legacy(asked: str) -> None:

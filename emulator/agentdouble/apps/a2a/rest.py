@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from agentdouble.apps.a2a.reading import check_text
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _LEGACY: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
@@ -62,8 +64,12 @@ def _answering(endpoint: Endpoint) -> Endpoint:
 def _check(body: bytes) -> None:
     """Raise InvalidRequestError for a body that is no JSON object in UTF-8; some have none."""
     try:
-        if body and not isinstance(json.loads(body.decode()), dict):
+        if not body:
+            return
+        value = json.loads(body.decode())
+        if not isinstance(value, dict):
             raise InvalidRequestError("The body is no JSON object.")
+        check_text(body, value)
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:

@@ -28,7 +28,11 @@ BODIES = {
     "text": b'"text"',
     "deep": b"[" * 100_000,
     "large number": b'{"message": ' + b"9" * 5000 + b"}",
+    "a name with half of a character": b'{"\\uD800": 1}',
+    "a text with half of a character": b'{"message": {"messageId": "\\udfff"}}',
 }
+JSON_RPC = b'{"jsonrpc": "2.0", "id": 1, "method": "%s", "params": %s}'
+
 MESSAGE = {"messageId": "m", "role": "ROLE_USER"}
 
 
@@ -60,6 +64,25 @@ def test_a_part_that_is_none_is_refused(
     status, code = post(shared, path, version, json.dumps(body).encode())
 
     assert (400, 400) == (status, code)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("params", [body for body in BODIES.values() if b"\\u" in body], ids=str)
+@pytest.mark.parametrize(
+    ("method", "version"), [(b"SendMessage", "1.0"), (b"message/send", "0.3")], ids=str
+)
+def test_half_of_a_character_in_json_rpc_is_refused(
+    shared: Emulator, method: bytes, version: str, params: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """JSON can escape one; protobuf cannot have it."""
+    answer = http.post(
+        f"{shared.url}/", content=JSON_RPC % (method, params), headers={"A2A-Version": version}
+    )
+
+    assert (-32600, True) == (
+        answer.json()["error"]["code"],
+        "half of a character" in answer.json()["error"]["message"],
+    )
     assert not [record for record in caplog.records if record.exc_info]
 
 
