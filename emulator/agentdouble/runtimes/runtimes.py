@@ -18,7 +18,7 @@ from agentdouble.runtimes.runtime import Runtime
 
 _log = logging.getLogger(__name__)
 
-REAPER_INTERVAL_S = 0.05
+REAPER_INTERVAL_S = 0.25
 _IDLE_S = 300.0
 
 
@@ -110,7 +110,7 @@ class Runtimes:
         await asyncio.gather(*(runtime.settle(idle_s) for runtime in self.all()))
 
     async def reap(self) -> None:
-        """End what is idle, for ever; polls, because a frozen clock wakes nobody."""
+        """End what is idle, for ever; polls, because a frozen clock that moves wakes nobody."""
         while True:
             try:
                 self.end_idle()

@@ -35,7 +35,8 @@ from agentdouble.threads import beside
 
 _log = logging.getLogger(__name__)
 
-REAPER_INTERVAL_S = 0.05
+REAPER_INTERVAL_S = 0.25
+_SOONEST_S = 0.05  # what could not be destroyed is tried again no sooner
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 VariablesOf = Callable[[str], Mapping[str, str]]
@@ -315,14 +316,15 @@ class Instances:
         await self._store.saved()
 
     async def reap(self) -> None:
-        """Destroy what is due, for ever; polls, because a frozen clock wakes nobody."""
+        """Destroy what is due, for ever; polls, because a frozen clock that moves wakes nobody."""
         while True:
             try:
                 self.destroy_due()
                 self._living.tidy()
             except Exception:  # one instance that cannot be ended must not keep the rest alive
                 _log.exception("The reaper could not destroy an instance that was due.")
-            await asyncio.sleep(REAPER_INTERVAL_S)
+            next_s = self._living.next_due_s(self._clock.now())
+            await asyncio.sleep(max(_SOONEST_S, min(REAPER_INTERVAL_S, next_s)))
 
     async def watch(self) -> None:
         """Destroy, for ever, what uses more memory or room for files than it may."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import heapq
 import itertools
+import math
 
 from agentdouble import ledger
 from agentdouble.sandbox.instance import Instance, InstanceKey
@@ -95,6 +96,10 @@ class Living:
         for instance in found:  # if it cannot be ended now, it is due still
             self._push(instance)
         return found
+
+    def next_due_s(self, now: dt.datetime) -> float:
+        """Return in how many seconds one may be due, at the soonest."""
+        return (self._heap[0][0] - now).total_seconds() if self._heap else math.inf
 
     def tidy(self) -> None:
         """Make the heap anew when more than half of it is of instances that have gone."""

@@ -18,6 +18,7 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process, TooDeepError
 
 INTERVAL_S = 0.25
+_TURN = 4  # looks; after so many an idle session has its turn
 _REST = 20  # what took long is followed by a pause of so many times that
 _LONGEST_REST_S = 5.0  # but of no more: what grows meanwhile is not seen
 _FEW = 8  # sessions, or one in 16: their trees are walked, for more the whole table is read
@@ -77,7 +78,8 @@ class Watch:
             if now != times:
                 self._seen[name] = now
                 found.add(name)
-        found |= self._next_in_turn()
+        if self._looks % _TURN == 0:
+            found |= self._next_in_turn()
         self.pause_s = _rest_s(time.perf_counter() - began)
         return {name for name in found if self._rests.get(name, 0) <= self._looks}
 

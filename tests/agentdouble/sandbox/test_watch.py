@@ -342,7 +342,7 @@ def test_every_idle_session_has_its_turn(tmp_path: Path, process: subprocess.Pop
         look_at(watch, *idle)
     (tmp_path / "7" / "large").write_bytes(bytes(2 * MIB))
 
-    reasons = [look_at(watch, *idle) for _ in range(2 * len(idle))]
+    reasons = [look_at(watch, *idle) for _ in range(2 * len(idle) * watching._TURN)]
 
     assert {"idle7": "killed: its files grew over 1 MiB"} in reasons
 

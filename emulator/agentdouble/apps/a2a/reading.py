@@ -31,6 +31,18 @@ def check_request(request: Request) -> None:
     check_version(request.headers.get(VERSION_HEADER, ""))
     if request.scope["path"].endswith("/tasks"):
         check_state(request.query_params.get("status"))
+    if "/v1/" in request.scope["path"]:  # for 1.0 the SDK says so itself
+        _check_length(request.query_params.get("historyLength"))
+
+
+def _check_length(length: str | None) -> None:
+    """Raise InvalidParamsError for what is no number of messages."""
+    try:
+        wrong = bool(length) and int(length or 0) < 0
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise InvalidParamsError(f"The historyLength must be 0 or more, not {length!r}.")
 
 
 def check_json_rpc(body: object, request: Request) -> A2AError | None:

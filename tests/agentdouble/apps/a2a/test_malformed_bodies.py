@@ -86,6 +86,20 @@ def test_half_of_a_character_in_json_rpc_is_refused(
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.parametrize("length", ["a", "-1", "1.5", "9" * 5000], ids=lambda text: text[:5])
+@pytest.mark.parametrize(("path", "version"), [("/tasks/t", "1.0"), ("/v1/tasks/t", "0.3")])
+def test_a_history_of_no_length_is_refused(
+    shared: Emulator, path: str, version: str, length: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The query of a GET has text where JSON has numbers."""
+    answer = http.get(
+        shared.url + path, params={"historyLength": length}, headers={"A2A-Version": version}
+    )
+
+    assert 400 == answer.status_code, answer.text
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_a_mistake_in_json_rpc_is_one_line_of_the_log(
     shared: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
