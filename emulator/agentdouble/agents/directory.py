@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import threading
@@ -64,6 +65,7 @@ class AgentsDirectory:
 
         Raises AgentNotFoundError, and AgentLoadError that says what is wrong and where.
         """
+        self._check(name)
         with _turn_of(name):
             agent = self.loaded(name)
             if agent is None:
@@ -78,10 +80,10 @@ class AgentsDirectory:
         present = self._loading.get(name)
         if present is None or present.done():
             present = self._loading[name] = apart(lambda: self.load(name))
+            present.add_done_callback(lambda _: self._loading.pop(name, None))
         return present
 
     def _load(self, name: str) -> Agent:
-        self._check(name)
         self._agents.pop(name, None)
         self._seen[name] = _files(self.path / name)
         root = self._root_agent(name)
@@ -95,7 +97,7 @@ class AgentsDirectory:
                 "(letters, digits, and underscores only).",
                 app=name,
             )
-        if not (self.path / name).is_dir():
+        if not os.path.isdir(self.path / name):  # noqa: PTH112 (the other raises for long names)
             raise AgentNotFoundError(
                 f"Agent not found: {name!r}. No matching directory or module exists in "
                 f"'{self.path / name}'.",

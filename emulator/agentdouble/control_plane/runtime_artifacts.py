@@ -8,6 +8,7 @@ nothing but what is below the directories that the settings allow.
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,7 @@ def check_there(table: Mapping[str, Any]) -> None:
     if not module or not directory.is_dir():  # which are refused by themselves
         return
     if module.endswith(".py"):
-        if not (directory / module).is_file():
+        if not os.path.isfile(directory / module):  # noqa: PTH113 (takes names of any length)
             raise _wrong(f"there is no file {directory / module}")
         return
     top = module.partition(".")[0]
@@ -163,7 +164,8 @@ def _check_application(application: str | None, directory: Path, sources: Source
 
 def _lies_in(directory: Path, top: str) -> bool:
     """Whether a directory has a module; looked up anew, as it may have been made just now."""
-    return any((directory / f"{top}{suffix}").exists() for suffix in ("", *all_suffixes()))
+    places = (directory / f"{top}{suffix}" for suffix in ("", *all_suffixes()))
+    return any(map(os.path.exists, places))  # Path's own raises for a name that is too long
 
 
 def _is_library(top: str) -> bool:

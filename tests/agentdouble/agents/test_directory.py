@@ -101,7 +101,7 @@ def test_what_cannot_be_loaded_says_why_and_where(folder: Path, source: str, why
     assert ["broken_agent", "working_agent"] == directory.names()
 
 
-@pytest.mark.parametrize("name", ["nothing", "a/b", "../x", "a b", "ü", "", ".", "a\n"])
+@pytest.mark.parametrize("name", ["nothing", "a/b", "../x", "a b", "ü", "", ".", "a\n", "n" * 300])
 def test_what_is_no_application_is_not_found(folder: Path, name: str) -> None:
     """Nothing outside the directory is ever imported."""
     with pytest.raises(AgentNotFoundError):

@@ -274,6 +274,8 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ({"ArtifactUrl": f"file://{APPLICATIONS}"}, 400, "it needs either an application"),
         ({"ArtifactUrl": artifact(application="../x.py:app")}, 400, "is not below "),
         ({"ArtifactUrl": artifact(application="gone.py:app")}, 400, "there is no file "),
+        ({"ArtifactUrl": artifact(application=f"{'n' * 300}.py:app")}, 400, "there is no file "),
+        ({"ArtifactUrl": artifact(application=f"{'n' * 300}:app")}, 400, "there is no module "),
         ({"ArtifactUrl": artifact(application="my_agnt:app")}, 400, "no module 'my_agnt' in "),
         ({"ArtifactUrl": artifact(application="a/b:app")}, 400, "no module 'a/b' in "),
         ({"ArtifactUrl": artifact(command="a 'b")}, 400, "its command cannot be read"),

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from a2a.compat.v0_3 import conversions
+from a2a.compat.v0_3 import types as legacy
 from a2a.types import TaskState
 from a2a.utils.errors import (
     A2AError,
@@ -17,12 +20,42 @@ from a2a.utils.errors import (
     InvalidRequestError,
     VersionNotSupportedError,
 )
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 VERSION_HEADER = "A2A-Version"
 SPOKEN = ((1, 0), (0, 3))
 STATES = tuple(TaskState.keys())
 
+_LEGACY: Mapping[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
+    "message/send": (legacy.SendMessageRequest, conversions.to_core_send_message_request),
+    "message/stream": (
+        legacy.SendStreamingMessageRequest,
+        conversions.to_core_send_message_request,
+    ),
+    "tasks/get": (legacy.GetTaskRequest, conversions.to_core_get_task_request),
+    "tasks/cancel": (legacy.CancelTaskRequest, conversions.to_core_cancel_task_request),
+    "tasks/resubscribe": (
+        legacy.TaskResubscriptionRequest,
+        conversions.to_core_subscribe_to_task_request,
+    ),
+    "tasks/pushNotificationConfig/set": (
+        legacy.SetTaskPushNotificationConfigRequest,
+        conversions.to_core_create_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/get": (
+        legacy.GetTaskPushNotificationConfigRequest,
+        conversions.to_core_get_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/list": (
+        legacy.ListTaskPushNotificationConfigRequest,
+        conversions.to_core_list_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/delete": (
+        legacy.DeleteTaskPushNotificationConfigRequest,
+        conversions.to_core_delete_task_push_notification_config_request,
+    ),
+}
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.\d+)*")
 
 
@@ -32,17 +65,19 @@ def check_request(request: Request) -> None:
     if request.scope["path"].endswith("/tasks"):
         check_state(request.query_params.get("status"))
     if "/v1/" in request.scope["path"]:  # for 1.0 the SDK says so itself
-        _check_length(request.query_params.get("historyLength"))
+        _check_length(request.query_params.get("historyLength", ""))
 
 
-def _check_length(length: str | None) -> None:
-    """Raise InvalidParamsError for what is no number of messages."""
+def _check_length(length: str) -> None:
+    """Raise InvalidParamsError for what is no number of messages that protobuf can have."""
     try:
-        wrong = bool(length) and int(length or 0) < 0
+        wrong = length != "" and not 0 <= int(length) < 1 << 31
     except ValueError:
         wrong = True
     if wrong:
-        raise InvalidParamsError(f"The historyLength must be 0 or more, not {length!r}.")
+        raise InvalidParamsError(
+            f"The historyLength must be a number from 0 on, not {length[:20]!r}."
+        )
 
 
 def check_json_rpc(body: object, request: Request) -> A2AError | None:
@@ -55,6 +90,7 @@ def check_json_rpc(body: object, request: Request) -> A2AError | None:
             raise InvalidRequestError("The params must be an object.")
         if isinstance(method, str) and "/" in method:
             _check_legacy(request.headers.get(VERSION_HEADER, ""))
+            _check_convertible(method, body)
         if method == "ListTasks" and isinstance(params, dict):
             check_state(params.get("status"))
     except A2AError as error:
@@ -81,6 +117,21 @@ def _check_legacy(asked: str) -> None:
     """Raise VersionNotSupportedError for a method of 0.3 that is called as one of another."""
     if asked and not asked.startswith("0.3"):
         raise VersionNotSupportedError(f"Version {asked!r} of the protocol has no such method.")
+
+
+def _check_convertible(method: str, body: Mapping[str, Any]) -> None:
+    """Raise InvalidParamsError for a request of 0.3 that the SDK cannot turn into one of 1.0."""
+    if method not in _LEGACY:
+        return
+    model, convert = _LEGACY[method]
+    try:
+        asked = model.model_validate(body)
+    except ValidationError:  # which the SDK tells by itself
+        return
+    try:
+        convert(asked)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidParamsError(f"The params cannot be read: {error}") from None
 
 
 def check_version(asked: str) -> None:

@@ -86,7 +86,9 @@ def test_half_of_a_character_in_json_rpc_is_refused(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-@pytest.mark.parametrize("length", ["a", "-1", "1.5", "9" * 5000], ids=lambda text: text[:5])
+@pytest.mark.parametrize(
+    "length", ["a", "-1", "1.5", str(1 << 64), "9" * 5000], ids=lambda text: text[:5]
+)
 @pytest.mark.parametrize(("path", "version"), [("/tasks/t", "1.0"), ("/v1/tasks/t", "0.3")])
 def test_a_history_of_no_length_is_refused(
     shared: Emulator, path: str, version: str, length: str, caplog: pytest.LogCaptureFixture
@@ -97,6 +99,34 @@ def test_a_history_of_no_length_is_refused(
     )
 
     assert 400 == answer.status_code, answer.text
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("length", [-1, 1 << 31, 1 << 64])
+@pytest.mark.parametrize(
+    ("method", "version"),
+    [
+        *((method, "0.3") for method in ("tasks/get", "message/send", "message/stream")),
+        *((method, "1.0") for method in ("GetTask", "SendMessage", "SendStreamingMessage")),
+    ],
+)
+def test_a_history_of_no_length_is_refused_in_json_rpc(
+    shared: Emulator, method: str, version: str, length: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it stands in the params, or in what configures a message."""
+    role, parts = ("user", [{"kind": "text", "text": "a"}]), [{"text": "a"}]
+    message = {**MESSAGE, "parts": parts}
+    if version == "0.3":
+        message = {**MESSAGE, "role": role[0], "parts": role[1]}
+    params = {"message": message, "configuration": {"historyLength": length}}
+    if method in ("tasks/get", "GetTask"):
+        params = {"id": "t", "historyLength": length}
+    call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+    answer = http.post(f"{shared.url}/", json=call, headers={"A2A-Version": version})
+
+    error = json.loads(answer.text.removeprefix("data: "))["error"]
+    assert (-32602, True) == (error["code"], "istory" in str(error) or "range" in str(error)), error
     assert not [record for record in caplog.records if record.exc_info]
 
 

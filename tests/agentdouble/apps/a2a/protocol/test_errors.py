@@ -201,7 +201,7 @@ def test_half_a_character_is_refused(wire: Binding) -> None:
     answer = http.post(wire.url + path, content=content, headers=VERSION)  # type: ignore[attr-defined]
     error = answer.json()["error"]
 
-    assert error["code"] in (-32602, 400)
+    assert error["code"] in (-32600, 400)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
