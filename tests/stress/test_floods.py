@@ -34,7 +34,7 @@ FLOOD_S = 600  # it is ended when the neighbour has its answers
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Emulator]:
-    with Emulator() as running:
+    with Emulator(open_files_limit=8192) as running:
         text(running, "print(1)", session="neighbour")
         yield running
 
@@ -79,7 +79,7 @@ def test_a_program_floods_with(double: Emulator, stress: Stress, kind: str) -> N
 def test_a_session_floods_with_pipelines(double: Emulator, stress: Stress) -> None:
     """Its own next call is answered, too, when it has ended."""
     calm = calls(double)
-    port, count = int(double.url.rpartition(":")[2]), stress.scale(100, 500)
+    port, count = int(double.url.rpartition(":")[2]), stress.scale(100, 5000)
     seconds = stress.scale(2, 20)
     code = f"{SOURCE.read_text()}\nprint(flood({port}, {count}, {KINDS['pipelines']!r}, {seconds}))"
     flooding: Future[str] = background(lambda: text(double, code, session="flooding"))

@@ -9,7 +9,6 @@ all that the double runs it must be open.
 from __future__ import annotations
 
 import asyncio
-import functools
 import ipaddress
 import os
 import re
@@ -21,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentdouble.addresses import is_loopback
+from agentdouble.addresses import address_of, is_loopback, plain
 from agentdouble.processes import isolation
-from agentdouble.sandbox import socket_lookup
 from agentdouble.sandbox.holders import OUTSIDE, Holders
+from agentdouble.serving import socket_lookup
 
 if TYPE_CHECKING:
     from agentdouble.admission import Address, Caller
@@ -99,19 +98,19 @@ def _is_here(host: str) -> bool:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
         asking.connect((host, _ANY_PORT))
-        return _plain_of(asking.getsockname()[0]) == _plain_of(host)
+        return address_of(asking.getsockname()[0]) == address_of(host)
     return False
 
 
 def _look_up(client: Address, server: Address) -> _Socket | None:
-    near, far = _plain_of(client[0]), _plain_of(server[0])
+    near, far = address_of(client[0]), address_of(server[0])
     found = socket_lookup.look_up((near, client[1]), (far, server[1]))
     return None if found is None else _Socket(*found)
 
 
 def _read_tables(client: Address, server: Address) -> _Socket | None:
     """Return the caller's socket; the kernel takes 5 ms to show a table, so this comes last."""
-    near, far = _plain_of(client[0]), _plain_of(server[0])
+    near, far = address_of(client[0]), address_of(server[0])
     pattern = re.compile(_ROW % (client[1], server[1]), re.MULTILINE)
     for table in filter(Path.exists, _TABLES):
         for local, remote, uid, inode in pattern.findall(table.read_bytes()):
@@ -124,15 +123,4 @@ def _address(shown: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Read an address as the kernel shows it: words of 32 bits in this machine's order."""
     raw = bytes.fromhex(shown.decode())
     words = struct.unpack(f"={len(raw) // 4}I", raw)
-    return _plain(ipaddress.ip_address(struct.pack(f"!{len(words)}I", *words)))
-
-
-def _plain(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-@functools.lru_cache
-def _plain_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return _plain(ipaddress.ip_address(host.partition("%")[0]))
+    return plain(ipaddress.ip_address(struct.pack(f"!{len(words)}I", *words)))

@@ -9,7 +9,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from agentdouble.serving import room
+from agentdouble.addresses import address_of
+from agentdouble.serving import room, socket_lookup
 from agentdouble.serving.one_protocol import OneProtocol
 from agentdouble.serving.turns import Rank, Turns
 
@@ -19,6 +20,7 @@ _PIECE = 4 * 1024  # bytes in which the end of a head is looked for
 _SMALL_PIECE = 1024  # of what is no whole head: a hundred chunks, perhaps
 _LARGE_PIECE = 64 * 1024  # of a body whose length is known, which costs next to nothing
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,6})[ \t]*(?=\r\n|$)", re.IGNORECASE)
+_UNKNOWN, _ANYBODY = -2, -1  # callers, besides the numbers of users
 _TOO_LARGE = b"The head of the request is too large.\n"
 
 
@@ -64,6 +66,7 @@ class TurnTaking(OneProtocol):
         self._turn = self._have_turn  # one and the same object
         self._waits = False
         self._rank = Rank.NEW
+        self._caller = _UNKNOWN
         self._unread = bytearray()
         self._head = 0  # bytes that were neither a body nor the end of a head
         self._rest = 0  # bytes of a body that are still to come
@@ -125,7 +128,9 @@ class TurnTaking(OneProtocol):
         self._waits = True
         if self._unread:
             self.flow.hold()
-        self._turns.wait(self._turn, self._rank)
+        if self._caller == _UNKNOWN:  # nobody asks while all are served at once
+            self._caller = user_of(self.transport)
+        self._turns.wait(self._turn, self._rank, self._caller)
 
     def _have_turn(self) -> None:
         self._waits = False
@@ -162,7 +167,7 @@ class TurnTaking(OneProtocol):
 
     def _leave(self) -> None:
         self._room.forget(self)
-        self._turns.leave(self._turn)
+        self._turns.leave(self._turn, self._caller)
         self._unread.clear()
 
     def _refuse_head(self) -> None:
@@ -211,6 +216,17 @@ class TurnTaking(OneProtocol):
         super().on_response_complete()
         if not self.transport.is_closing():
             self._room.listen_to(self)
+
+
+def user_of(transport: asyncio.BaseTransport) -> int:
+    """Return the user at the other end; sessions are users of their own where that can be."""
+    client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+    try:
+        ends = [(address_of(host), port) for host, port, *_ in (client, server)]
+    except (TypeError, ValueError):  # it is no connection over TCP
+        return _ANYBODY
+    found = socket_lookup.look_up(*ends)
+    return _ANYBODY if found is None else found[0]
 
 
 def _length_of_body(head: bytes) -> int:

@@ -13,6 +13,8 @@ from enum import IntEnum
 
 IN_A_STEP = 8  # turns; more make steps longer, fewer cost ordinary calls
 
+Turn = Callable[[], None]
+
 
 class Rank(IntEnum):
     """Who goes first: a connection that has been answered, a new one, one that asks on and on."""
@@ -25,17 +27,16 @@ class Rank(IntEnum):
 class Turns:
     """The turns of one server's connections; belongs to one event loop.
 
-    The last turn of each step is for a lower rank. Of the new connections the newest and the
-    oldest go alternately: a crowd that came before does not hold up a new caller, nor does one
-    that keeps coming hold up an old one.
+    The last turn of each step is for a lower rank, and within a rank callers go one after
+    another, however many connections each has. Of a caller's new connections the newest and the
+    oldest go alternately: those that came before do not hold up a new one, nor do those that
+    keep coming hold up an old one.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: tuple[OrderedDict[Callable[[], None], None], ...]
-        self._waiting = tuple(OrderedDict() for _ in Rank)
+        self._waiting = tuple(_Waiting(newest=rank is Rank.NEW) for rank in Rank)
         self._left = IN_A_STEP
-        self._newest = True
         self._stepping = False
 
     def take(self, rank: Rank) -> bool:
@@ -47,15 +48,15 @@ class Turns:
             self._step_soon()
         return True
 
-    def wait(self, turn: Callable[[], None], rank: Rank) -> None:
-        """Call ``turn`` when it has come."""
-        self._waiting[rank][turn] = None
+    def wait(self, turn: Turn, rank: Rank, caller: int) -> None:
+        """Call ``turn`` when it has come; ``caller`` is whoever's connection it is."""
+        self._waiting[rank].add(turn, caller)
         self._step_soon()
 
-    def leave(self, turn: Callable[[], None]) -> None:
+    def leave(self, turn: Turn, caller: int) -> None:
         """Wait no longer."""
         for waiting in self._waiting:
-            waiting.pop(turn, None)
+            waiting.remove(turn, caller)
 
     def _step_soon(self) -> None:
         if not self._stepping:
@@ -71,10 +72,46 @@ class Turns:
         if not self._left:
             self._step_soon()
 
-    def _next(self) -> Callable[[], None]:
-        ranks = [rank for rank in Rank if self._waiting[rank]]
-        rank = ranks[0] if self._left else ranks[-1]
-        oldest = rank is not Rank.NEW or not self._newest
-        if rank is Rank.NEW:
-            self._newest = not self._newest
-        return self._waiting[rank].popitem(last=not oldest)[0]
+    def _next(self) -> Turn:
+        waiting = [one for one in self._waiting if one]
+        return (waiting[0] if self._left else waiting[-1]).pop()
+
+
+class _Waiting:
+    """The turns of one rank that are waited for, by caller; ``newest``: also from the end."""
+
+    def __init__(self, *, newest: bool) -> None:
+        self._newest = newest
+        self._by_caller: OrderedDict[int, _Line] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._by_caller)
+
+    def add(self, turn: Turn, caller: int) -> None:
+        line = self._by_caller.get(caller)
+        if line is None:
+            line = self._by_caller[caller] = _Line()
+        line.turns[turn] = None
+
+    def remove(self, turn: Turn, caller: int) -> None:
+        line = self._by_caller.get(caller)
+        if line is not None:
+            line.turns.pop(turn, None)
+            if not line.turns:
+                del self._by_caller[caller]
+
+    def pop(self) -> Turn:
+        caller, line = self._by_caller.popitem(last=False)
+        line.from_the_end = self._newest and not line.from_the_end
+        turn, _ = line.turns.popitem(last=line.from_the_end)
+        if line.turns:
+            self._by_caller[caller] = line  # behind the others
+        return turn
+
+
+class _Line:
+    """The turns that one caller waits for, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.turns: OrderedDict[Turn, None] = OrderedDict()
+        self.from_the_end = False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,6 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble import serving
 from agentdouble.serving import room
+from agentdouble.serving.turn_taking import user_of
+from agentdouble.serving.turns import IN_A_STEP, Rank, Turns
 
 CROWD, EACH, STEPS = 400, 5, 10
 HEAD = b"GET /%b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -84,6 +88,45 @@ def test_a_crowd_of_pipelines_does_not_hold_up_a_neighbour() -> None:
 
     assert before < CROWD / 2
     assert app.answered == CROWD * EACH + 1
+
+
+def test_callers_go_one_after_another_however_many_connections_they_have() -> None:
+    """Of each rank: a crowd's connections wait for each other, a neighbour's for one of them."""
+    order: list[str] = []
+
+    async def take_turns(rank: Rank) -> None:
+        turns = Turns(asyncio.get_running_loop())
+        for number in range(3 * IN_A_STEP):
+            turns.wait(functools.partial(order.append, f"crowd {number}"), rank, caller=1)
+        turns.wait(functools.partial(order.append, "neighbour"), rank, caller=2)
+        gone = functools.partial(order.append, "gone")
+        turns.wait(gone, rank, caller=2)
+        turns.leave(gone, caller=2)
+        for _ in range(2 * 3):  # steps of the loop, with one between
+            await asyncio.sleep(0)
+
+    for rank in Rank:
+        order.clear()
+        asyncio.run(take_turns(rank))
+        assert "neighbour" in order[:2]
+        assert len(order) == len(set(order)) == 3 * IN_A_STEP + 1
+
+
+def test_connections_of_sessions_that_are_users_of_their_own_are_told_apart() -> None:
+    """And where nobody says whose one is it is anybody's."""
+
+    class Transport(asyncio.Transport):
+        def __init__(self, **known: object) -> None:
+            super().__init__(known)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        with socket.create_connection(address) as near:
+            ends = {"peername": near.getsockname(), "sockname": address}
+            assert os.geteuid() == user_of(Transport(**ends))
+    assert user_of(Transport(**ends)) in (0, -1)
+    assert -1 == user_of(Transport(peername="", sockname="/socket"))
+    assert -1 == user_of(Transport())
 
 
 def test_a_head_without_an_end_is_refused() -> None:

@@ -7,14 +7,13 @@ to be shown.
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 import struct
 from contextlib import suppress
 
-NOBODY = (0, 0)  # as a socket is shown that no process has open any more
+from agentdouble.addresses import IPAddress
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+NOBODY = (0, 0)  # as a socket is shown that no process has open any more
 
 _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 _BY_FAMILY = 20  # SOCK_DIAG_BY_FAMILY
@@ -38,7 +37,7 @@ def look_up(near: tuple[IPAddress, int], far: tuple[IPAddress, int]) -> tuple[in
     """
     family = socket.AF_INET if near[0].version == 4 else socket.AF_INET6
     ports, addresses = _PORTS.pack(near[1], far[1]), _padded(near[0]) + _padded(far[0])
-    with suppress(OSError), _netlink() as asking:
+    with suppress(OSError, AttributeError), _netlink() as asking:  # only Linux has netlink
         asking.sendto(_message(family, ports + addresses), (0, 0))
         # the kernel answers while it is asked
         return _read(asking.recv(4096, socket.MSG_DONTWAIT), ports, addresses)
