@@ -12,7 +12,7 @@ from tests.agentdouble.calling import text
 from tests.stress.tally import Stress
 
 MINUTE = dt.timedelta(minutes=1)
-MOST = 2000  # or as many as the machine holds: 20 MiB each, for an hour of nobody else's work
+MOST = 2000  # or as many as there is memory for: each takes 20 MiB
 
 
 def test_many_sessions_alive(stress: Stress) -> None:

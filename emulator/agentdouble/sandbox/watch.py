@@ -74,9 +74,8 @@ class Watch:
         self._looks += 1
         found = self._told.copy()
         for name, times in self._counted.copy().items():
-            now = {pid: usage.busy_ns(pid) for pid in times}
-            if now != times:
-                self._seen[name] = now
+            if not usage.are_idle(times):
+                self._seen[name] = {pid: usage.busy_ns(pid) for pid in times}
                 found.add(name)
         if self._looks % _TURN == 0:
             found |= self._next_in_turn()
