@@ -34,7 +34,11 @@ class Live:
                 self._streams = self._begun()
                 yield {"event": "started", "command_id": self._command.id}
             while not over.done():
-                said = [event for one in self._streams for event in one.said()]
+                said = [
+                    event
+                    for one, end in zip(self._streams, self._command.ends, strict=False)
+                    for event in one.said(end)
+                ]
                 for event in said:
                     yield event
                 if not said:
@@ -83,11 +87,14 @@ class _Stream:
         """Whether the answer begins with a mark, for what was put out first is kept no more."""
         return self.output.start > self.begin
 
-    def said(self) -> Iterator[Event]:
-        """Yield what was put out since the last time, and is certain to be in the answer."""
+    def said(self, end: int | None) -> Iterator[Event]:
+        """Yield what was put out since the last time, and is certain to be in the answer.
+
+        At its ``end``, None while it runs, the next command begins, and may be quicker than we.
+        """
         if self.left == 0 or self.lost:
             return
-        text, self.at = self.output.read(self.at)
+        text, self.at = self.output.read(self.at, end)
         text = text[: self.left]
         self.told += len(text)
         if self.left is not None:
