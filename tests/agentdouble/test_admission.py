@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 import os
@@ -20,6 +21,8 @@ from websockets.typing import Origin
 
 from agentdouble import A2AApp, Emulator, SimpleApp
 from agentdouble.invoke_tool import Address, RunCode, build, read
+from agentdouble.processes.fork_server.confinement import Confinement
+from agentdouble.runtimes import confining
 from agentdouble.signing import Credentials
 from tests.agentdouble.calling import call, data_plane, http, text
 from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, _become
@@ -259,8 +262,18 @@ print(json.dumps([
         assert [400, 200, 200, 401] == json.loads(text(double, code))
 
 
-def test_a_runtime_may_call_what_lets_anybody_in(tmp_path: Path) -> None:
-    """As agents call each other; the double's own routes stay closed to it."""
+@pytest.mark.parametrize("user", ["own", "the double's"])
+def test_a_runtime_may_call_what_lets_anybody_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    """As agents call each other; the double's own routes stay closed to it, whose user it is."""
+    if user != "own":  # as everything is that an ordinary user starts, with limits all the same
+
+        def confinement_of(*args: Any) -> Confinement | None:
+            found = confining.confinement_of(*args)
+            return found and dataclasses.replace(found, uid=None, process_limit=256)
+
+        monkeypatch.setattr("agentdouble.runtimes.forking.confinement_of", confinement_of)
     with Emulator(runtimes=[asking("agent", tmp_path)]) as double:
         said = [
             ask(double, "agent", connected(double, path))

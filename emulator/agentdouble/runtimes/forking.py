@@ -111,13 +111,16 @@ class Forks:
     async def _confinement(
         self, definition: Definition, workspace: Workspace, visible: Iterable[str], port: int
     ) -> Confinement | None:
+        from agentdouble.processes import isolation
+
         if self._isolation is None:
             self._as_own_user = True
             return None
         found = await asyncio.shield(self._isolation)  # other starts wait for it, too
         limit = self._settings.process_limit
         confinement = confinement_of(found, workspace, definition.program, visible, limit, port)
-        if confinement is None or confinement.process_limit is None:
+        uid = None if confinement is None else confinement.uid
+        if uid is None or not isolation.is_session_user(uid):
             self._as_own_user = True
         return confinement
 
