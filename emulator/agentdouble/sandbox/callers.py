@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentdouble import socket_lookup
 from agentdouble.addresses import address_of, is_loopback, plain
 from agentdouble.processes import isolation
 from agentdouble.sandbox.holders import OUTSIDE, Holders
-from agentdouble.serving import socket_lookup
 
 if TYPE_CHECKING:
     from agentdouble.admission import Address, Caller

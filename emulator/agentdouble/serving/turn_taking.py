@@ -9,8 +9,9 @@ from typing import Any, cast
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from agentdouble import socket_lookup
 from agentdouble.addresses import address_of
-from agentdouble.serving import room, socket_lookup
+from agentdouble.serving import room
 from agentdouble.serving.one_protocol import OneProtocol
 from agentdouble.serving.turns import Rank, Turns
 

@@ -75,7 +75,7 @@ def process(listener: socket.socket, *code: str) -> Iterator[tuple[int, tuple[st
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to find a socket come to the same."""
     if request.param != "asked for":
-        monkeypatch.setattr("agentdouble.serving.socket_lookup.look_up", lambda *_: None)
+        monkeypatch.setattr("agentdouble.socket_lookup.look_up", lambda *_: None)
 
 
 def judge(listener: socket.socket, client: tuple[str, int], *roots: int) -> bool:

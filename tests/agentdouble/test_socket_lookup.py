@@ -11,7 +11,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux tells whose a socket is", allow_module_level=True)
 
-from agentdouble.serving.socket_lookup import NOBODY, look_up
+from agentdouble.socket_lookup import NOBODY, look_up
 
 HERE = ipaddress.ip_address("127.0.0.1")
 
@@ -48,6 +48,6 @@ def test_where_linux_does_not_answer_nothing_is_found(monkeypatch: pytest.Monkey
     def refuse(*_: object) -> socket.socket:
         raise PermissionError
 
-    monkeypatch.setattr("agentdouble.serving.socket_lookup._netlink", refuse)
+    monkeypatch.setattr("agentdouble.socket_lookup._netlink", refuse)
 
     assert None is look_up((HERE, 1), (HERE, 2))
