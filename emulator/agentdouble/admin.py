@@ -8,14 +8,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from agentdouble import guard
@@ -37,11 +37,9 @@ from agentdouble.faults.routes import fault_routes
 from agentdouble.journal import Journal
 from agentdouble.journal_routes import journal_routes
 from agentdouble.ledger import Ledger
-from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.state import Store
 
 PREFIX = "/_emulator"
@@ -50,16 +48,18 @@ _LONGEST_ID = 18  # digits
 
 @dataclass(frozen=True)
 class Controls:
-    """What the routes show and move; ``advance`` returns when what is due is destroyed."""
+    """What the routes show and move; ``advance`` returns when what is due is destroyed.
+
+    ``routes`` are those of the surfaces.
+    """
 
     version: str
     clock: Clock
     journal: Journal
     ledger: Ledger
     instances: Instances
-    tool_id: str
     faults: Faults
-    runtimes: RuntimeRoutes
+    routes: Sequence[BaseRoute]
     state: Store
     reset: Callable[[bool], Awaitable[None]]
     advance: Callable[[dt.timedelta], Awaitable[None]]
@@ -82,9 +82,8 @@ def admin_app(controls: Controls, rules: Admission) -> ASGIApp:
             Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
             Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
             Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
-            *live_routes(controls.instances, controls.tool_id),
             *fault_routes(controls.faults),
-            *controls.runtimes.routes(),
+            *controls.routes,
         ],
         exception_handlers={
             _RefusedError: _render_refused,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from agentdouble import (
@@ -26,53 +26,39 @@ from agentdouble import (
     environment,
     guard,
     ledger,
-    mcp_hosting,
     serving,
 )
-from agentdouble.admission import Admission, Admitting
-from agentdouble.agents.adk import adk_agent
-from agentdouble.agents.directory import SHIPPED, AgentsDirectory
-from agentdouble.api_server import routes as api_routes
-from agentdouble.api_server.server import ApiServer
-from agentdouble.apps.a2a.hosted import A2AApplications, House
-from agentdouble.apps.a2a.over_grpc import Place
-from agentdouble.apps.agents import simple_agent
-from agentdouble.apps.hosted import Applications
+from agentdouble.admission import Address, Admission, Admitting
 from agentdouble.apps.loading import App, application
 from agentdouble.clock import Clock
-from agentdouble.control_plane import (
-    ControlPlane,
-    InvokeTool,
-    MCPServiceActions,
-    MCPToolsetActions,
-    RuntimeActions,
-    RuntimeVersionActions,
-    SessionActions,
-    ToolActions,
-)
+from agentdouble.control_plane import ControlPlane
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
-from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.errors import NotRunningError
 from agentdouble.failing import Failing
 from agentdouble.farewell import Farewell
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
-from agentdouble.mcp_services import McpServices, Services
-from agentdouble.mcp_services.toolsets import McpToolsets, Toolsets
+from agentdouble.mcp_services import McpServices
+from agentdouble.mcp_services.toolsets import McpToolsets
 from agentdouble.runtimes.gateway import PREFIX as RUNTIMES
-from agentdouble.runtimes.hosting import Hosting
-from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.browser.hands import Hands
 from agentdouble.sandbox.callers import Callers
-from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import make_store
+from agentdouble.surfaces import (
+    ApiServerMode,
+    Context,
+    HostedA2A,
+    HostedApplications,
+    MCPServices,
+    Runtimes,
+    Sandbox,
+    Surface,
+)
 
 T = TypeVar("T")
 
@@ -102,41 +88,38 @@ class Emulator:
         self.credentials = _credentials(self.settings)
         self._ledger = self.settings.chosen()
         self._store = make_store(self.settings.state)
-        self._tools = Tools(self.clock, self.settings.tool_id, self._store)
-        self._instances = Instances(
-            self.clock,
-            self.settings,
-            store=self._store,
-            variables_of=self._tools.variables,
-        )
-        self._api = ApiServer(self.clock, __version__, self._agents(), self._store)
-        self._mcp_host = mcp_hosting.Host()
-        self._services = Services(self.clock, self._mcp_host, self._store)
-        self._toolsets = Toolsets(self.clock, self._mcp_host, self._services, self._store)
-        self._hands = Hands()
-        self._a2a = A2AApplications(apps)
-        self._apps = Applications(*apps)
-        self._in_process = self._taken()
-        self._hosting = Hosting(
-            self.settings,
-            self.clock,
-            self._store,
-            taken=self._in_process,
-            variables=self.environment,
-            version=__version__,
-        )
-        self._callers = Callers(self._roots, self._hosting.below)
-        self._sources = Sources.of(self.settings.runtime_sources)
+        self._make_surfaces(apps)
+        self._callers = Callers(self._roots, self._runtimes.hosting.below)
         self._listener = serving.open_socket(self.settings.host, self.settings.port)
         self._tls = self._certified()
         self.url = serving.address_of(self._listener, "http" if self._tls is None else "https")
-        self.mcp = McpServices(self._services, self._call, self.url)
-        self.mcp_toolsets = McpToolsets(self._toolsets, self._services, self._call, self.url)
-        self.runtimes = self._hosting.handle(self._call, self.url)
+        services, toolsets = self._mcp_services.services, self._mcp_services.toolsets
+        self.mcp = McpServices(services, self._call, self.url)
+        self.mcp_toolsets = McpToolsets(toolsets, services, self._call, self.url)
+        self.runtimes = self._runtimes.hosting.handle(self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
         self._resetting = asyncio.Lock()
         self.app: ASGIApp = self._build()
+
+    def _make_surfaces(self, apps: tuple[App, ...]) -> None:
+        context = Context(self.settings, self.clock, self._store, __version__)
+        self._apps = HostedApplications(context, apps)
+        self._api = ApiServerMode(context)
+        self._a2a = HostedA2A(context, apps, self._api.agents, self._refuses)
+        self._in_process = self._taken()
+        self._runtimes = Runtimes(context, taken=self._in_process, variables=self.environment)
+        self._mcp_services = MCPServices(context)
+        self._sandbox = Sandbox(context)
+        # in the order in which they start; they end the other way round
+        self._surfaces: tuple[Surface, ...] = (
+            self._sandbox,
+            self._runtimes,
+            self._api,
+            self._mcp_services,
+            self._apps,
+            self._a2a,
+        )
 
     @property
     def tool_id(self) -> str:
@@ -146,27 +129,27 @@ class Emulator:
     @property
     def apps(self) -> tuple[str, ...]:
         """The names of the applications, the one at the root first."""
-        return tuple(dict.fromkeys((*self._apps.names, *self._a2a.addresses.values())))
+        return tuple(dict.fromkeys((*self._apps.hosted.names, *self.a2a.values())))
 
     @property
     def addresses(self) -> Mapping[str, str]:
         """The paths at which the applications answer, each with the application's name."""
-        return self._apps.addresses
+        return self._apps.hosted.addresses
 
     @property
     def a2a(self) -> Mapping[str, str]:
         """The paths at which A2A applications answer, each with the application's name."""
-        return self._a2a.addresses
+        return self._a2a.hosted.addresses
 
     @property
     def runtime_addresses(self) -> Mapping[str, str]:
         """The addresses of the runtimes there are, by their names."""
-        return self._hosting.addresses(self.url)
+        return self._runtimes.hosting.addresses(self.url)
 
     @property
     def a2a_grpc(self) -> str | None:
         """Where the first A2A application answers over gRPC, ``host:port``, while it does."""
-        listening = self._a2a.root.grpc
+        listening = self._a2a.hosted.root.grpc
         return None if listening is None else listening.address
 
     @property
@@ -200,7 +183,7 @@ class Emulator:
                 "This Emulator has been started or stopped already; make a new one."
             )
         self._thread = serving.ServerThread(
-            self.app, self._listener, self._prepare, self._context, self._let_go
+            self.app, self._listener, self._prepare, self._context, self._begin_shutdown
         )
         try:
             self._thread.start()
@@ -232,7 +215,7 @@ class Emulator:
                 started,
                 self._prepare,
                 self._context,
-                self._let_go,
+                self._begin_shutdown,
             )
         finally:
             self._forget_certificate()
@@ -272,12 +255,10 @@ class Emulator:
     def _context(self) -> ssl.SSLContext | None:
         return None if self._tls is None else self._tls.context
 
-    def _let_go(self) -> None:
+    def _begin_shutdown(self) -> None:
         self.faults.clear()
-        self._instances.feed.let_go()
-        self._mcp_host.let_go()
-        self._apps.let_go()
-        self._hosting.let_go()
+        for surface in self._surfaces:
+            surface.begin_shutdown()
 
     def _forget_certificate(self) -> None:
         if self._tls is not None:
@@ -285,14 +266,9 @@ class Emulator:
 
     def _taken(self) -> set[str]:
         """Return the names of the applications of this process that answer below /runtimes/."""
-        paths = [*self._apps.addresses, *self._a2a.addresses]
+        paths = [*self.addresses, *self.a2a]
         below = [path for path in paths if path.startswith(RUNTIMES)]
         return {path.removeprefix(RUNTIMES).partition("/")[0] for path in below}
-
-    def _agents(self) -> AgentsDirectory:
-        settings = self.settings
-        path, reload = settings.agents or SHIPPED, settings.reload
-        return AgentsDirectory(path, adapters=(simple_agent, adk_agent), reload=reload)
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._thread is None or self._stopped:
@@ -308,8 +284,8 @@ class Emulator:
         self._call(self._settle())
 
     async def _settle(self) -> None:
-        await self._instances.settle()
-        await self._hosting.settle()
+        for surface in self._surfaces:
+            await surface.settle()
 
     async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with ledger.using(self._ledger):
@@ -321,45 +297,28 @@ class Emulator:
 
     async def _begin_anew(self, wait: bool) -> None:
         self.faults.reset()
-        await self._instances.reset("the double was reset", wait=wait)
-        await self._api.reset()
-        await self._a2a.reset()
-        self.journal.clear()
-        self.clock.reset()
-        await self._tools.reset()
-        await self._toolsets.reset()
-        await self._services.reset()
-        await self._hosting.registry.reset()
+        self.clock.reset()  # first: what is declared is made anew, at the time that it is then
+        for surface in self._surfaces:
+            await surface.reset(wait=wait)
+        self.journal.clear()  # last: calls that the reset has ended are written, too
 
     async def _prepare(self) -> None:
-        """Take up what was kept; raise StateError, and DeclarationError, with nothing left open."""
+        """Restore what was kept; raise StateError, and DeclarationError, with nothing left open."""
         try:
-            await self._take_up()
+            await self._restore()
         except BaseException:
             await self._store.close()
             raise
 
-    async def _take_up(self) -> None:
+    async def _restore(self) -> None:
         await self._store.open()
-        await self._tools.load()
-        await self._instances.load()
-        await self._api.load()
-        await self._services.load()
-        await self._toolsets.load()
-        await self._hosting.registry.load()
         with ledger.using(self._ledger):
-            await self._a2a.prepare(self._grpc_place())
+            for surface in self._surfaces:
+                await surface.restore()
 
-    def _grpc_place(self) -> Place | None:
-        settings = self.settings
-        if settings.a2a_grpc_port is None:
-            return None
-        return Place(
-            settings.a2a_grpc_port,
-            api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
-            body_limit=settings.body_limit,
-            refuses=self._rules.refuses,
-        )
+    async def _refuses(self, client: Address, server: Address) -> bool:
+        """Whether a caller over gRPC is refused where no key is asked for."""
+        return await self._rules.refuses(client, server)
 
     async def _advance(self, by: dt.timedelta) -> None:
         self.clock.move(by)
@@ -368,7 +327,11 @@ class Emulator:
     def _build(self) -> ASGIApp:
         own, policy = admin.PREFIX + "/", entrance.policy(self.settings, self._asks_itself)
         rules = self._rules = entrance.admission(
-            self.settings, policy, self._callers.caller, asks=self._a2a.asks, pages=self._has_pages
+            self.settings,
+            policy,
+            self._callers.caller,
+            asks=self._a2a.hosted.asks,
+            pages=self._has_pages,
         )
         inner = Starlette(routes=self._routes(rules), lifespan=lambda _app: self._lifespan())
         hosting = entrance.Hosting(inner, self.environment())
@@ -385,45 +348,37 @@ class Emulator:
             clock=self.clock,
             journal=self.journal,
             ledger=self._ledger,
-            instances=self._instances,
-            tool_id=self.tool_id,
+            instances=self._sandbox.instances,
             faults=self.faults,
-            runtimes=self._hosting.own_routes(),
+            routes=[route for surface in self._surfaces for route in surface.admin_routes()],
             state=self._store,
             reset=self._reset,
             advance=self._advance,
         )
-        actions: dict[str, Action] = {
-            "InvokeTool": InvokeTool(self._instances, self._tools, self.settings),
-            **ToolActions(self._tools, self._instances).by_name(),
-            **SessionActions(self._instances, self._tools).by_name(),
-            **MCPServiceActions(self._services).by_name(),
-            **MCPToolsetActions(self._toolsets).by_name(),
-            **RuntimeActions(self._hosting.registry, self._sources).by_name(),
-            **RuntimeVersionActions(self._hosting.registry).by_name(),
-        }
-        root = entrance.Root(ControlPlane(actions, self._authenticator()), self._a2a.root)
+        actions: dict[str, Action] = {}
+        for surface in self._surfaces:
+            actions.update(surface.actions())
+        control_plane = ControlPlane(actions, self._authenticator())
+        simple, a2a = self._apps.hosted.root, self._a2a.hosted.root
         return [
-            Route("/", root, methods=["POST"]),  # first: the busiest
-            Route("/health", entrance.Health(self._apps.root, self._api.app)),
+            Route("/", entrance.Root(control_plane, a2a), methods=["POST"]),  # the busiest
+            Route("/health", entrance.Health(simple, self._api.app)),
             *self._apps.routes(),
-            *(Route(path, self._api.app) for path in api_routes.PATHS),
-            WebSocketRoute(api_routes.RUN_LIVE, self._api.app),
-            Mount(
-                admin.PREFIX,
-                admin.admin_app(controls, rules),
-            ),
+            *self._api.routes(),
+            Mount(admin.PREFIX, admin.admin_app(controls, rules)),
             *self._a2a.routes(),
-            *self._hosting.routes(),
-            Route(mcp_hosting.PREFIX + "{name:path}", self._mcp_host),
-            *self._data_plane(),
-            Route("/", entrance.NotPosted(self._apps.root)),
-            Mount("/", self._apps.root),
+            *self._runtimes.routes(),
+            *self._mcp_services.routes(),
+            *self._sandbox.routes(),
+            Route("/", entrance.NotPosted(simple)),
+            Mount("/", simple),
         ]
 
     def _asks_itself(self, connection: HTTPConnection) -> bool:
         """Whether a request is for a hosted runtime that has keys or an issuer of its own."""
-        return self._has_pages(connection) and self._hosting.authenticates(connection.scope)
+        return self._has_pages(connection) and self._runtimes.hosting.authenticates(
+            connection.scope
+        )
 
     def _has_pages(self, connection: HTTPConnection) -> bool:
         """Whether a request is for a hosted runtime, and none of this process's applications."""
@@ -433,33 +388,18 @@ class Emulator:
 
     def _roots(self) -> tuple[int, ...]:
         """Return the processes below which code of others runs as this process's user."""
-        return (*self._instances.roots(), *self._hosting.roots())
+        return (*self._sandbox.instances.roots(), *self._runtimes.hosting.roots())
 
     def _authenticator(self) -> Authenticator:
         return Authenticator(Keys.of(self.credentials, self.settings), self.clock)
-
-    def _data_plane(self) -> list[BaseRoute]:
-        browser = data_plane.BrowserRoutes(self._hands, self.settings.browser_size)
-        app = data_plane.data_plane(self._instances, self.settings, browser, __version__)
-        path = f"{data_plane.PREFIX}/{{rest:path}}"
-        return [Route(path, app), WebSocketRoute(path, app)]
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger.using(self._ledger))
             stack.push_async_callback(self._store.close)
-            stack.push_async_callback(self._hands.close)
-            stack.push_async_callback(self._instances.close)
-            await stack.enter_async_context(self._hosting.running())
-            stack.push_async_callback(self._api.close)
-            await stack.enter_async_context(self._mcp_host.running())
-            for keeper in (self._instances.reap(), self._instances.watch()):
-                stack.callback(asyncio.ensure_future(keeper).cancel)
-            await stack.enter_async_context(self._apps.running(self.clock))
-            house = House(self.clock, self._store, self._api.runs.directory)
-            await stack.enter_async_context(self._a2a.running(house))
-            self._hosting.keep_up()
+            for surface in self._surfaces:
+                await stack.enter_async_context(surface.running())
             yield
 
 

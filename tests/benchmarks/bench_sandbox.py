@@ -44,7 +44,7 @@ def _destroy(caller: Caller, session_id: str) -> None:
 
 
 def _wait_until_filled(caller: Caller) -> None:
-    kernels = caller.double._instances._kernels
+    kernels = caller.double._sandbox.instances._kernels
     while len(kernels._ready) < caller.double.settings.pool_size:
         select.select([], [], [], 0.005)
 

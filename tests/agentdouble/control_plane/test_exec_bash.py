@@ -128,7 +128,7 @@ def test_a_payload_that_cannot_be_run_is_refused(
 
     assert (400, code) == (error["status"], error["Code"])
     assert named in error["Message"]
-    assert 0 == len(double._instances)
+    assert 0 == len(double._sandbox.instances)
 
 
 @pytest.mark.parametrize("language", ["bash", "shell"])

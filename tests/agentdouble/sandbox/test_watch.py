@@ -58,7 +58,7 @@ print("all", flush=True)
 
 def look(double: Emulator) -> None:
     """Have the double look at its sessions now, besides the looks that it takes by itself."""
-    double._call(double._instances.destroy_overgrown())
+    double._call(double._sandbox.instances.destroy_overgrown())
 
 
 def look_at(watch: Watch, *sessions: Watched) -> Mapping[str, str]:
@@ -293,7 +293,7 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
 
 def settle(double: Emulator) -> None:
     """Look until every session is idle and was counted since it was busy."""
-    counted = double._instances._watch._counted
+    counted = double._sandbox.instances._watch._counted
     while not counted or any(
         usage.busy_ns(pid) != busy for times in counted.values() for pid, busy in times.items()
     ):

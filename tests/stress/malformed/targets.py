@@ -55,7 +55,7 @@ def open_session(double: Emulator) -> dict[str, str]:
 def _found(double: Emulator) -> Iterator[Found]:
     yield from routes_of(double.app)
     yield from routes_of(workbench.build(Paths(), None))
-    at_work: Any = double._a2a.root._at_work
+    at_work: Any = double._a2a.hosted.root._at_work
     yield from routes_of(at_work.result().service)
 
 

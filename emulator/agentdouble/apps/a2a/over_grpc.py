@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentdouble.apps.a2a.app import A2AApp
 
 LOOPBACK = "127.0.0.1"
+Refuses = Callable[[Address, Address], Awaitable[bool]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Place:
     host: str = LOOPBACK
     api_key: str | None = field(default=None, repr=False)
     body_limit: int = guard.Policy.body_limit
-    refuses: Callable[[Address, Address], Awaitable[bool]] | None = None
+    refuses: Refuses | None = None
 
 
 class Listening:

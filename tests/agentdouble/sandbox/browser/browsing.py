@@ -132,7 +132,7 @@ def client_of(plane: DataPlane) -> Client:
 
 def instance_of(double: Emulator, plane: DataPlane) -> Instance:
     wanted = plane.query["faasInstanceName"]
-    return next(one for one in double._instances.living() if one.id == wanted)
+    return next(one for one in double._sandbox.instances.living() if one.id == wanted)
 
 
 def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:

@@ -1,0 +1,49 @@
+"""API-server mode: agents, their sessions and runs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from agentdouble.agents.adk import adk_agent
+from agentdouble.agents.directory import SHIPPED, AgentsDirectory
+from agentdouble.api_server import routes
+from agentdouble.api_server.server import ApiServer
+from agentdouble.apps.agents import simple_agent
+from agentdouble.surfaces.surface import Context, Surface
+
+
+class ApiServerMode(Surface):
+    """Serves agents as an API server does (API)."""
+
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        self.agents = AgentsDirectory(
+            settings.agents or SHIPPED,
+            adapters=(simple_agent, adk_agent),
+            reload=settings.reload,
+        )
+        self._server = ApiServer(context.clock, context.version, self.agents, context.store)
+        self.app = self._server.app
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return all but ``/health``, which a simple application has, too."""
+        return [
+            *(Route(path, self.app) for path in routes.PATHS),
+            WebSocketRoute(routes.RUN_LIVE, self.app),
+        ]
+
+    async def restore(self) -> None:
+        await self._server.load()
+
+    async def reset(self, *, wait: bool) -> None:
+        await self._server.reset()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self._server.close()

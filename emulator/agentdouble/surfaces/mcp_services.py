@@ -1,0 +1,52 @@
+"""The MCP services and toolsets that are created by actions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from starlette.routing import BaseRoute, Route
+
+from agentdouble import mcp_hosting
+from agentdouble.control_plane import MCPServiceActions, MCPToolsetActions
+from agentdouble.control_plane.routes import Action
+from agentdouble.mcp_services import Services
+from agentdouble.mcp_services.toolsets import Toolsets
+from agentdouble.surfaces.surface import Context, Surface
+
+
+class MCPServices(Surface):
+    """Hosts MCP services (MCS) and toolsets, each at an address of its own."""
+
+    def __init__(self, context: Context) -> None:
+        clock, store = context.clock, context.store
+        self._host = mcp_hosting.Host()
+        self.services = Services(clock, self._host, store)
+        self.toolsets = Toolsets(clock, self._host, self.services, store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return that of all endpoints."""
+        return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
+
+    def actions(self) -> Mapping[str, Action]:
+        """Return what services and toolsets are managed with."""
+        return {
+            **MCPServiceActions(self.services).by_name(),
+            **MCPToolsetActions(self.toolsets).by_name(),
+        }
+
+    async def restore(self) -> None:
+        await self.services.load()
+        await self.toolsets.load()
+
+    async def reset(self, *, wait: bool) -> None:
+        await self.toolsets.reset()  # first: they are made of services
+        await self.services.reset()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._host.running():
+            yield
+
+    def begin_shutdown(self) -> None:
+        self._host.let_go()

@@ -1,0 +1,72 @@
+"""The sandbox: tools, sessions and their data plane."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from agentdouble.control_plane import InvokeTool, SessionActions, ToolActions
+from agentdouble.control_plane.routes import Action
+from agentdouble.sandbox import data_plane
+from agentdouble.sandbox.browser.hands import Hands
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.live_routes import live_routes
+from agentdouble.sandbox.tools import Tools
+from agentdouble.surfaces.surface import Context, Surface
+
+
+class Sandbox(Surface):
+    """Runs code in sessions (SBX)."""
+
+    def __init__(self, context: Context) -> None:
+        settings, clock, store = context.settings, context.clock, context.store
+        self._settings = settings
+        self._version = context.version
+        self._hands = Hands()
+        self.tools = Tools(clock, settings.tool_id, store)
+        self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return those of the data plane."""
+        browser = data_plane.BrowserRoutes(self._hands, self._settings.browser_size)
+        app = data_plane.data_plane(self.instances, self._settings, browser, self._version)
+        path = f"{data_plane.PREFIX}/{{rest:path}}"
+        return [Route(path, app), WebSocketRoute(path, app)]
+
+    def actions(self) -> Mapping[str, Action]:
+        """Return InvokeTool, and what tools and sessions are managed with."""
+        return {
+            "InvokeTool": InvokeTool(self.instances, self.tools, self._settings),
+            **ToolActions(self.tools, self.instances).by_name(),
+            **SessionActions(self.instances, self.tools).by_name(),
+        }
+
+    def admin_routes(self) -> Sequence[BaseRoute]:
+        """Return those at which programs listen to sessions."""
+        return live_routes(self.instances, self._settings.tool_id)
+
+    async def restore(self) -> None:
+        await self.tools.load()
+        await self.instances.load()
+
+    async def reset(self, *, wait: bool) -> None:
+        await self.instances.reset("the double was reset", wait=wait)
+        await self.tools.reset()
+
+    async def settle(self) -> None:
+        await self.instances.settle()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._hands.close)
+            stack.push_async_callback(self.instances.close)
+            for keeper in (self.instances.reap(), self.instances.watch()):
+                stack.callback(asyncio.ensure_future(keeper).cancel)
+            yield
+
+    def begin_shutdown(self) -> None:
+        self.instances.feed.let_go()
