@@ -22,10 +22,10 @@ from agentdouble import (
     __version__,
     admin,
     certificates,
-    entrance,
     environment,
     guard,
     ledger,
+    routing,
     serving,
 )
 from agentdouble.admission import Address, Admission, Admitting
@@ -38,7 +38,6 @@ from agentdouble.control_plane.keys import Keys
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import NotRunningError
 from agentdouble.failing import Failing
-from agentdouble.farewell import Farewell
 from agentdouble.faults import FaultLayer, Faults
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.journal import Journal, JournalMiddleware
@@ -47,6 +46,7 @@ from agentdouble.mcp_services.toolsets import McpToolsets
 from agentdouble.runtimes.gateway import PREFIX as RUNTIMES
 from agentdouble.sandbox.callers import Callers
 from agentdouble.settings import Settings
+from agentdouble.shutdown import ShutdownMiddleware
 from agentdouble.signing import Credentials
 from agentdouble.state import make_store
 from agentdouble.surfaces import (
@@ -325,8 +325,8 @@ class Emulator:
         await self._settle()
 
     def _build(self) -> ASGIApp:
-        own, policy = admin.PREFIX + "/", entrance.policy(self.settings, self._asks_itself)
-        rules = self._rules = entrance.admission(
+        own, policy = admin.PREFIX + "/", routing.policy(self.settings, self._asks_itself)
+        rules = self._rules = routing.admission(
             self.settings,
             policy,
             self._callers.caller,
@@ -334,12 +334,12 @@ class Emulator:
             pages=self._has_pages,
         )
         inner = Starlette(routes=self._routes(rules), lifespan=lambda _app: self._lifespan())
-        hosting = entrance.Hosting(inner, self.environment())
+        hosting = routing.Hosting(inner, self.environment())
         faults = FaultLayer(hosting, self.faults, policy.render, except_prefix=own)
-        told = Farewell(Failing(faults, policy.render), policy.render)
+        told = ShutdownMiddleware(Failing(faults, policy.render), policy.render)
         journal = JournalMiddleware(told, self.journal, self._ledger, except_prefix=own)
         admitting = Admitting(journal, rules, own)
-        guarded = guard.Guard(admitting, policy, entrance.shared(self.settings))
+        guarded = guard.Guard(admitting, policy, routing.shared(self.settings))
         return Failing(guarded, policy.render)  # the guard itself, too
 
     def _routes(self, rules: Admission) -> list[BaseRoute]:
@@ -361,8 +361,8 @@ class Emulator:
         control_plane = ControlPlane(actions, self._authenticator())
         simple, a2a = self._apps.hosted.root, self._a2a.hosted.root
         return [
-            Route("/", entrance.Root(control_plane, a2a), methods=["POST"]),  # the busiest
-            Route("/health", entrance.Health(simple, self._api.app)),
+            Route("/", routing.Root(control_plane, a2a), methods=["POST"]),  # the busiest
+            Route("/health", routing.Health(simple, self._api.app)),
             *self._apps.routes(),
             *self._api.routes(),
             Mount(admin.PREFIX, admin.admin_app(controls, rules)),
@@ -370,7 +370,7 @@ class Emulator:
             *self._runtimes.routes(),
             *self._mcp_services.routes(),
             *self._sandbox.routes(),
-            Route("/", entrance.NotPosted(simple)),
+            Route("/", routing.NotPosted(simple)),
             Mount("/", simple),
         ]
 

@@ -17,7 +17,7 @@ _beginning = threading.Lock()
 _imports: dict[tuple[str, ...], Future[None]] = {}
 
 
-async def beside(function: Callable[[], T]) -> T:
+async def run_in_thread(function: Callable[[], T]) -> T:
     """Return what a blocking function returns, run in a thread.
 
     At the interpreter's end, when threads take no more work but a double that nobody stopped
@@ -30,7 +30,7 @@ async def beside(function: Callable[[], T]) -> T:
     return await future
 
 
-async def imported(*modules: str) -> None:
+async def import_in_thread(*modules: str) -> None:
     """Import modules in a thread, if they are not yet: some take a third of a second.
 
     All who ask for the same at the same time wait for one import, which goes on when one of

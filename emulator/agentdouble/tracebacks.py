@@ -14,7 +14,7 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import Any
 
-from agentdouble.whose import Whose, whose
+from agentdouble.code_origin import Whose, whose
 
 _FEW = 4
 _ALL = "Verbose"

@@ -14,7 +14,7 @@ import logging
 import sys
 
 from agentdouble import tracebacks
-from agentdouble.whose import caller
+from agentdouble.code_origin import caller
 
 _NEVER = logging.CRITICAL + 1
 _LEAST = {  # the level from which on a record passes though it is of our doing

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from agentdouble.imports import import_now, import_theirs
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 from tests.agentdouble.calling import TIMEOUT_S, background, eventually
 
 EVENTS = "from tests.agentdouble.test_imports import happenings\n"
@@ -78,7 +78,7 @@ def test_threads_that_import_parts_of_a_package_all_get_whole_ones(write: Write)
     write("circular.two", f"{COUNTED}import circular\nvalue = 42\n")
     parts = [("circular",), ("circular.one", "circular"), ("circular.two",)]
 
-    many(lambda number: asyncio.run(imported(*parts[number % 3])))
+    many(lambda number: asyncio.run(import_in_thread(*parts[number % 3])))
 
     assert ["circular", "circular.one", "circular.two"] == sorted(happenings)
     assert 42 == sys.modules["circular"].two.value
@@ -89,7 +89,7 @@ def test_an_import_outlives_who_waits_for_it(write: Write) -> None:
     write("awaited", "from tests.agentdouble import test_imports\ntest_imports.wait(__name__)\n")
 
     async def wait_for_it() -> None:
-        leaving, staying = (asyncio.ensure_future(imported("awaited")) for _ in range(2))
+        leaving, staying = (asyncio.ensure_future(import_in_thread("awaited")) for _ in range(2))
         await asyncio.to_thread(eventually, lambda: happenings, bool)
         leaving.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -108,13 +108,13 @@ def test_an_import_that_fails_is_told_and_leaves_nothing_half_made(write: Write)
     write("failing.part", COUNTED)
 
     async def ask() -> list[object]:
-        both = (imported("failing"), imported("failing"))
+        both = (import_in_thread("failing"), import_in_thread("failing"))
         return list(await asyncio.gather(*both, return_exceptions=True))
 
     assert ["OSError('too many open files')"] * 2 == list(map(repr, asyncio.run(ask())))
     assert not {"failing", "failing.part"} & set(sys.modules)
     write("failing", f"{COUNTED}import failing.part\nvalue = 1\n# of another length\n")
-    asyncio.run(imported("failing"))
+    asyncio.run(import_in_thread("failing"))
     assert 1 == sys.modules["failing"].value
     assert sys.modules["failing.part"] is sys.modules["failing"].part
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
 
-from agentdouble.sandbox.kernels import _FOR_KERNELS, _FOR_WORKBENCHES
+from agentdouble.sandbox.kernel_pool import _FOR_KERNELS, _FOR_WORKBENCHES
 
 with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.attending import while_connected
+from agentdouble.disconnects import cancel_on_disconnect
 
 _OF_A_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding"}
 
@@ -40,7 +40,7 @@ class Keyed:
             content=await request.body(),
         )
         with suppress(ClientDisconnect):
-            await while_connected(receive, self._exchange(onward, send))
+            await cancel_on_disconnect(receive, self._exchange(onward, send))
 
     async def _exchange(self, onward: httpx.Request, send: Send) -> None:
         answer = await self._client.send(onward, stream=True)

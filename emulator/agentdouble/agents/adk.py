@@ -12,7 +12,7 @@ from typing import Any
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
@@ -40,7 +40,7 @@ def adk_agent(root: object, app: str) -> Agent | None:
 async def _run(
     agent: Any, app: str, message: Message, session: Session
 ) -> AsyncIterator[WireEvent]:
-    await imported(*_SDK)
+    await import_in_thread(*_SDK)
     from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.runners import Runner
     from google.genai import types

@@ -19,7 +19,7 @@ from agentdouble.api_server import views
 from agentdouble.api_server.encoding import dumps, loads
 from agentdouble.api_server.records import Shown
 from agentdouble.api_server.runs import Run
-from agentdouble.attending import gone
+from agentdouble.disconnects import gone
 from agentdouble.errors import ApiError, StateError
 from agentdouble.failing import beneath, report
 

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 
 from agentdouble import ledger
 from agentdouble.agents.agent import Agent
+from agentdouble.agents.cross_loop_queue import CrossLoopQueue
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.events import Message, Part
-from agentdouble.agents.handover import Handover
 from agentdouble.agents.loops import AgentLoops
 from agentdouble.agents.session import Session
 from agentdouble.api_server import events
@@ -157,7 +157,7 @@ class Run:
             await self._answer(message, {**session.state, **delta}, show)
 
     async def _answer(self, message: Message, state: dict[str, Any], show: Show) -> None:
-        out: Handover[Item] = Handover()
+        out: CrossLoopQueue[Item] = CrossLoopQueue()
         questions = Questions(out, self.key.app)
         session = self._session(state, questions)
         with invoked_by(Invocation(self.key.user, self.key.id, self.key.app)):

@@ -8,9 +8,9 @@ from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.api_server import routes
 from agentdouble.api_server.artifact_routes import ArtifactRoutes
 from agentdouble.api_server.artifacts import Artifacts
-from agentdouble.api_server.kept import KeptSessions
-from agentdouble.api_server.kept_artifacts import KeptArtifacts
 from agentdouble.api_server.memory import MemoryArtifacts, MemorySessions
+from agentdouble.api_server.persistent import KeptSessions
+from agentdouble.api_server.persistent_artifacts import KeptArtifacts
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import Sessions
 from agentdouble.api_server.stores import ArtifactStore, SessionStore

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
 from agentdouble.agents.agent import Agent, Yielded
+from agentdouble.agents.cross_loop_queue import CrossLoopQueue
 from agentdouble.agents.events import Event, Message, Part, WireEvent
-from agentdouble.agents.handover import Handover
 from agentdouble.agents.session import Session
 from agentdouble.errors import AgentYieldError, RunEndedError
 
@@ -50,7 +50,7 @@ Item = Union[Said, Asked, Ended]  # noqa: UP007 (evaluated, also on Python 3.10)
 class Questions:
     """Puts an agent's questions between what it says, so that they are answered in order."""
 
-    def __init__(self, out: Handover[Item], app: str) -> None:
+    def __init__(self, out: CrossLoopQueue[Item], app: str) -> None:
         self._out = out
         self._app = app
         self._over = False
@@ -73,7 +73,7 @@ class Questions:
 
 
 async def speak(
-    agent: Agent, app: str, message: Message, session: Session, out: Handover[Item]
+    agent: Agent, app: str, message: Message, session: Session, out: CrossLoopQueue[Item]
 ) -> None:
     """Let an agent answer a message and hand over what it yields; on the agents' loop."""
     try:
@@ -88,7 +88,7 @@ async def speak(
 
 
 async def _speak(
-    agent: Agent, app: str, message: Message, session: Session, out: Handover[Item]
+    agent: Agent, app: str, message: Message, session: Session, out: CrossLoopQueue[Item]
 ) -> None:
     answers = agent.run(message, session)
     async with contextlib.aclosing(answers) as yielded:  # type: ignore[type-var]

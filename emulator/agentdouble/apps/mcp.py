@@ -22,9 +22,9 @@ from agentdouble import guard, serving
 from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
 from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
-from agentdouble.farewell import Farewell
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, render_refusal
+from agentdouble.shutdown import ShutdownMiddleware
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -131,7 +131,7 @@ class MCPApp:
         listener = serving.open_socket(host, port)
         print(f"{self.name} answers at {serving.address_of(listener)}{PATH}", flush=True)  # noqa: T201
         policy = guard.Policy(hosts=None, render=_render)
-        guarded = guard.Guard(Farewell(self, policy.render), policy)
+        guarded = guard.Guard(ShutdownMiddleware(self, policy.render), policy)
         serving.serve(guarded, listener, lambda: None, stopping=self._hosted.let_go)
 
     @asynccontextmanager

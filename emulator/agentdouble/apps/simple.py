@@ -26,7 +26,6 @@ from agentdouble.apps.failures import theirs
 from agentdouble.clock import Clock
 from agentdouble.errors import PlatformError
 from agentdouble.failing import KIND, beneath
-from agentdouble.farewell import Farewell
 from agentdouble.run_code import (
     DEFAULT_SESSION,
     DEFAULT_USER,
@@ -34,6 +33,7 @@ from agentdouble.run_code import (
     invoked_by,
     is_refused_for_its_id,
 )
+from agentdouble.shutdown import ShutdownMiddleware
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
 SLOW_PING_S = 1.0
@@ -114,7 +114,7 @@ class SimpleApp:
         """
         listener = serving.open_socket(host, port)
         print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
-        guarded = guard.Guard(Farewell(self), guard.Policy(hosts=None))
+        guarded = guard.Guard(ShutdownMiddleware(self), guard.Policy(hosts=None))
         serving.serve(guarded, listener, lambda: None)
 
     @asynccontextmanager

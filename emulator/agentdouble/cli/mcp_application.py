@@ -27,7 +27,7 @@ try:
     from agentdouble import guard, serving
     from agentdouble.apps import MCPApp
     from agentdouble.apps.loading import load
-    from agentdouble.farewell import Farewell
+    from agentdouble.shutdown import ShutdownMiddleware
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
         raise
@@ -63,7 +63,7 @@ class Application:
         """Serve until SIGINT or SIGTERM, and then call ``stopping``; run_code finds the double."""
         os.environ.update(environment.variables(connection, "platform"))
         policy = guard.Policy(hosts=guard.LOOPBACK_NAMES, api_key=self.key)
-        guarded = guard.Guard(Farewell(self.app, policy.render), policy)
+        guarded = guard.Guard(ShutdownMiddleware(self.app, policy.render), policy)
         serving.serve(guarded, self.listener, lambda: None, stopping=stopping)
 
 

@@ -123,7 +123,7 @@ def refused(error: Refused) -> ActionError:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def as_action_errors() -> Iterator[None]:
     """Say what a surface refuses inside as the control plane says it."""
     try:
         yield

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from urllib.parse import urlencode
 
-from agentdouble.sandbox.data_plane.door import INSTANCE, TOKEN
+from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
 from agentdouble.sandbox.instance import Instance
 
 _base_url: ContextVar[str] = ContextVar("agentdouble_base_url")

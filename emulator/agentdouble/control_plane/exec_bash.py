@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble import ledger
 from agentdouble.control_plane.reading import invalid
-from agentdouble.sandbox.feed import Telling
 from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.output_feed import ExecutionPublisher
 from agentdouble.settings import Settings
 
 
@@ -49,9 +49,9 @@ def check(payload: ExecBashPayload, settings: Settings) -> None:
 
 
 async def run(
-    payload: ExecBashPayload, instance: Instance, settings: Settings, telling: Telling
+    payload: ExecBashPayload, instance: Instance, settings: Settings, publisher: ExecutionPublisher
 ) -> dict[str, Any]:
     """Run a command in an instance's bash and return the envelope of the public sandbox."""
     default_s = min(settings.exec_timeout_s, settings.exec_timeout_max_s)
     command = payload.model_dump(exclude_none=True)
-    return await instance.exec_bash({"timeout": default_s, **command}, telling)
+    return await instance.exec_bash({"timeout": default_s, **command}, publisher)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble import ledger, threads
 from agentdouble.control_plane import exec_bash
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.fields import Seconds, check_user_session_id
 from agentdouble.control_plane.reading import invalid, missing, read
 from agentdouble.sandbox import languages
@@ -59,10 +59,10 @@ class InvokeTool:
         """Run one request and return the Result of section 2.8; raise ActionError."""
         ledger.choose("U-INVOKETOOL-WIRE")
         request = read(InvokeToolRequest, body)
-        with refusals():
+        with as_action_errors():
             self._tools.get(request.ToolId)
         operation = self._run_code if request.OperationType == "RunCode" else self._exec_bash
-        with refusals():
+        with as_action_errors():
             instance, inner = await operation(request)
         return {
             "ToolId": request.ToolId,
@@ -83,7 +83,7 @@ class InvokeTool:
             payload.code,
             payload.kernel_name,
             timeout_s,
-            telling=self._instances.feed.telling(instance.key),
+            publisher=self._instances.feed.publisher(instance.key),
         )
         return instance, _inner(result, instance, payload.kernel_name)
 
@@ -92,8 +92,8 @@ class InvokeTool:
         payload = read(exec_bash.ExecBashPayload, document, "OperationPayload.")
         exec_bash.check(payload, self._settings)
         instance = await self._instance(request)
-        telling = self._instances.feed.telling(instance.key)
-        return instance, await exec_bash.run(payload, instance, self._settings, telling)
+        publisher = self._instances.feed.publisher(instance.key)
+        return instance, await exec_bash.run(payload, instance, self._settings, publisher)
 
     def _payload(self, text: str) -> RunCodePayload:
         payload = read(RunCodePayload, _json_object(text), "OperationPayload.")
@@ -162,7 +162,7 @@ async def _written(document: Mapping[str, Any]) -> str:
     """Return a document as JSON; one that is large in a thread, where it may wait for others."""
     if _is_small(document):
         return _go_json(document)
-    return await threads.beside(lambda: _go_json(document))
+    return await threads.run_in_thread(lambda: _go_json(document))
 
 
 def _is_small(document: Any) -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentdouble import ledger
-from agentdouble.control_plane import mcp_requests, outbound
+from agentdouble.control_plane import backend_auth, mcp_requests
+from agentdouble.control_plane.backend_auth import Outbound
 from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.outbound import Outbound
 from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.errors import DefinitionError, NotBuiltError
 from agentdouble.imports import import_now
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
-from agentdouble.threads import beside
+from agentdouble.threads import run_in_thread
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
 _NOT_BUILT = {
@@ -44,15 +44,17 @@ async def make(
     if kind == "MCP":
         if where is None:
             raise missing("BackendConfiguration.CustomConfiguration.Domain")
-        return McpBackend(where, outbound.headers(authorizer))
+        return McpBackend(where, backend_auth.headers(authorizer))
     if kind != "HTTP":
         raise invalid("ProtocolType", f"{protocol[:100]!r} is none of MCP, HTTP")
     api = definition.HttpApiConfiguration if definition else None
     if api is None or api.Configuration is None:
         raise missing("ProtocolConfiguration.HttpApiConfiguration.Configuration")
-    text, auth = api.Configuration, outbound.authentication(authorizer)
+    text, auth = api.Configuration, backend_auth.authentication(authorizer)
     base_url = where.rstrip("/") if where else None
-    return await beside(lambda: OpenApiBackend.load(_document(text), base_url=base_url, auth=auth))
+    return await run_in_thread(
+        lambda: OpenApiBackend.load(_document(text), base_url=base_url, auth=auth)
+    )
 
 
 def _where(given: mcp_requests.Backend | None, path: str) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from agentdouble.control_plane.backend_auth import Outbound
+from agentdouble.control_plane.client_auth import Inbound
 from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.inbound import Inbound
 from agentdouble.control_plane.listing import Filter, Paging, TagFilter
 from agentdouble.control_plane.networks import Network
-from agentdouble.control_plane.outbound import Outbound
 from agentdouble.control_plane.tool_requests import Tag
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import inbound, listing, mcp_backends, mcp_requests, networks
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane import client_auth, listing, mcp_backends, mcp_requests, networks
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.reading import invalid, read
@@ -45,7 +45,7 @@ class MCPServiceActions:
         """Make a service, or give the id of the one that the same ClientToken has made."""
         request = read(mcp_requests.CreateMCPService, body)
         _note(request)
-        with refusals():
+        with as_action_errors():
             backend = await mcp_backends.make(
                 request.ProtocolType,
                 request.Path,
@@ -56,7 +56,7 @@ class MCPServiceActions:
             earlier = self._services.made_by(request.ClientToken)
             there = earlier.keys if earlier else ()
             given = request.InboundAuthorizerConfiguration
-            keys = inbound.asked_keys(_INBOUND, request.Name, given, there)
+            keys = client_auth.asked_keys(_INBOUND, request.Name, given, there)
             try:
                 service = await self._services.create(
                     request.Name,
@@ -72,7 +72,7 @@ class MCPServiceActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a service."""
         request = read(mcp_requests.OneMCPService, body)
-        with refusals():
+        with as_action_errors():
             service = self._services.get(request.MCPServiceId)
         return {"MCPService": _shown_whole(service)}
 
@@ -87,10 +87,10 @@ class MCPServiceActions:
         """Change what stands behind a service, or its keys; what is not in the request stays."""
         request = read(mcp_requests.UpdateMCPService, body)
         _note(request)
-        with refusals():
+        with as_action_errors():
             service = self._services.get(request.MCPServiceId)
             given = request.InboundAuthorizerConfiguration
-            keys = inbound.asked_keys(_INBOUND, service.name, given, service.keys)
+            keys = client_auth.asked_keys(_INBOUND, service.name, given, service.keys)
             backend = await _changed(service, request)
             await self._services.update(
                 service.id, backend=backend, keys=keys, fields=_fields(request)
@@ -100,7 +100,7 @@ class MCPServiceActions:
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a service with its sessions."""
         request = read(mcp_requests.OneMCPService, body)
-        with refusals():
+        with as_action_errors():
             await self._services.delete(request.MCPServiceId)
         return {"MCPServiceId": request.MCPServiceId}
 
@@ -148,7 +148,7 @@ def _shown_whole(service: Service) -> dict[str, Any]:
         "BackendType": given.get("BackendType", "Custom"),
         "BackendConfiguration": given.get("BackendConfiguration", where),
         "ProtocolConfiguration": protocol,
-        _INBOUND: inbound.shown(given.get(_INBOUND), service.keys),
+        _INBOUND: client_auth.shown(given.get(_INBOUND), service.keys),
         **outbound,
     }
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentdouble import journal, ledger
-from agentdouble.control_plane import inbound, mcp_requests, mcp_service_actions, networks
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane import client_auth, mcp_requests, mcp_service_actions, networks
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.mcp_service_actions import READY, passing
@@ -48,8 +48,8 @@ class MCPToolsetActions:
         journal.note_unread([name for name in _NOT_ACTED_ON if name in given])
         ids = _ids("MCPServiceIds", request.MCPServiceIds)
         earlier = self._toolsets.made_by(request.ClientToken)
-        with refusals():
-            keys = inbound.asked_keys(
+        with as_action_errors():
+            keys = client_auth.asked_keys(
                 _AUTHORIZER,
                 request.Name,
                 request.AuthorizerConfiguration,
@@ -89,10 +89,10 @@ class MCPToolsetActions:
         """Change which services a toolset has, or its keys; what is not in the request stays."""
         request = read(mcp_requests.UpdateMCPToolset, body)
         journal.note_unread(["ClientToken"] if request.ClientToken is not None else [])
-        with refusals():
+        with as_action_errors():
             toolset = self._toolsets.get(request.MCPToolsetId)
             given = request.AuthorizerConfiguration
-            keys = inbound.asked_keys(_AUTHORIZER, toolset.name, given, toolset.keys)
+            keys = client_auth.asked_keys(_AUTHORIZER, toolset.name, given, toolset.keys)
             ids = request.MCPServiceIds
             await self._toolsets.update(
                 toolset.id,
@@ -105,7 +105,7 @@ class MCPToolsetActions:
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a toolset with its sessions; its services stay."""
         toolset = self._one(body)
-        with refusals():
+        with as_action_errors():
             await self._toolsets.delete(toolset.id)
         return {"MCPToolsetId": toolset.id}
 
@@ -121,7 +121,7 @@ class MCPToolsetActions:
         """Show the tools of each service of several toolsets, by the service's own names."""
         request = read(mcp_requests.ListMCPTools, body)
         found: dict[str, Any] = {}
-        with refusals():
+        with as_action_errors():
             ids = _ids("MCPToolsetIds", request.MCPToolsetIds)
             for toolset in [self._toolsets.get(one) for one in ids]:
                 found |= await self._toolsets.tools(toolset, merged=False)
@@ -129,7 +129,7 @@ class MCPToolsetActions:
 
     def _one(self, body: Mapping[str, Any]) -> Toolset:
         request = read(mcp_requests.OneMCPToolset, body)
-        with refusals():
+        with as_action_errors():
             return self._toolsets.get(request.MCPToolsetId)
 
     def _shown(self, toolset: Toolset) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class MCPToolsetActions:
             "CreatedAt": stamp(toolset.created_at),
             "UpdatedAt": stamp(toolset.updated_at),
             "NetworkConfigurations": networks.shown(given.get("NetworkConfiguration", {})),
-            _AUTHORIZER: inbound.shown(given.get(_AUTHORIZER), toolset.keys),
+            _AUTHORIZER: client_auth.shown(given.get(_AUTHORIZER), toolset.keys),
             "MCPServices": [mcp_service_actions.shown(service) for service in services],
         }
 

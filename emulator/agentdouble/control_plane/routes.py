@@ -11,18 +11,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
-from agentdouble.attending import while_connected
 from agentdouble.control_plane import endpoints, envelope
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.codes import public_error
 from agentdouble.control_plane.envelope import Metadata
 from agentdouble.control_plane.reading import invalid, missing
+from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.failing import KIND, report
 from agentdouble.guard import Refusal
 from agentdouble.invoke_tool import RUN_HEADER, VERSION
-from agentdouble.sandbox import feed
+from agentdouble.sandbox import output_feed
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ class ControlPlane:
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
-            with endpoints.seen_at(str(request.base_url)), feed.called(run):
-                result = await while_connected(request.receive, action(_json_object(body)))
+            with endpoints.seen_at(str(request.base_url)), output_feed.called(run):
+                result = await cancel_on_disconnect(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
         except ActionError as error:
             if error.code != KIND:

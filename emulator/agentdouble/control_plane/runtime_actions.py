@@ -15,7 +15,7 @@ from agentdouble.control_plane import (
     runtime_requests,
     runtimes_shown,
 )
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.fields import variables
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.reading import invalid, read
@@ -86,7 +86,7 @@ class RuntimeActions:
             table["max_instances"] = max(request.MinInstance, Scaling().max_instances)
         runtime_artifacts.check_there({"environment": {}, **table})
         try:
-            with _declared(), refusals():
+            with _declared(), as_action_errors():
                 made = await self._registry.create(
                     table,
                     fields=_fields(request),
@@ -100,7 +100,7 @@ class RuntimeActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a runtime."""
         request = read(runtime_requests.OneRuntime, body)
-        with refusals():
+        with as_action_errors():
             return runtimes_shown.whole(self._registry.get(request.RuntimeId))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class RuntimeActions:
     async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make one more version; it serves when it is released, at once with ReleaseEnable."""
         request = read(runtime_requests.UpdateRuntime, body)
-        with _declared(), refusals():
+        with _declared(), as_action_errors():
             await self._registry.update(
                 request.RuntimeId,
                 {**self._artifact(request), **_changes(request)},
@@ -127,14 +127,14 @@ class RuntimeActions:
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Bring a version into force, an older one too: that is a roll back."""
         request = read(runtime_requests.OneVersion, body)
-        with refusals():
+        with as_action_errors():
             await self._registry.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
 
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a runtime and its instances."""
         request = read(runtime_requests.OneRuntime, body)
-        with refusals():
+        with as_action_errors():
             await self._registry.delete(request.RuntimeId)
         return {"RuntimeId": request.RuntimeId}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.reading import invalid
 from agentdouble.control_plane.tool_requests import Authorizer, ByKey, ByToken
 from agentdouble.runtimes.authentication import Authorizer as Settled
@@ -44,7 +44,7 @@ def shown(authorizer: Settled | None) -> dict[str, Any]:
 
 
 def _by_key(given: ByKey) -> dict[str, Any]:
-    with refusals():
+    with as_action_errors():
         location = location_of((given.ApiKeyLocation or "Header").capitalize())
     key = {
         "name": given.ApiKeyName or "default",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentdouble.control_plane import runtime_requests, runtimes_shown
-from agentdouble.control_plane.codes import refusals
+from agentdouble.control_plane.codes import as_action_errors
 from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.reading import read
@@ -40,14 +40,14 @@ class RuntimeVersionActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a version, the one in force if none is said."""
         request = read(runtime_requests.OneVersion, body)
-        with refusals():
+        with as_action_errors():
             found = self._registry.get(request.RuntimeId)
             return runtimes_shown.version(found, _version(found, request.VersionNumber))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
-        with refusals():
+        with as_action_errors():
             found = self._registry.get(request.RuntimeId)
         every = (runtimes_shown.listed_version(found, one) for one in found.runtime.versions)
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
@@ -56,7 +56,7 @@ class RuntimeVersionActions:
     async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the instances that live; of a runtime that is scaled to zero there are none."""
         request = read(runtime_requests.OneRuntime, body)
-        with refusals():
+        with as_action_errors():
             found = self._registry.get(request.RuntimeId)
         living = found.runtime.instances
         ready = sum(instance.state == "ready" for instance in living)
@@ -66,7 +66,7 @@ class RuntimeVersionActions:
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the last lines of an instance, also of one that has ended lately."""
         request = read(runtime_requests.InstanceLogs, body)
-        with refusals():
+        with as_action_errors():
             found = self._registry.get(request.RuntimeId)
             logs = found.runtime.logs
             log = logs.of(request.InstanceName)

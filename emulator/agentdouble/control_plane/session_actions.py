@@ -9,7 +9,7 @@ from typing import Any
 
 from agentdouble import journal, ledger
 from agentdouble.control_plane import listing, session_requests
-from agentdouble.control_plane.codes import refusals, refused
+from agentdouble.control_plane.codes import as_action_errors, refused
 from agentdouble.control_plane.endpoints import endpoint
 from agentdouble.control_plane.fields import (
     Unit,
@@ -67,7 +67,7 @@ class SessionActions:
             name = f"u-{secrets.token_hex(10)}"
         check_user_session_id(name)
         ttl_s = None if request.Ttl is None else ttl_in_seconds(request.Ttl, request.TtlUnit)
-        with refusals():
+        with as_action_errors():
             self._tools.get(request.ToolId)
             if request.Envs and await self._instances.find(request.ToolId, name) is not None:
                 journal.note_unread(["Envs"])  # its environment is made already
@@ -83,7 +83,7 @@ class SessionActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a session."""
         request = read(session_requests.OneSession, body)
-        with refusals():
+        with as_action_errors():
             self._tools.get(request.ToolId)
             try:
                 return self._shown(await self._look_up(request))
@@ -102,7 +102,7 @@ class SessionActions:
             listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
             listing.within("ExpireAt", request.ExpireTimeAfter, request.ExpireTimeBefore),
         )
-        with refusals():
+        with as_action_errors():
             self._tools.get(request.ToolId)
             self._instances.destroy_due()
         found = self._listed(request.ToolId)
@@ -114,7 +114,7 @@ class SessionActions:
         """Let a session live for Ttl from now on."""
         request = read(session_requests.SetSessionTtl, body)
         ttl = _ttl(request.Ttl, request.TtlUnit)
-        with refusals():
+        with as_action_errors():
             instance = await self._look_up(request)
         self._instances.set_ttl(instance, ttl)
         return {
@@ -126,7 +126,7 @@ class SessionActions:
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Let a session run nothing until it is resumed."""
         request = read(session_requests.OneSession, body)
-        with refusals():
+        with as_action_errors():
             instance = await self._look_up(request)
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
@@ -135,7 +135,7 @@ class SessionActions:
         """Let a paused session run code again, for Ttl from now on if there is one."""
         request = read(session_requests.ResumeSession, body)
         ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
-        with refusals():
+        with as_action_errors():
             instance = await self._look_up(request)
         self._instances.resume(instance)
         if ttl is not None:
@@ -149,7 +149,7 @@ class SessionActions:
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a session; return when its processes are gone."""
         request = read(session_requests.DeleteSession, body)
-        with refusals():
+        with as_action_errors():
             instance = await self._instances.look_up(request.SessionId, request.ToolId)
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
@@ -157,7 +157,7 @@ class SessionActions:
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show what happened in a session, the last Limit lines."""
         request = read(session_requests.GetSessionLogs, body)
-        with refusals():
+        with as_action_errors():
             log = await self._log(request)
         return {"Logs": log.text(request.Limit)}
 

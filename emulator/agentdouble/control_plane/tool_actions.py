@@ -7,7 +7,7 @@ from typing import Any
 
 from agentdouble import journal
 from agentdouble.control_plane import networks, tool_requests
-from agentdouble.control_plane.codes import refusals, refused
+from agentdouble.control_plane.codes import as_action_errors, refused
 from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.reading import invalid, read
@@ -60,7 +60,7 @@ class ToolActions:
         request = read(tool_requests.CreateTool, body)
         _check(request, request.ToolType)
         try:
-            with refusals():
+            with as_action_errors():
                 tool = await self._tools.create(request.Name, _fields(request), request.ClientToken)
         except ValueError as error:
             raise invalid("ClientToken", str(error)) from None
@@ -68,8 +68,8 @@ class ToolActions:
 
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a tool."""
-        request = read(tool_requests.OneTool, body)
-        with refusals():
+        request = read(tool_requests.ToolRef, body)
+        with as_action_errors():
             tool = self._tools.get(request.ToolId)
         return {"AssociatedRuntimes": [], "PolicyName": "", **_shown(tool)}
 
@@ -86,14 +86,14 @@ class ToolActions:
         """Change what is said of a tool; what is not in the request stays."""
         request = read(tool_requests.UpdateTool, body)
         _check(request, request.ToolType or CODE_ENV)
-        with refusals():
+        with as_action_errors():
             tool = await self._tools.update(request.ToolId, _fields(request))
         return {"ToolId": tool.id}
 
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete a tool and end its sessions."""
-        request = read(tool_requests.OneTool, body)
-        with refusals():
+        request = read(tool_requests.ToolRef, body)
+        with as_action_errors():
             await self._tools.delete(request.ToolId)
         await self._instances.destroy_of(request.ToolId, "its tool was deleted")
         return {"ToolId": request.ToolId}

@@ -123,7 +123,7 @@ class UpdateTool(ToolFields):
     ToolType: str | None = None
 
 
-class OneTool(Wire):
+class ToolRef(Wire):
     """The body of GetTool and DeleteTool."""
 
     ToolId: str

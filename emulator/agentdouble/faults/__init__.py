@@ -4,8 +4,8 @@ Nothing is random: a fault says by numbers which calls meet it, and it is known 
 happen. They meet the specified surfaces only, never ``/_emulator``, and HTTP only.
 """
 
+from agentdouble.faults.injected import InjectedFault, injected_fault
 from agentdouble.faults.layer import FaultLayer
-from agentdouble.faults.mishaps import Mishap, mishap
 from agentdouble.faults.plan import Faults, FaultState
 
-__all__ = ["FaultLayer", "FaultState", "Faults", "Mishap", "mishap"]
+__all__ = ["FaultLayer", "FaultState", "Faults", "InjectedFault", "injected_fault"]

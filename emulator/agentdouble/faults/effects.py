@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble import serving
-from agentdouble.faults import mishaps
+from agentdouble.faults import injected
 from agentdouble.faults.answers import EventEnds, RewrittenAnswer, wrong_json
 from agentdouble.faults.plan import Armed
 from agentdouble.faults.values import (
@@ -181,10 +181,10 @@ async def _wrong_json(
     await it.app(scope, receive, RewrittenAnswer(send, rewrite).send)
 
 
-async def _mishap(
+async def _injected_fault(
     it: Encounter, fault: DuringCode, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    with mishaps.at_hand(mishaps.Mishap(it.armed, fault.kind, fault.after)):
+    with injected.at_hand(injected.InjectedFault(it.armed, fault.kind, fault.after)):
         await it.app(scope, receive, send)
 
 
@@ -197,6 +197,6 @@ _EFFECTS: dict[type[Fault], Effect] = {
     Reset: _reset,
     Drip: _drip,
     WrongJson: _wrong_json,
-    KillKernel: _mishap,
-    ExpireInstance: _mishap,
+    KillKernel: _injected_fault,
+    ExpireInstance: _injected_fault,
 }

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble import mistakes
 from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure
 from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.threads import beside, imported
+from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -97,10 +97,10 @@ class Endpoint:
         await self._run.answer(scope, receive, send)
 
     async def _make_manager(self) -> StreamableHTTPSessionManager:
-        await imported("mcp.server.streamable_http_manager")
+        await import_in_thread("mcp.server.streamable_http_manager")
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        server = await beside(self._make_server)  # one of a large definition takes a while
+        server = await run_in_thread(self._make_server)  # one of a large definition takes a while
         if _contained not in server.middleware:
             server.middleware.insert(0, _contained)
         return StreamableHTTPSessionManager(

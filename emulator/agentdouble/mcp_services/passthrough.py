@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.attending import while_connected
+from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import AnswerLostError, BackendLostError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.mcp_services import headers
@@ -58,7 +58,7 @@ class PassThrough:
             return
         request = Request(scope, receive)
         body = await request.body()
-        await while_connected(receive, self._exchange(request, body, send))
+        await cancel_on_disconnect(receive, self._exchange(request, body, send))
 
     def _turned_away(self, scope: Scope) -> Response | None:
         if scope["method"] not in METHODS:

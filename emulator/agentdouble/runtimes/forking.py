@@ -67,7 +67,7 @@ class Forks:
         ``visible`` is what it may read besides its directory and the system. Returns the door
         behind which its ``port`` is, too, if that is one of its own.
         """
-        await threads.imported(*_FOR_FORKS)
+        await threads.import_in_thread(*_FOR_FORKS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         shown = (*visible, *self._settings.visible_paths, *_places_of(command))
@@ -94,7 +94,7 @@ class Forks:
             self._server = None
 
     async def _prepare(self) -> None:
-        await threads.imported(*_FOR_FORKS)
+        await threads.import_in_thread(*_FOR_FORKS)
         self._get_going()
 
     def _get_going(self) -> ForkServer:

@@ -14,7 +14,7 @@ from agentdouble import serving
 from agentdouble.errors import HostingError, InstanceLostError, UnknownRuntimeError
 from agentdouble.runtimes import addressing, headers, refusing, websocket_proxying
 from agentdouble.runtimes.addressing import PREFIX, Address
-from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes.authentication import GatewayAuthenticator
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Proxy
@@ -37,7 +37,7 @@ class Gateway:
     """An ASGI application below ``PREFIX``: ``/runtimes/<name>/<path>``."""
 
     def __init__(
-        self, runtimes: Runtimes, gatekeeper: Gatekeeper, proxy: Proxy, monitor: Monitor
+        self, runtimes: Runtimes, gatekeeper: GatewayAuthenticator, proxy: Proxy, monitor: Monitor
     ) -> None:
         self._runtimes = runtimes
         self._gatekeeper = gatekeeper

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Scope
 
 from agentdouble.clock import Clock
-from agentdouble.runtimes import declared
-from agentdouble.runtimes.authentication import Gatekeeper
+from agentdouble.runtimes import declarations
+from agentdouble.runtimes.authentication import GatewayAuthenticator
 from agentdouble.runtimes.gateway import PREFIX, Gateway
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.runtimes.launching import Launcher
@@ -43,7 +43,7 @@ class Hosting:
         variables: Callable[[], Mapping[str, str]],
         version: str,
     ) -> None:
-        tables = declared.read_all(settings.runtimes, taken)
+        tables = declarations.read_all(settings.runtimes, taken)
         self._clock = clock
         self._monitor = Monitor()
         self._launcher = Launcher(settings, variables)
@@ -56,7 +56,7 @@ class Hosting:
         )
         self._watch = Watch(self._runtimes, self._monitor)
         self._tracing = Tracing(settings.otel_endpoint, version)
-        self._gatekeeper = Gatekeeper(clock)
+        self._gatekeeper = GatewayAuthenticator(clock)
         self._proxy = Proxy()
         self._gateway = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
         self.registry = Registry(clock, self._runtimes, tables, store)
@@ -91,9 +91,9 @@ class Hosting:
         """Return the processes below which all instances run."""
         return self._launcher.below()
 
-    def keep_up(self) -> None:
+    def ensure_min_instances(self) -> None:
         """Have as many instances as are wanted without a request."""
-        self._runtimes.keep_up()
+        self._runtimes.ensure_min_instances()
 
     def let_go(self) -> None:
         """Turn away who waits for an instance: the double is about to stop."""

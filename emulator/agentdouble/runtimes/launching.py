@@ -69,7 +69,7 @@ class Launcher:
         if self._forks is not None:
             await self._forks.close()
         if self._workspaces is not None:
-            await threads.beside(self._workspaces.remove)
+            await threads.run_in_thread(self._workspaces.remove)
             self._workspaces = None
 
     async def _interpreter(self, definition: Definition) -> Interpreter:
@@ -102,7 +102,7 @@ class Launcher:
         except BaseException:
             for output in outputs:
                 output.close()
-            await threads.beside(workspace.remove)
+            await threads.run_in_thread(workspace.remove)
             raise
         finally:
             for descriptor in writing:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentdouble.runtimes.declared import Table, declare
+from agentdouble.runtimes.declarations import Table, declare
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.versions import Version
 from agentdouble.state import Record

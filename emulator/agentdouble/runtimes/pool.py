@@ -10,8 +10,8 @@ from typing import Protocol
 from agentdouble.errors import RuntimeStartError
 from agentdouble.runtimes.instance import Instance, Launch
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.observed_clock import ObservedClock
 from agentdouble.runtimes.runtime_logs import RuntimeLogs
-from agentdouble.runtimes.settled_clock import SettledClock
 from agentdouble.runtimes.versions import Version
 
 _log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Pool:
     """Starts and ends instances; whatever it began it ends, whoever has gone meanwhile."""
 
     def __init__(
-        self, name: str, clock: SettledClock, monitor: Monitor, logs: RuntimeLogs, launch: Launch
+        self, name: str, clock: ObservedClock, monitor: Monitor, logs: RuntimeLogs, launch: Launch
     ) -> None:
         self._name = name
         self._clock = clock

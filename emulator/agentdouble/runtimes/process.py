@@ -106,4 +106,4 @@ class Process:
         for output in self._outputs:
             output.close()
         await asyncio.wait([output.ended for output in self._outputs])
-        await threads.beside(self._workspace.remove)
+        await threads.run_in_thread(self._workspace.remove)

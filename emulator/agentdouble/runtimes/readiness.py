@@ -63,7 +63,7 @@ class Readiness:
             return self._seen
         if self._connected:
             return "GET /readiness gives no answer"
-        places = await threads.beside(lambda: _listening(self._process.pid))
+        places = await threads.run_in_thread(lambda: _listening(self._process.pid))
         wanted = f"$PORT {self._port} of {HOST}"
         if not places:
             return f"it does not listen on {wanted}"

@@ -16,7 +16,7 @@ from agentdouble.errors import (
     UnknownVersionError,
 )
 from agentdouble.runtimes import managed
-from agentdouble.runtimes.declared import Declaration, Table, declare
+from agentdouble.runtimes.declarations import Declaration, Table, declare
 from agentdouble.runtimes.managed import Managed, Said
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.versions import Version

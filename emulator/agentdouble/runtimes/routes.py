@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.attending import Events
 from agentdouble.clock import Clock
+from agentdouble.disconnects import Events
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, Stream
@@ -24,7 +24,7 @@ from agentdouble.runtimes.runtime_logs import RuntimeLogs, Wanted
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.sampling import Used
 from agentdouble.runtimes.watch import Watch
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 _PARAMETERS = ("tail", "search", "instance", "stream", "since", "follow", "format")
 _STREAMS = get_args(Stream)
@@ -52,7 +52,7 @@ class RuntimeRoutes:
     async def metrics(self, request: Request) -> Response:
         """Return the figures of every runtime in a format of Prometheus."""
         used = await self._watch.look()
-        await imported("prometheus_client")
+        await import_in_thread("prometheus_client")
         from agentdouble.runtimes import exposition
 
         accept = request.headers.get("accept", "")

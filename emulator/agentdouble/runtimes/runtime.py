@@ -11,10 +11,10 @@ from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.instance import Instance, Launch
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.observed_clock import ObservedClock
 from agentdouble.runtimes.pool import Pool
 from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.scaling import Scaler
-from agentdouble.runtimes.settled_clock import SettledClock
 from agentdouble.runtimes.status import Status, Word
 from agentdouble.runtimes.versions import Version, Versions
 
@@ -33,7 +33,7 @@ class Runtime:
         self._clock = clock
         self._versions = Versions(Version(1, definition, self.created_at))
         self.logs = RuntimeLogs(clock)
-        self._settled = SettledClock(clock)
+        self._settled = ObservedClock(clock)
         self._scaler = Scaler(
             self._versions, Pool(self.name, self._settled, monitor, self.logs, launch)
         )
@@ -97,9 +97,9 @@ class Runtime:
         """Have the requests of a session that an instance has begun go there too."""
         self._scaler.keep(session, instance)
 
-    def keep_up(self) -> None:
+    def ensure_min_instances(self) -> None:
         """Have at least ``min_instances`` from now on, started beside whatever goes on."""
-        self._scaler.keep_up()
+        self._scaler.ensure_min_instances()
 
     async def update(self, definition: Definition, release: bool = True) -> Version:
         """Make a definition the newest version; with ``release``, begin to bring it in force.

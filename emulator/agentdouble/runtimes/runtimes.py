@@ -72,14 +72,14 @@ class Runtimes:
         )
         self._by_name[definition.name] = runtime
         if self._open:
-            runtime.keep_up()
+            runtime.ensure_min_instances()
         return runtime
 
-    def keep_up(self) -> None:
+    def ensure_min_instances(self) -> None:
         """Have what every runtime is to have without a request, from now on."""
         self._open = True
         for runtime in self.all():
-            runtime.keep_up()
+            runtime.ensure_min_instances()
 
     async def delete(self, name: str) -> None:
         """End a runtime and its instances; raise UnknownRuntimeError."""

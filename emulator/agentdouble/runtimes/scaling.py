@@ -43,7 +43,7 @@ class Scaler:
         self._backoff = Backoff()
         self._again: asyncio.TimerHandle | None = None
 
-    def keep_up(self) -> None:
+    def ensure_min_instances(self) -> None:
         """Have the least number of instances from now on, without a request too."""
         self._kept_up = True
         self._dispatch()

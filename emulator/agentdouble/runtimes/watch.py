@@ -14,7 +14,7 @@ from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.sampling import Sampler, Tree, Used
-from agentdouble.threads import beside
+from agentdouble.threads import run_in_thread
 
 INTERVAL_S = 0.25
 _SELDOM = 8  # looks that are left out where nothing is limited; their time is counted later
@@ -54,7 +54,7 @@ class Watch:
                 for _, instance in self._begun()
                 if instance.pid is not None
             }
-            used = await beside(lambda: self._sampler.look(trees)) if trees else {}
+            used = await run_in_thread(lambda: self._sampler.look(trees)) if trees else {}
         for runtime, instance in [*self._begun()]:
             if instance.name in used:
                 self._monitor.spent(runtime.name, used[instance.name].spent_s)

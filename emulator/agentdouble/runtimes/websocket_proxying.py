@@ -16,7 +16,7 @@ from agentdouble.runtimes.addressing import Address
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.ports import HOST
 from agentdouble.serving import LARGEST_WEBSOCKET_MESSAGE
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 from agentdouble.upstream import RawHeaders
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def pass_on(
     A handshake that the instance refuses is refused to the caller with the same status. Raises
     InstanceLostError if the instance does not answer it.
     """
-    await imported("websockets.asyncio.client")
+    await import_in_thread("websockets.asyncio.client")
     from websockets.exceptions import InvalidStatus
 
     heard = asyncio.ensure_future(_first(receive))

@@ -11,7 +11,7 @@ from agentdouble.errors import WorkbenchError
 from agentdouble.sandbox.workbench.paths import ABANDON, LIVE_COMMAND
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.feed import Ended, Telling
+    from agentdouble.sandbox.output_feed import Ended, ExecutionPublisher
     from agentdouble.sandbox.workbench.client import Workbench
 
 _EXEC = "/v1/bash/exec"
@@ -19,7 +19,9 @@ _LANGUAGE = "bash"
 _STREAMS = ("stdout", "stderr")
 
 
-async def run(workbench: Workbench, command: Mapping[str, Any], telling: Telling) -> dict[str, Any]:
+async def run(
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+) -> dict[str, Any]:
     """Run a command, a body of ``POST /v1/bash/exec``, and return the envelope it answers.
 
     The answer is the same whether somebody listens or not. Who begins to listen while it runs
@@ -27,29 +29,29 @@ async def run(workbench: Workbench, command: Mapping[str, Any], telling: Telling
     """
     ended: Ended = "interrupted"
     try:
-        answer = await (_heard if telling.heard else _alone)(workbench, command, telling)
+        answer = await (_heard if publisher.heard else _alone)(workbench, command, publisher)
         ended = _ended(answer)
         return answer
     finally:
-        telling.finished(ended, context_lost=not workbench.alive)
+        publisher.finished(ended, context_lost=not workbench.alive)
 
 
 async def _alone(
-    workbench: Workbench, command: Mapping[str, Any], telling: Telling
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
 ) -> dict[str, Any]:
     answer = await workbench.post(_EXEC, command)
     data = answer.get("data") or {}
     for name in _STREAMS:
         if data.get(name):
-            _tell(telling, name, data[name])
+            _tell(publisher, name, data[name])
     return answer
 
 
 async def _heard(
-    workbench: Workbench, command: Mapping[str, Any], telling: Telling
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
 ) -> dict[str, Any]:
     """Run a command that is told of; if the caller goes away, so is what it still says."""
-    hearing = _Hearing(telling)
+    hearing = _Hearing(publisher)
     running = asyncio.ensure_future(workbench.hear(LIVE_COMMAND, command, hearing.hear))
     try:
         return await asyncio.shield(running)
@@ -77,9 +79,9 @@ async def _abandoned(workbench: Workbench, which: Mapping[str, Any]) -> bool:
 class _Hearing:
     """Passes on what a workbench tells of a command; ``command_id`` once that has begun."""
 
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, publisher: ExecutionPublisher) -> None:
         self.command_id: str | None = None
-        self._telling = telling
+        self._telling = publisher
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Have listeners hear of an event."""
@@ -92,8 +94,8 @@ class _Hearing:
             _tell(self._telling, event["name"], event["text"])
 
 
-def _tell(telling: Telling, name: str, text: str) -> None:
-    telling.output("stream", {"name": name, "text": text}, len(text))
+def _tell(publisher: ExecutionPublisher, name: str, text: str) -> None:
+    publisher.output("stream", {"name": name, "text": text}, len(text))
 
 
 def _ended(answer: Mapping[str, Any]) -> Ended:

@@ -21,24 +21,24 @@ from agentdouble.errors import (
 )
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox import completion, languages
-from agentdouble.sandbox.companion import Companion, Kind
 from agentdouble.sandbox.completion import Completion
 from agentdouble.sandbox.directory import inside
+from agentdouble.sandbox.injected import midway
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.mishaps import midway
 from agentdouble.sandbox.notebooks import Notebooks
+from agentdouble.sandbox.on_demand_process import Kind, OnDemandProcess
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.terminal import Terminal
 from agentdouble.sandbox.workbench.paths import DIRECTORY
-from agentdouble.threads import beside
+from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.feed import Ended, Telling
-    from agentdouble.sandbox.kernels import Servant
+    from agentdouble.sandbox.kernel_pool import SessionProcess
+    from agentdouble.sandbox.output_feed import Ended, ExecutionPublisher
     from agentdouble.sandbox.workbench.client import Workbench
 
 
@@ -65,7 +65,7 @@ class Instance:
         *,
         created_at: dt.datetime,
         ttl: dt.timedelta,
-        kernels: Kernels,
+        kernels: KernelPool,
         output_limit: int,
         on_lost: Callable[[Instance, str], None],
         expire: Callable[[Instance], Awaitable[None]],
@@ -90,11 +90,11 @@ class Instance:
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.notebooks = Notebooks(self._start_besides, output_limit, self._expire)
-        self._workbench = self._companion("workbench", self._start_workbench)
+        self._workbench = self._on_demand("workbench", self._start_workbench)
         self._terminal = Terminal()
         self._at_work = 0  # how many executions and calls of the workbench run or wait
         self._executing = 0
-        self._browser = self._companion("browser", self._start_browser)
+        self._browser = self._on_demand("browser", self._start_browser)
         self._turn = asyncio.Lock()
         self._furnishing = asyncio.Lock()
         self._ended: str | None = None
@@ -167,7 +167,7 @@ class Instance:
     @property
     def pids(self) -> tuple[int, ...]:
         """The process ids of the instance's living kernels, its workbench and its browser."""
-        living = (one.pid for one in self._servants() if one.alive)
+        living = (one.pid for one in self._processes() if one.alive)
         return tuple(pid for pid in living if pid is not None)
 
     async def execute(
@@ -176,12 +176,12 @@ class Instance:
         language: str,
         timeout_s: float,
         cwd: str | None = None,
-        telling: Telling | None = None,
+        publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
 
         ``cwd`` is a directory of the session, for this execution alone: see ``directory``.
-        ``telling`` tells of the code as it runs.
+        ``publisher`` tells listeners of the code as it runs.
 
         Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
         if the instance ended before its turn came, or InstanceBusyError where the ledger says
@@ -195,16 +195,16 @@ class Instance:
             kernel = await self._kernel(kind)
             self.executions += 1
             async with inside(kernel, cwd):
-                return await self._run(kernel, code, timeout_s, telling)
+                return await self._run(kernel, code, timeout_s, publisher)
 
     async def _run(
-        self, kernel: Kernel, code: str, timeout_s: float, telling: Telling | None
+        self, kernel: Kernel, code: str, timeout_s: float, publisher: ExecutionPublisher | None
     ) -> ExecutionResult:
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
         happening, lost = midway(self._expire), False
         ended: Ended = "interrupted"
         try:
-            result = await kernel.execute(code, **limits, midway=happening, telling=telling)
+            result = await kernel.execute(code, **limits, midway=happening, publisher=publisher)
             ended, lost = result.status, ends_session(result)
             return result
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
@@ -212,8 +212,8 @@ class Instance:
                 self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")
             raise
         finally:
-            if telling is not None:
-                telling.finished(ended, context_lost=lost or not kernel.alive)
+            if publisher is not None:
+                publisher.finished(ended, context_lost=lost or not kernel.alive)
 
     async def complete(self, code: str, place: int, language: str) -> Completion:
         """Return what could stand at a place in code, from the kernel of that language.
@@ -227,15 +227,17 @@ class Instance:
             return completion.nothing(place)
         return await completion.complete(kernel, code, place)
 
-    async def exec_bash(self, command: Mapping[str, Any], telling: Telling) -> dict[str, Any]:
+    async def exec_bash(
+        self, command: Mapping[str, Any], publisher: ExecutionPublisher
+    ) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
-        ``command`` is a body of ``POST /v1/bash/exec``; ``telling`` tells of it as it runs. Raises
+        ``command`` is a body of ``POST /v1/bash/exec``; ``publisher`` tells listeners of it as it runs. Raises
         as ``at_the_workbench`` does.
         """
         async with self.at_the_workbench() as workbench:
             try:
-                return await self._terminal.run(workbench, command, telling)
+                return await self._terminal.run(workbench, command, publisher)
             except WorkbenchError:
                 self.check_usable()  # that it has ended says more
                 raise
@@ -272,7 +274,7 @@ class Instance:
         """
         return await self._browser.living()
 
-    def _companion(self, name: str, start: Callable[[], Awaitable[Kind]]) -> Companion[Kind]:
+    def _on_demand(self, name: str, start: Callable[[], Awaitable[Kind]]) -> OnDemandProcess[Kind]:
         def note(process: Kind) -> None:
             self._note_start(f"started its {name}, process {process.pid}")
 
@@ -282,17 +284,17 @@ class Instance:
                 await process.kill(self._ended)
             return process
 
-        return Companion(begin, self.check_usable, note)
+        return OnDemandProcess(begin, self.check_usable, note)
 
     async def _start_workbench(self) -> Workbench:
         async with self._furnishing:
             workspace = self._furnished()
-            return await self._source.workbench(workspace, self._servants())
+            return await self._source.workbench(workspace, self._processes())
 
     async def _start_browser(self) -> Browser:
         async with self._furnishing:
             workspace = self._furnished()
-        return await self._source.browser(workspace, self._servants())
+        return await self._source.browser(workspace, self._processes())
 
     def _furnished(self) -> Workspace:
         if self._workspace is None:
@@ -333,9 +335,12 @@ class Instance:
         self.log.note(what)
         self._on_change(self)
 
-    def _servants(self) -> tuple[Servant, ...]:
-        companions: tuple[Servant | None, ...] = (self._workbench.process, self._browser.process)
-        others = (one for one in companions if one is not None)
+    def _processes(self) -> tuple[SessionProcess, ...]:
+        on_demand: tuple[SessionProcess | None, ...] = (
+            self._workbench.process,
+            self._browser.process,
+        )
+        others = (one for one in on_demand if one is not None)
         notebooks = (notebook.kernel for notebook in self.notebooks.living())
         return (*self._kernels.values(), *others, *notebooks)
 
@@ -357,10 +362,10 @@ class Instance:
         variables of its own.
         """
         if self._workspace is None and language is languages.PYTHON and not self.variables:
-            berth = await self._source.take()
-            self._workspace = berth.workspace
-            return berth.kernel
-        return await self._source.start(language, self._furnished(), self._servants())
+            pooled = await self._source.take()
+            self._workspace = pooled.workspace
+            return pooled.kernel
+        return await self._source.start(language, self._furnished(), self._processes())
 
     def refuse(self, reason: str) -> None:
         """Let no execution begin from now on, not even one that waits for its turn."""
@@ -370,9 +375,9 @@ class Instance:
     async def end(self, reason: str) -> None:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
-        await asyncio.gather(*(one.kill(reason) for one in self._servants()))
+        await asyncio.gather(*(one.kill(reason) for one in self._processes()))
         self.silenced.set()
         async with self._turn, self._workbench.turn, self._browser.turn, self._furnishing:
             # what was starting meanwhile is gone by then
             if self._workspace is not None:  # in a thread: there may be a million files
-                await beside(self._workspace.remove)
+                await run_in_thread(self._workspace.remove)

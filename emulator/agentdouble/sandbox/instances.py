@@ -22,16 +22,16 @@ from agentdouble.errors import (
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import Held
 from agentdouble.sandbox.ended import KIND, Ended, History
-from agentdouble.sandbox.feed import Feed, Telling
 from agentdouble.sandbox.instance import Instance, InstanceKey, ends_session
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.living import Living
+from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.watch import Watch, Watched
 from agentdouble.settings import Settings
 from agentdouble.state import MemoryStore, Store
-from agentdouble.threads import beside
+from agentdouble.threads import run_in_thread
 
 _log = logging.getLogger(__name__)
 
@@ -73,12 +73,12 @@ class Instances:
         self._store = store or MemoryStore()
         self._variables_of = variables_of
         self._closing = False
-        self.feed = Feed(plain_tracebacks=settings.plain_tracebacks)
+        self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
         self._most = most_sessions(settings)
         self._living = Living()
         self._history = History(self._store)
         self._ending: set[asyncio.Task[None]] = set()
-        self._kernels = Kernels(settings)
+        self._kernels = KernelPool(settings)
         self._looking = asyncio.Lock()
         self._watch = Watch(memory=settings.memory_limit, files=settings.workspace_limit)
 
@@ -215,14 +215,14 @@ class Instances:
         language: str,
         timeout_s: float,
         cwd: str | None = None,
-        telling: Telling | None = None,
+        publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
         """Run code in an instance; destroy the instance if its context is lost by it.
 
-        ``cwd`` and ``telling`` as in ``Instance.execute``.
+        ``cwd`` and ``publisher`` as in ``Instance.execute``.
         """
         instance.log.note(f"was asked to run {language}: {code}")
-        result = await instance.execute(code, language, timeout_s, cwd, telling)
+        result = await instance.execute(code, language, timeout_s, cwd, publisher)
         instance.log.note(f"ran execution {result.execution_count}: {result.status}")
         if ends_session(result):
             await self.destroy(instance, result.message.rstrip("."))
@@ -338,12 +338,12 @@ class Instances:
     async def destroy_overgrown(self) -> None:
         """Look at every session that may have grown; destroy those that use more than they may."""
         async with self._looking:
-            stirred = await beside(self._watch.stirred) if len(self._living) else set()
+            stirred = await run_in_thread(self._watch.stirred) if len(self._living) else set()
             sessions = {i.id: i for i in map(self._living.by_id, stirred) if i is not None}
             for name in stirred - sessions.keys():  # it ended while it was looked at
                 self._watch.forget(name)
             watched = [Watched(i.id, i.pids, i.directories) for i in sessions.values()]
-            reasons = await beside(lambda: self._watch.look(watched)) if watched else {}
+            reasons = await run_in_thread(lambda: self._watch.look(watched)) if watched else {}
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )

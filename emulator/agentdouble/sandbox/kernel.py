@@ -25,8 +25,8 @@ from agentdouble.sandbox.undivided import undivided
 if TYPE_CHECKING:
     import zmq.asyncio
 
-    from agentdouble.sandbox.feed import Telling
     from agentdouble.sandbox.manager import SandboxKernelManager
+    from agentdouble.sandbox.output_feed import ExecutionPublisher
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ _Ending = Literal["interrupted", "killed", "died"]
 
 
 @dataclass(frozen=True)
-class Midway:
+class MidRunFault:
     """What is to happen to a kernel while it runs code, after so many messages of output."""
 
     after: int
@@ -97,19 +97,19 @@ class Kernel:
         *,
         timeout_s: float,
         output_limit: int,
-        midway: Midway | None = None,
-        telling: Telling | None = None,
+        midway: MidRunFault | None = None,
+        publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
         """Run code and return what it came to; call it for one execution at a time.
 
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
         ``midway`` happens once the code runs; if the kernel has ended then, that is what the
-        code came to, however fast it was. ``telling`` tells of the code as it runs.
+        code came to, however fast it was. ``publisher`` tells listeners of the code as it runs.
         """
         await self._unasked()
         self._count += 1
-        execution = self._execution(code, output_limit, telling)
+        execution = self._execution(code, output_limit, publisher)
         if not self.alive:  # it was killed while the code waited
             return execution.died(self.last_words())
         request = self._session.msg("execute_request", _execute_request(code))
@@ -126,11 +126,15 @@ class Kernel:
         finally:
             self._running = None
 
-    def _execution(self, code: str, output_limit: int, telling: Telling | None) -> Execution:
-        if telling is None:
+    def _execution(
+        self, code: str, output_limit: int, publisher: ExecutionPublisher | None
+    ) -> Execution:
+        if publisher is None:
             return Execution(code, OutputCollector(output_limit), self._count)
-        started = partial(telling.started, self.language.name)
-        return Execution(code, OutputCollector(output_limit, telling.output), self._count, started)
+        started = partial(publisher.started, self.language.name)
+        return Execution(
+            code, OutputCollector(output_limit, publisher.output), self._count, started
+        )
 
     async def evaluate(self, expression: str) -> str:
         """Return the text of an expression's value; no execution is counted, nothing put out.
@@ -207,7 +211,7 @@ class Kernel:
             self._wanted -= 1
 
     async def _outcome_midway(
-        self, execution: Execution, timeout_s: float, midway: Midway
+        self, execution: Execution, timeout_s: float, midway: MidRunFault
     ) -> ExecutionResult:
         await self._has_begun(execution)
         await self._wait_for(execution.has_told(midway.after), timeout_s)

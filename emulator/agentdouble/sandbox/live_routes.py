@@ -16,13 +16,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import threads
-from agentdouble.attending import Events
+from agentdouble.disconnects import Events
 from agentdouble.errors import LiveRequestError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.completion import nothing
-from agentdouble.sandbox.feed import Event, Listener
 from agentdouble.sandbox.instance import InstanceKey
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.output_feed import Event, Listener
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ async def _written(listener: Listener) -> AsyncGenerator[str, None]:
 async def _event(event: Event) -> str:
     if event.size < _LARGE:
         return _sse(event)
-    return await threads.beside(lambda: _sse(event))
+    return await threads.run_in_thread(lambda: _sse(event))
 
 
 def _sse(event: Event) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
 from agentdouble.sandbox.directory import enter, inside
-from agentdouble.sandbox.kernel import Kernel, Midway
+from agentdouble.sandbox.injected import midway
+from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.mishaps import midway
 from agentdouble.sandbox.result import ExecutionResult
 
 MOST = 16
@@ -35,7 +35,7 @@ class Notebook:
         timeout_s: float,
         output_limit: int,
         cwd: str | None,
-        midway: Midway | None,
+        midway: MidRunFault | None,
     ) -> ExecutionResult:
         """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
         if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":

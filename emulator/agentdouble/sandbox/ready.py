@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Berth:
+class PooledKernel:
     """A kernel and the workspace it was started in."""
 
     kernel: Kernel
@@ -31,31 +31,31 @@ class Berth:
 class Ready:
     """Keeps ``size`` kernels ready, which ``make`` starts; belongs to one event loop."""
 
-    def __init__(self, make: Callable[[], Awaitable[Berth]], size: int) -> None:
+    def __init__(self, make: Callable[[], Awaitable[PooledKernel]], size: int) -> None:
         self._make = make
         self._size = size
-        self._kept: deque[Berth] = deque()
+        self._kept: deque[PooledKernel] = deque()
         self._filling: asyncio.Task[None] | None = None
         self._discarding: set[asyncio.Task[None]] = set()
         self._lost = 0
         self._closed = False
 
     def __len__(self) -> int:
-        return sum(berth.kernel.alive for berth in self._kept)
+        return sum(pooled.kernel.alive for pooled in self._kept)
 
-    async def take(self) -> Berth | None:
+    async def take(self) -> PooledKernel | None:
         """Return one that lives, None if there is none; whoever takes it owns it."""
         self._lost = 0
         while self._kept:
-            berth = self._kept.popleft()
+            pooled = self._kept.popleft()
             try:
-                lives = await berth.kernel.lives()
+                lives = await pooled.kernel.lives()
             except BaseException:
-                self._discard(berth, "nobody could say whether it lives")
+                self._discard(pooled, "nobody could say whether it lives")
                 raise
             if lives:
-                return berth
-            self._discard(berth, _ENDED)
+                return pooled
+            self._discard(pooled, _ENDED)
         return None
 
     def fill(self, *, after_s: float = 0) -> None:
@@ -78,19 +78,19 @@ class Ready:
         await asyncio.sleep(after_s)
         try:
             while len(self._kept) < self._size:
-                berth = await self._make()
-                self._kept.append(berth)
-                berth.kernel.died.add_done_callback(partial(self._on_died, berth))
+                pooled = await self._make()
+                self._kept.append(pooled)
+                pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
         except (KernelStartError, ResourceExhaustedError) as error:
             if not self._closed:  # a start that hears of the stop before it is cancelled fails, too
                 _log.warning("No kernel can be kept ready: %s", error)  # who needs one hears of it
 
-    def _on_died(self, berth: Berth, _died: asyncio.Future[int | None]) -> None:
+    def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:
         """Start another kernel for a ready one that has ended, unless they all keep ending."""
-        if berth not in self._kept:  # it was taken
+        if pooled not in self._kept:  # it was taken
             return
-        self._kept.remove(berth)
-        self._discard(berth, _ENDED)
+        self._kept.remove(pooled)
+        self._discard(pooled, _ENDED)
         self._lost += 1
         if self._lost <= _MOST_LOST:
             self.fill()
@@ -99,12 +99,12 @@ class Ready:
             "No kernel is kept ready until one is asked for: the last %d ended.", self._lost
         )
 
-    def _discard(self, berth: Berth, reason: str) -> None:
+    def _discard(self, pooled: PooledKernel, reason: str) -> None:
         """Let go of a ready kernel and its workspace, in the background."""
 
         async def discard() -> None:
-            await berth.kernel.kill(reason)
-            await threads.beside(berth.workspace.remove)
+            await pooled.kernel.kill(reason)
+            await threads.run_in_thread(pooled.workspace.remove)
 
         task = asyncio.ensure_future(discard())
         self._discarding.add(task)

@@ -12,7 +12,7 @@ from agentdouble import ledger
 from agentdouble.sandbox import commands
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.feed import Telling
+    from agentdouble.sandbox.output_feed import ExecutionPublisher
     from agentdouble.sandbox.workbench.client import Workbench
 
 _CLOSE = "/v1/bash/sessions/{}/close"
@@ -27,23 +27,23 @@ class Terminal:
         self._closing: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def run(
-        self, workbench: Workbench, command: Mapping[str, Any], telling: Telling
+        self, workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
     ) -> dict[str, Any]:
         """Run a command and return the envelope it answers: see ``commands``."""
         if ledger.choose("U-EXECBASH-STATE") == "fresh":
-            return await self._run_alone(workbench, command, telling)
+            return await self._run_alone(workbench, command, publisher)
         kept = self._kept
-        answer = await commands.run(workbench, {**command, "session_id": kept}, telling)
+        answer = await commands.run(workbench, {**command, "session_id": kept}, publisher)
         if _status(answer) == "running" and kept == self._kept:
             self._kept = next(self._names)  # what comes next must not wait for it
         return answer
 
     async def _run_alone(
-        self, workbench: Workbench, command: Mapping[str, Any], telling: Telling
+        self, workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
     ) -> dict[str, Any]:
         name = uuid.uuid4().hex
         try:
-            answer = await commands.run(workbench, {**command, "session_id": name}, telling)
+            answer = await commands.run(workbench, {**command, "session_id": name}, publisher)
         except asyncio.CancelledError:  # nobody is left who could want it
             await self._close(workbench, name)
             raise

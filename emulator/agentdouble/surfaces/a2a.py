@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from starlette.routing import BaseRoute
 
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.apps.a2a.hosted import A2AApplications, House
+from agentdouble.apps.a2a.hosted import A2AApplications, HostContext
 from agentdouble.apps.a2a.over_grpc import Place, Refuses
 from agentdouble.apps.loading import App
 from agentdouble.surfaces.surface import Context, Surface
@@ -25,7 +25,7 @@ class HostedA2A(Surface):
         self, context: Context, apps: Sequence[App], agents: AgentsDirectory, refuses: Refuses
     ) -> None:
         self._settings = context.settings
-        self._house = House(context.clock, context.store, agents)
+        self._house = HostContext(context.clock, context.store, agents)
         self._refuses = refuses
         self.hosted = A2AApplications(apps)
 

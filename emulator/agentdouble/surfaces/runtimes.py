@@ -61,7 +61,7 @@ class Runtimes(Surface):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with self.hosting.running():
-            self.hosting.keep_up()
+            self.hosting.ensure_min_instances()
             yield
 
     def begin_shutdown(self) -> None:

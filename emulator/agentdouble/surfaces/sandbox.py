@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from agentdouble.control_plane import InvokeTool, SessionActions, ToolActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.browser.hands import Hands
+from agentdouble.sandbox.browser.input_drivers import InputDrivers
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
@@ -25,7 +25,7 @@ class Sandbox(Surface):
         settings, clock, store = context.settings, context.clock, context.store
         self._settings = settings
         self._version = context.version
-        self._hands = Hands()
+        self._hands = InputDrivers()
         self.tools = Tools(clock, settings.tool_id, store)
         self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
 

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.errors import AnswerLostError
 from agentdouble.on_behalf import MARK
-from agentdouble.threads import beside, imported
+from agentdouble.threads import import_in_thread, run_in_thread
 from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
 CONNECT_TIMEOUT_S = 10.0
@@ -100,10 +100,10 @@ class Connections:
         if self._parts.scheme == "http":
             return None
         if self._tls is None:
-            await imported("httpx")
+            await import_in_thread("httpx")
             import httpx
 
-            self._tls = await beside(httpx.create_ssl_context)
+            self._tls = await run_in_thread(httpx.create_ssl_context)
         return self._tls
 
     def _free(self, connection: Connection) -> None:

@@ -28,7 +28,7 @@ from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernels import FORK
+from agentdouble.sandbox.kernel_pool import FORK
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.manager import ForkPlan, KernelSockets, kernel_manager
 from agentdouble.sandbox.result import Output

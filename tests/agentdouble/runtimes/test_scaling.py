@@ -30,7 +30,7 @@ def clock() -> Clock:
 @pytest.fixture
 async def runtimes(clock: Clock) -> AsyncIterator[Runtimes]:
     async with small.runtimes(clock) as runtimes:
-        runtimes.keep_up()
+        runtimes.ensure_min_instances()
         yield runtimes
 
 

@@ -22,7 +22,7 @@ from agentdouble import ledger
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes import isolation
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
 from agentdouble.sandbox.notebooks import Notebooks
 from agentdouble.settings import Settings
@@ -148,12 +148,12 @@ def has_no_more(found: tuple[int, int], expected: tuple[int, int]) -> bool:
     return all(one <= other for one, other in zip(found, expected, strict=True))
 
 
-def with_kernels(test: Callable[[Kernels], Awaitable[None]], **settings: Any) -> None:
+def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any) -> None:
     OTHERS[:] = psutil.Process().children()
 
     async def run_test() -> None:
         with ledger.using(ledger.Ledger(None)):
-            kernels = Kernels(Settings.load(**{"pool_size": 0, **settings}))
+            kernels = KernelPool(Settings.load(**{"pool_size": 0, **settings}))
             try:
                 await test(kernels)
             finally:
@@ -170,7 +170,7 @@ WHEN = pytest.mark.parametrize("when", get_args(When))
 def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: When) -> None:
     """No process, and no socket to one."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
         places = await leave_everywhere(
             lambda: kernels.start(language, workspace),
@@ -192,10 +192,10 @@ def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: Wh
 def test_a_kernel_that_is_taken_and_given_up_leaves_no_workspace(when: When) -> None:
     """Nobody else knows of the directories."""
 
-    async def test(kernels: Kernels) -> None:
-        async def end(berth: Any) -> None:
-            await berth.kernel.kill("the test is over")
-            berth.workspace.remove()
+    async def test(kernels: KernelPool) -> None:
+        async def end(pooled: Any) -> None:
+            await pooled.kernel.kill("the test is over")
+            pooled.workspace.remove()
 
         places = await leave_everywhere(kernels._make, end, when)
 
@@ -210,7 +210,7 @@ def test_a_kernel_that_is_taken_and_given_up_leaves_no_workspace(when: When) -> 
 def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
     """No process, and no socket to one."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
         places = await leave_everywhere(
             lambda: kernels.workbench(workspace),
@@ -226,7 +226,7 @@ def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
 def test_a_notebook_whose_start_is_given_up_leaves_nothing(when: When) -> None:
     """Either there is a notebook, which can be closed, or there is no kernel."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
 
         async def nothing() -> None:
@@ -265,7 +265,7 @@ async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
 def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(forked: int) -> None:
     """Those that had no process yet get one of the next server, the others are told."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         await end_all([asyncio.ensure_future(kernels._make())])
         before = await at_rest(None)
         starts = [asyncio.ensure_future(kernels._make()) for _ in range(10)]
@@ -286,7 +286,7 @@ def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(f
 def test_a_start_that_takes_too_long_leaves_nothing_when_it_goes_on() -> None:
     """Its fork server stood still, and forks what it was asked for when nobody wants it."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
         await (await kernels.start(PYTHON, workspace)).kill("only to have begun")
         before = await at_rest(None)
@@ -312,7 +312,7 @@ def test_a_double_that_stops_while_it_fills_leaves_nothing(turns: int) -> None:
 
     async def test() -> None:
         with ledger.using(ledger.Ledger(None)):
-            kernels = Kernels(Settings.load(pool_size=3))
+            kernels = KernelPool(Settings.load(pool_size=3))
             workspace = kernels.workspace()
             kernels.fill()
             for _ in range(turns):
@@ -335,7 +335,7 @@ def test_a_ready_kernel_of_which_nobody_knows_whether_it_lives_is_ended(
     async def cannot_tell(_kernel: Kernel) -> bool:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         kernels.fill()
         while kernels.ready != 1:  # noqa: ASYNC110 (nobody sets an event for tests)
             await asyncio.sleep(0)
@@ -346,7 +346,7 @@ def test_a_ready_kernel_of_which_nobody_knows_whether_it_lives_is_ended(
             with pytest.raises(ResourceExhaustedError):
                 await kernels.take()
         assert await asyncio.to_thread(has_gone, pid, PATIENCE_S)
-        berth = await kernels.take()
-        await berth.kernel.kill("the test is over")
+        pooled = await kernels.take()
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=1)

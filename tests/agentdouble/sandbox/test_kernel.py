@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.sandbox.execution import ExpressionError
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.settings import Settings
@@ -290,7 +290,7 @@ open("shown", "w").close()
 """
 
     async def read_a_backlog() -> int:
-        kernels = Kernels(Settings.load(pool_size=0))
+        kernels = KernelPool(Settings.load(pool_size=0))
         workspace = kernels.workspace()
         kernel = await kernels.start(PYTHON, workspace)
         fifos = "import os; os.mkfifo('begun'); os.mkfifo('shown')"
@@ -325,7 +325,7 @@ def test_code_waits_for_one_question_and_no_more() -> None:
     """What would be asked after that is not, nor is what has waited for all of its time."""
 
     async def asked_before_the_code() -> str:
-        kernels = Kernels(Settings.load(pool_size=0))
+        kernels = KernelPool(Settings.load(pool_size=0))
         kernel = await kernels.start(PYTHON, kernels.workspace())
         await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
         question = {"code": "endless.", "cursor_pos": 8}
@@ -345,7 +345,7 @@ def test_code_that_waits_is_told_that_its_kernel_was_killed() -> None:
     """So is what waits to be evaluated, and the question that both wait for has no answer."""
 
     async def killed_before_the_code() -> tuple[object, ...]:
-        kernels = Kernels(Settings.load(pool_size=0))
+        kernels = KernelPool(Settings.load(pool_size=0))
         kernel = await kernels.start(PYTHON, kernels.workspace())
         await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
         question = {"code": "endless.", "cursor_pos": 8}

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox.ready import Berth, Ready
+from agentdouble.sandbox.ready import PooledKernel, Ready
 
 
 async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
     begun = asyncio.Event()
 
-    async def make() -> Berth:
+    async def make() -> PooledKernel:
         begun.set()
         if not the_start_waits:
             raise KernelStartError("Python", "no room")

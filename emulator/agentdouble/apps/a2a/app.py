@@ -21,11 +21,11 @@ from agentdouble.apps.a2a.cards import MODES, agent_card, checked
 from agentdouble.apps.a2a.paths import KIND
 from agentdouble.clock import Clock
 from agentdouble.errors import DecorationError
-from agentdouble.farewell import Farewell
-from agentdouble.forwarded import Forwarded
+from agentdouble.forwarded_prefix import Forwarded
 from agentdouble.imports import import_now
+from agentdouble.shutdown import ShutdownMiddleware
 from agentdouble.state import Change, Store
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from a2a.server.agent_execution import AgentExecutor
@@ -172,7 +172,9 @@ class A2AApp:
             address = serving.address_of(listener)
             print(f"{self.name} answers at {address}{also}", flush=True)  # noqa: T201
 
-        guarded = guard.Guard(Farewell(Forwarded(self), _render), guard.Policy(hosts=None))
+        guarded = guard.Guard(
+            ShutdownMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
+        )
         serving.serve(guarded, listener, started, lambda: over_grpc.prepare(self, place))
 
     @asynccontextmanager
@@ -238,7 +240,7 @@ class A2AApp:
 
     async def _start(self) -> AtWork:
         over_grpc.check(self)
-        await imported("agentdouble.apps.a2a.assembly")
+        await import_in_thread("agentdouble.apps.a2a.assembly")
         from agentdouble.apps.a2a.assembly import assemble
 
         return await assemble(self)

@@ -12,7 +12,7 @@ from a2a.utils.errors import UnsupportedOperationError
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.application_loop import ApplicationLoop
-from agentdouble.apps.a2a.beside import Beside
+from agentdouble.apps.a2a.executor_loop import ExecutorLoop
 from agentdouble.apps.a2a.guarding import GuardingExecutor, Limits
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
 from agentdouble.apps.a2a.runners import ADAPTERS
@@ -28,7 +28,7 @@ class AtWork:
     """An application that answers, and how it is ended."""
 
     service: Service
-    beside: Beside
+    beside: ExecutorLoop
     store_loop: ApplicationLoop
 
     async def close(self) -> None:
@@ -40,7 +40,7 @@ class AtWork:
 
 async def assemble(app: A2AApp) -> AtWork:
     """Put an application to work; raise StateError if its tasks cannot be read."""
-    beside, store_loop = Beside(app.name), ApplicationLoop()
+    beside, store_loop = ExecutorLoop(app.name), ApplicationLoop()
     if app.hosted:
         beside.open()
     store = await _store(app, store_loop)

@@ -19,8 +19,8 @@ from a2a.utils.errors import (
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from agentdouble import ledger
-from agentdouble.apps.a2a.beside import Beside
-from agentdouble.apps.a2a.course import Course
+from agentdouble.apps.a2a.event_order import EventOrder
+from agentdouble.apps.a2a.executor_loop import ExecutorLoop
 from agentdouble.clock import Clock
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.failing import beneath
@@ -52,7 +52,7 @@ class GuardingExecutor(AgentExecutor):
         self,
         executor: AgentExecutor,
         name: Callable[[], str],
-        beside: Beside,
+        beside: ExecutorLoop,
         clock: Callable[[], Clock],
         limits: Limits,
     ) -> None:
@@ -61,7 +61,7 @@ class GuardingExecutor(AgentExecutor):
         self._beside = beside
         self._clock = clock
         self._limits = limits
-        self._running: dict[str, Course] = {}
+        self._running: dict[str, EventOrder] = {}
         self._asked: dict[str, list[Event]] = {}  # what a user's cancel has said, by task
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -111,7 +111,9 @@ class GuardingExecutor(AgentExecutor):
             await _send(course.take(event), event_queue)
         await _send(course.cancel(), event_queue)
 
-    async def _turn(self, course: Course, context: RequestContext, event_queue: EventQueue) -> None:
+    async def _turn(
+        self, course: EventOrder, context: RequestContext, event_queue: EventQueue
+    ) -> None:
         async def hear(event: Event) -> None:
             await _send(course.take(event), event_queue)
 
@@ -137,8 +139,8 @@ class GuardingExecutor(AgentExecutor):
             return str(error)
         return f"{type(error).__name__}: {error}" if self._limits.show_errors else FAILED
 
-    def _course(self, context: RequestContext, task: Task | None) -> Course:
-        return Course(
+    def _course(self, context: RequestContext, task: Task | None) -> EventOrder:
+        return EventOrder(
             context.task_id or "", context.context_id or "", context.message, task, self._stamp
         )
 

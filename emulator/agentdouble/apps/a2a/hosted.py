@@ -21,7 +21,7 @@ SHIPPED = "coder"
 
 
 @dataclass(frozen=True)
-class House:
+class HostContext:
     """What a double gives the applications that it hosts."""
 
     clock: Clock
@@ -75,7 +75,7 @@ class A2AApplications:
         await over_grpc.prepare(self.root, place)
 
     @asynccontextmanager
-    async def running(self, house: House) -> AsyncIterator[None]:
+    async def running(self, house: HostContext) -> AsyncIterator[None]:
         """Let them answer inside, with what the double gives them."""
         async with AsyncExitStack() as stack:
             for app in self._apps:

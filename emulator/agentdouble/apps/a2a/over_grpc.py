@@ -12,7 +12,7 @@ from agentdouble import guard, ledger, serving
 from agentdouble.admission import Address
 from agentdouble.apps.a2a.cards import GRPC, GRPC_VERSION
 from agentdouble.errors import CardError, MissingExtraError, NotBuiltError
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.apps.a2a.app import A2AApp
@@ -115,7 +115,7 @@ async def _listening(app: A2AApp, place: Place) -> Listening:
         raise MissingExtraError("A2A over gRPC", extra="grpc")
     if ledger.choose("U-A2A-TASK") == "0.3":
         raise NotBuiltError("A2A over gRPC in version 0.3")
-    await imported("agentdouble.apps.a2a.grpc_service")
+    await import_in_thread("agentdouble.apps.a2a.grpc_service")
     from agentdouble.apps.a2a.grpc_service import serve
 
     server, port = serve(app, place)

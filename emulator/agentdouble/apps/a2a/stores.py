@@ -26,7 +26,7 @@ from a2a.utils.errors import A2AError, InternalError
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from agentdouble.apps.a2a.callers import Caller
-from agentdouble.apps.a2a.course import ENDS, PAUSES
+from agentdouble.apps.a2a.event_order import ENDS, PAUSES
 from agentdouble.apps.a2a.paths import KIND
 from agentdouble.errors import StateError
 from agentdouble.state import Change, Record, Store, unbroken

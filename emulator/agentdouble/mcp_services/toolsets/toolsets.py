@@ -18,7 +18,7 @@ from agentdouble.mcp_services.service import Key, Service, check_keys, check_nam
 from agentdouble.mcp_services.services import DEFAULT_KEY, Services
 from agentdouble.mcp_services.toolsets.toolset import Exposes, Toolset
 from agentdouble.state import Change, MemoryStore, Store, unbroken
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.toolsets.asking import Member
@@ -80,7 +80,7 @@ class Toolsets:
 
         They are called as behind the toolset's address (``merged``), or as the service has them.
         """
-        await imported(_SERVER)
+        await import_in_thread(_SERVER)
         from agentdouble.mcp_services.toolsets.listing import list_all
 
         listing = await list_all(self._members(toolset.id), [])

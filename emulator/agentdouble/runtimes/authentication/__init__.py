@@ -13,14 +13,14 @@ from agentdouble.runtimes.authentication.authorizers import (
     KeyAuth,
     location_of,
 )
-from agentdouble.runtimes.authentication.gatekeeper import Admission, Gatekeeper
+from agentdouble.runtimes.authentication.gatekeeper import Admission, GatewayAuthenticator
 from agentdouble.runtimes.authentication.rendering import render
 
 __all__ = [
     "Admission",
     "ApiKey",
     "Authorizer",
-    "Gatekeeper",
+    "GatewayAuthenticator",
     "JwtAuth",
     "KeyAuth",
     "location_of",

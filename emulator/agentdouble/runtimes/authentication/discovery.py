@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from agentdouble import on_behalf
 from agentdouble.errors import AuthorizerError, IssuerError
 from agentdouble.runtimes.authentication.authorizers import check_issuers_url
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ async def _fetch(url: str) -> tuple[str, KeysById]:
 
 
 async def _document(url: str) -> Mapping[str, Any]:
-    await imported("httpx", "httpcore._async.http11", "jwt")  # the start does not wait for them
+    await import_in_thread(
+        "httpx", "httpcore._async.http11", "jwt"
+    )  # the start does not wait for them
     import httpx
 
     try:

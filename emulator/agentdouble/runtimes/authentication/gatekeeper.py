@@ -44,7 +44,7 @@ class Admission:
     send: Send
 
 
-class Gatekeeper:
+class GatewayAuthenticator:
     """Knows the issuers and who owns which sessions; belongs to one event loop."""
 
     def __init__(self, clock: Clock) -> None:

@@ -16,7 +16,7 @@ from agentdouble.runtimes.authentication.discovery import SigningKey
 from agentdouble.runtimes.authentication.identity import Identity
 from agentdouble.runtimes.authentication.issuers import Issuers, Keys
 from agentdouble.runtimes.authentication.keys import bearers
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 # Asymmetric ones alone: whoever knows a shared secret, or takes a public key for one, could sign.
 _BY_KEY_TYPE = {
@@ -59,7 +59,7 @@ async def identify(
 
 
 async def _claims(token: str, authorizer: JwtAuth, issuers: Issuers) -> Mapping[str, Any]:
-    await imported("jwt")  # with cryptography behind it, 60 ms
+    await import_in_thread("jwt")  # with cryptography behind it, 60 ms
     import jwt
 
     header = _header(token)

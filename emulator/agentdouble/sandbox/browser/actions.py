@@ -14,7 +14,7 @@ from agentdouble import ledger
 from agentdouble.sandbox.browser import keys
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.browser.hand import Hand
+    from agentdouble.sandbox.browser.input_driver import InputDriver
 
 LONGEST_WAIT_S = 60
 _NOTCH = 120  # pixels of one notch of a mouse wheel
@@ -41,7 +41,7 @@ class MoveTo(_Asked):
     x: Number
     y: Number
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.move(self.x, self.y)
 
@@ -53,7 +53,7 @@ class MoveRel(_Asked):
     x_offset: Number
     y_offset: Number
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.move(hand.x + self.x_offset, hand.y + self.y_offset)
 
@@ -62,7 +62,7 @@ class _AtPoint(_Asked):
     x: Number | None = None
     y: Number | None = None
 
-    async def _click(self, hand: Hand, button: Button, times: int) -> None:
+    async def _click(self, hand: InputDriver, button: Button, times: int) -> None:
         await hand.move(hand.x if self.x is None else self.x, hand.y if self.y is None else self.y)
         await hand.mouse.click(hand.x, hand.y, button=button, click_count=times)
 
@@ -74,7 +74,7 @@ class Click(_AtPoint):
     button: Button | None = "left"
     num_clicks: Annotated[int, Field(ge=1, le=3)] | None = 1
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await self._click(hand, self.button or "left", self.num_clicks or 1)
 
@@ -85,7 +85,7 @@ class MouseDown(_Asked):
     action_type: Literal["MOUSE_DOWN"]
     button: Button | None = "left"
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.mouse.down(button=self.button or "left")
 
@@ -96,7 +96,7 @@ class MouseUp(_Asked):
     action_type: Literal["MOUSE_UP"]
     button: Button | None = "left"
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.mouse.up(button=self.button or "left")
 
@@ -106,7 +106,7 @@ class RightClick(_AtPoint):
 
     action_type: Literal["RIGHT_CLICK"]
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await self._click(hand, "right", 1)
 
@@ -116,7 +116,7 @@ class DoubleClick(_AtPoint):
 
     action_type: Literal["DOUBLE_CLICK"]
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await self._click(hand, "left", 2)
 
@@ -128,7 +128,7 @@ class DragTo(_Asked):
     x: Number
     y: Number
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await _drag(hand, self.x, self.y)
 
@@ -140,7 +140,7 @@ class DragRel(_Asked):
     x_offset: Number
     y_offset: Number
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await _drag(hand, hand.x + self.x_offset, hand.y + self.y_offset)
 
@@ -152,7 +152,7 @@ class Scroll(_Asked):
     dx: int = 0
     dy: int = 0
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         dx, dy = self.dx, self.dy
         if ledger.choose("U-BROWSER-SCROLL") == "notches-up":
@@ -167,7 +167,7 @@ class Typing(_Asked):
     text: str
     use_clipboard: bool | None = True
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         if self.use_clipboard is False:
             await hand.keyboard.type(self.text)
@@ -181,7 +181,7 @@ class Press(_Asked):
     action_type: Literal["PRESS"]
     key: Key
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.press(self.key)
 
@@ -192,7 +192,7 @@ class KeyDown(_Asked):
     action_type: Literal["KEY_DOWN"]
     key: Key
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.keyboard.down(self.key)
 
@@ -203,7 +203,7 @@ class KeyUp(_Asked):
     action_type: Literal["KEY_UP"]
     key: Key
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await hand.keyboard.up(self.key)
 
@@ -214,7 +214,7 @@ class Hotkey(_Asked):
     action_type: Literal["HOTKEY"]
     keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=8)]
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         held = []
         try:
@@ -237,12 +237,12 @@ class Wait(_Asked):
         """How long it takes by itself."""
         return self.duration
 
-    async def perform(self, hand: Hand) -> None:
+    async def perform(self, hand: InputDriver) -> None:
         """Do it."""
         await asyncio.sleep(self.duration)
 
 
-async def _drag(hand: Hand, x: float, y: float) -> None:
+async def _drag(hand: InputDriver, x: float, y: float) -> None:
     await hand.mouse.down()
     try:
         await hand.move(x, y, steps=_DRAG_STEPS)

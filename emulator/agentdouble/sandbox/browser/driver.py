@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from agentdouble.errors import BrowserError, BrowserMissingError
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
@@ -57,7 +57,7 @@ class Driver:
 
 async def _start() -> Playwright:
     try:
-        await imported("playwright.async_api")
+        await import_in_thread("playwright.async_api")
         from playwright.async_api import async_playwright
     except ModuleNotFoundError as error:
         raise BrowserMissingError("Playwright", INSTALL) from error

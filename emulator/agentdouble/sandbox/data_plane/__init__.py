@@ -5,8 +5,8 @@ to the session's workbench.
 """
 
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
-from agentdouble.sandbox.data_plane.door import PREFIX, is_data_plane
 from agentdouble.sandbox.data_plane.refusing import render_refusal
 from agentdouble.sandbox.data_plane.routes import UPLOAD, data_plane
+from agentdouble.sandbox.data_plane.session_token import PREFIX, is_data_plane
 
 __all__ = ["PREFIX", "UPLOAD", "BrowserRoutes", "data_plane", "is_data_plane", "render_refusal"]

@@ -15,14 +15,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
-from agentdouble.sandbox.data_plane.door import INSTANCE, PREFIX, TOKEN, instance_of
 from agentdouble.sandbox.data_plane.refusing import envelope, sandbox_error
-from agentdouble.threads import imported
+from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
-    from agentdouble.sandbox.browser.hand import Hand, Size
-    from agentdouble.sandbox.browser.hands import Hands
+    from agentdouble.sandbox.browser.input_driver import InputDriver, Size
+    from agentdouble.sandbox.browser.input_drivers import InputDrivers
 
 _CDP = f"{PREFIX}/browser/cdp"
 _GONE = 1001
@@ -32,7 +32,7 @@ _REASON_LIMIT = 120  # bytes; the protocol allows 123
 class BrowserRoutes:
     """The routes of one double's browsers."""
 
-    def __init__(self, hands: Hands, window: tuple[int, int]) -> None:
+    def __init__(self, hands: InputDrivers, window: tuple[int, int]) -> None:
         self._hands = hands
         self._window = window
 
@@ -95,7 +95,7 @@ class BrowserRoutes:
 
     async def actions(self, request: Request) -> Response:
         """Do one thing with mouse or keyboard."""
-        await imported("agentdouble.sandbox.browser.actions")
+        await import_in_thread("agentdouble.sandbox.browser.actions")
         from agentdouble.sandbox.browser import actions
 
         try:
@@ -127,7 +127,7 @@ class BrowserRoutes:
             reason = (instance.end_reason or "the browser has ended").encode()[:_REASON_LIMIT]
             await websocket.close(_GONE, reason.decode("utf-8", "ignore"))
 
-    async def _hand(self, request: Request) -> Hand:
+    async def _hand(self, request: Request) -> InputDriver:
         browser = await instance_of(request).browser()
         return await self._hands.of(browser, _cdp_url_from_here(request))
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentdouble import ledger
-from agentdouble.attending import while_connected
+from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.sandbox import languages, notebooks
-from agentdouble.sandbox.data_plane.door import instance_of
 from agentdouble.sandbox.data_plane.refusing import Refused, envelope
+from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult
@@ -212,7 +212,7 @@ def _post(
         body = asked.model_validate_json(await request.body() or b"{}")
         work = operation(instance_of(request), body)
         try:
-            return await while_connected(request.receive, work)
+            return await cancel_on_disconnect(request.receive, work)
         except ClientDisconnect:  # nobody is there to be answered
             return Response(status_code=400)
 

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble.sandbox.data_plane.door import PREFIX, instance_of
 from agentdouble.sandbox.data_plane.refusing import envelope
+from agentdouble.sandbox.data_plane.session_token import PREFIX, instance_of
 from agentdouble.sandbox.workbench.paths import FACTS, HOME, TMP
 from agentdouble.settings import MIB, Settings
 

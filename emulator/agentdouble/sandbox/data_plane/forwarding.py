@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.attending import while_connected
-from agentdouble.sandbox.data_plane.door import instance_of
+from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
         return await request.receive()
 
     try:
-        return await while_connected(receive, workbench.http.send(asked, stream=True))
+        return await cancel_on_disconnect(receive, workbench.http.send(asked, stream=True))
     except httpx.TransportError as error:
         lost = await workbench.lost(error)
         instance.check_usable()  # that its session has ended says more

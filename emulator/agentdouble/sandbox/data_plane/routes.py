@@ -15,9 +15,9 @@ from agentdouble.sandbox.data_plane import refusing
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
-from agentdouble.sandbox.data_plane.door import Door
 from agentdouble.sandbox.data_plane.forwarding import forward
 from agentdouble.sandbox.data_plane.refusing import Refused
+from agentdouble.sandbox.data_plane.session_token import SessionTokenMiddleware
 from agentdouble.sandbox.data_plane.terminal_route import terminal
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
@@ -63,7 +63,7 @@ def data_plane(
             ValidationError: invalid,
         },
     )
-    return Door(app, instances)
+    return SessionTokenMiddleware(app, instances)
 
 
 def _forwarding() -> list[BaseRoute]:

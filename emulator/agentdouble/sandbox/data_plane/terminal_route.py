@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.sandbox.data_plane.door import instance_of
 from agentdouble.sandbox.data_plane.refusing import sandbox_error
+from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
-from agentdouble.threads import imported
+from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -33,7 +33,7 @@ async def terminal(websocket: WebSocket) -> None:
 
 
 async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instance) -> None:
-    await imported("websockets.asyncio.client")
+    await import_in_thread("websockets.asyncio.client")
     from websockets.asyncio.client import unix_connect
     from websockets.exceptions import InvalidHandshake
 

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.attending import Events, while_connected
+from agentdouble.disconnects import Events, cancel_on_disconnect
 
 _Model = TypeVar("_Model", bound="Asked")
 
@@ -109,7 +109,7 @@ def awaited(
     async def endpoint(request: Request) -> Response:
         body = asked.model_validate_json(await request.body() or b"{}")
         try:
-            return _rendered(await while_connected(request.receive, operation(body)))
+            return _rendered(await cancel_on_disconnect(request.receive, operation(body)))
         except ClientDisconnect:  # nobody is there to be answered
             return Response(status_code=400)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.browser import hand, keys
+from agentdouble.sandbox.browser import input_driver, keys
 from tests.agentdouble.calling import DataPlane, data_plane, eventually
 from tests.agentdouble.sandbox.browser.browsing import (
     AT_REST,
@@ -292,7 +292,7 @@ def test_a_page_that_is_busy_is_a_failed_operation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """HTTP 200 with success false, as the public sandbox has it."""
-    monkeypatch.setattr(hand, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(input_driver, "PATIENCE_S", 0.1)
     busy = client.send("Runtime.evaluate", page.session, expression="while (true);")
     client.call("Browser.getVersion")  # the browser has passed on what came before
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT
 from agentdouble.sandbox.result import ExecutionResult, Output
 from agentdouble.settings import Settings
@@ -21,7 +21,7 @@ class Session:
 
     def __init__(self, memory: int | None = None, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
-        self.kernels = Kernels(Settings.load(pool_size=0, javascript_memory_limit=memory))
+        self.kernels = KernelPool(Settings.load(pool_size=0, javascript_memory_limit=memory))
         self.workspace = self.kernels.workspace()
         language = replace(JAVASCRIPT, fork_config={"JavaScriptKernel": options})
         start = self.kernels.start(language, self.workspace)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentdouble.apps.a2a import cards
-from agentdouble.apps.a2a.beside import Beside
+from agentdouble.apps.a2a.executor_loop import ExecutorLoop
 from agentdouble.apps.a2a.user_store import UserTaskStore
 from doublecheck.contracts.reference import executor
 from tests.doublecheck.contracts.mutations import Mutation
@@ -21,11 +21,11 @@ def run_no_executor(patch: pytest.MonkeyPatch) -> None:
     async def run(self: Any, *work: Any) -> None:
         return None
 
-    patch.setattr(Beside, "run", run)
+    patch.setattr(ExecutorLoop, "run", run)
 
 
 def hold_results_back(patch: pytest.MonkeyPatch) -> None:
-    original = Beside.run
+    original = ExecutorLoop.run
 
     async def run(self: Any, work: Any, hear: Any, limit_s: float) -> None:
         held: list[Any] = []
@@ -39,7 +39,7 @@ def hold_results_back(patch: pytest.MonkeyPatch) -> None:
             for event in held:
                 await hear(event)
 
-    patch.setattr(Beside, "run", run)
+    patch.setattr(ExecutorLoop, "run", run)
     patch.setattr(executor, "READ_WITHIN_S", 0.1)
 
 

@@ -11,9 +11,17 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.errors import TooManyListenersError
 from agentdouble.invoke_tool import RUN_HEADER
-from agentdouble.sandbox import feed
-from agentdouble.sandbox.feed import KEPT, LISTENERS, Event, Feed, Kind, Listener, called
+from agentdouble.sandbox import output_feed
 from agentdouble.sandbox.instance import InstanceKey
+from agentdouble.sandbox.output_feed import (
+    KEPT,
+    LISTENERS,
+    Event,
+    Kind,
+    Listener,
+    OutputFeed,
+    called,
+)
 from tests.agentdouble.calling import Begun, body_of, data_plane, eventually, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
@@ -129,7 +137,7 @@ def test_a_reset_leaves_who_listens(double: Emulator) -> None:
 
 def test_a_client_that_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The double notices when its connection is closed, and not at the next output."""
-    monkeypatch.setattr(feed, "LISTENERS", 1)
+    monkeypatch.setattr(output_feed, "LISTENERS", 1)
     with Emulator(pool_size=0) as double:  # one that nobody is about to leave
         address = f"{double.url}/_emulator/outputs?user_session_id=feed-left"
 
@@ -214,7 +222,7 @@ async def test_who_takes_nothing_at_all_is_left() -> None:
 @in_a_loop
 async def test_a_listener_that_has_left_makes_room() -> None:
     """There may be so many and no more."""
-    one_feed = Feed(plain_tracebacks=False)
+    one_feed = OutputFeed(plain_tracebacks=False)
     kept = [one_feed.listening(KEY) for _ in range(LISTENERS)]
     for one in kept:
         one.__enter__()
@@ -229,7 +237,7 @@ async def test_a_listener_that_has_left_makes_room() -> None:
 @in_a_loop
 async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
-    one_feed = Feed(plain_tracebacks=True)
+    one_feed = OutputFeed(plain_tracebacks=True)
     with called("r"), one_feed.listening(KEY) as listener:
         one_feed.telling(KEY).output("error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1)
         listener.close()
@@ -242,7 +250,7 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
 @in_a_loop
 async def test_listening_ends_with_the_feed() -> None:
     """Also for who comes when the double is about to stop."""
-    one_feed = Feed(plain_tracebacks=False)
+    one_feed = OutputFeed(plain_tracebacks=False)
     one_feed.let_go()
     with one_feed.listening(KEY) as listener:
         assert ["listening"] == [event.kind async for event in listener.events()]

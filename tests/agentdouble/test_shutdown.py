@@ -13,7 +13,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.farewell import STOPPING, Farewell
+from agentdouble.shutdown import STOPPING, ShutdownMiddleware
 
 HEADERS = {"user_id": "ann", "session_id": "s1"}
 
@@ -88,7 +88,7 @@ def test_a_call_that_its_caller_cancels_stays_cancelled() -> None:
         raise AssertionError(message)
 
     async def cancelled() -> None:
-        called = asyncio.ensure_future(Farewell(sleep)({"type": "http"}, nobody, nobody))
+        called = asyncio.ensure_future(ShutdownMiddleware(sleep)({"type": "http"}, nobody, nobody))
         await asyncio.sleep(0)
         called.cancel()
         await called

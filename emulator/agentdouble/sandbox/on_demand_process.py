@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Process(Protocol):
-    """What a companion starts and ends."""
+    """What is started when it is needed, and ended."""
 
     @property
     def pid(self) -> int: ...
@@ -22,7 +22,7 @@ class Process(Protocol):
 Kind = TypeVar("Kind", bound=Process)
 
 
-class Companion(Generic[Kind]):
+class OnDemandProcess(Generic[Kind]):
     """Keeps one process for a session: starts it when it is needed, and again when it has died.
 
     ``check`` raises where nothing may begin in the session now; ``note`` hears of each start.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast
 
+from agentdouble.control_plane.client_auth import ByKeys, check_type
 from agentdouble.control_plane.codes import refused
 from agentdouble.control_plane.fields import Wire
-from agentdouble.control_plane.inbound import ByKeys, check_type
 from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services.openapi import ApiKey, Auth, Bearer

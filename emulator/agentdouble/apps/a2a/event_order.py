@@ -38,7 +38,7 @@ PAUSES = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AU
 _log = logging.getLogger(__name__)
 
 
-class Course:
+class EventOrder:
     """The events of one turn of a task; each method returns what is to be sent on.
 
     ``task`` is the task as it was before the turn, None for a new one. A lone message is held

@@ -7,7 +7,7 @@ import datetime as dt
 from agentdouble.clock import Clock
 
 
-class SettledClock:
+class ObservedClock:
     """A clock whose moves are seen when they are dealt with.
 
     A client may move the clock as soon as it has its answer, before the loop has taken back the

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from agentdouble.agents.handover import ROOM, Handover
+from agentdouble.agents.cross_loop_queue import ROOM, CrossLoopQueue
 from agentdouble.application_loop import ApplicationLoop
 
 
@@ -14,7 +14,7 @@ def test_items_arrive_in_order_and_none_is_lost() -> None:
     async def main() -> list[int]:
         loop = ApplicationLoop()
         await loop.start()
-        out: Handover[int] = Handover()
+        out: CrossLoopQueue[int] = CrossLoopQueue()
 
         async def make() -> None:
             for number in range(count):
@@ -39,7 +39,7 @@ def test_the_maker_waits_for_the_taker() -> None:
     async def main() -> tuple[int, int]:
         loop = ApplicationLoop()
         await loop.start()
-        out: Handover[int] = Handover()
+        out: CrossLoopQueue[int] = CrossLoopQueue()
         made, waits = [], threading.Event()
 
         async def make() -> None:
@@ -66,7 +66,7 @@ def test_one_loop_can_be_both_sides() -> None:
     """The maker may live on the taker's loop."""
 
     async def main() -> list[str]:
-        out: Handover[str] = Handover()
+        out: CrossLoopQueue[str] = CrossLoopQueue()
         asyncio.get_running_loop().call_soon(out.put, "item")
         return await out.take()
 

@@ -105,7 +105,7 @@ class Listener:
         self._news.set()
 
 
-class Feed:
+class OutputFeed:
     """Everybody who listens to the sessions of one double; belongs to its event loop."""
 
     def __init__(self, *, plain_tracebacks: bool) -> None:
@@ -132,9 +132,9 @@ class Feed:
             if not self._listeners[key]:
                 del self._listeners[key]
 
-    def telling(self, key: InstanceKey) -> Telling:
+    def publisher(self, key: InstanceKey) -> ExecutionPublisher:
         """Return what tells listeners of an execution that is about to begin."""
-        return Telling(self, key, _run.get(), plain=self._plain)
+        return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
 
     def has_listeners(self, key: InstanceKey) -> bool:
         """Whether somebody listens to a session now."""
@@ -153,10 +153,10 @@ class Feed:
                 listener.close()
 
 
-class Telling:
+class ExecutionPublisher:
     """Tells listeners of one execution, as its kernel runs it."""
 
-    def __init__(self, feed: Feed, key: InstanceKey, run: str | None, *, plain: bool) -> None:
+    def __init__(self, feed: OutputFeed, key: InstanceKey, run: str | None, *, plain: bool) -> None:
         self._feed = feed
         self._key = key
         self._run = run

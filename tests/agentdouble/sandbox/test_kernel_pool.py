@@ -26,7 +26,7 @@ from agentdouble import Emulator, ledger
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
 from agentdouble.processes.isolation import Isolation
-from agentdouble.sandbox.kernels import Kernels
+from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
@@ -209,7 +209,7 @@ def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
     )
     monkeypatch.setattr(isolation, "find_out", lambda: Isolation({"network": lacking}))
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         with pytest.raises(
             KernelStartError,
             match=r"needs the measure network: EPERM\. What would bring it: rights",
@@ -227,7 +227,7 @@ def test_only_kernels_that_are_held_apart_can_be_without_a_network(
 ) -> None:
     """Settings that contradict each other start no kernel."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         with pytest.raises(KernelStartError, match="network = 'none' needs the measure network"):
             await kernels.take()
 
@@ -299,12 +299,12 @@ def test_each_kernel_has_random_numbers_of_its_own(preloaded: Emulator) -> None:
     assert 3 * 5 == len({word for words in sessions for word in words})
 
 
-def with_kernels(test: Callable[[Kernels], Awaitable[None]], **settings: Any) -> None:
+def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any) -> None:
     """Run a test with kernels of its own, in a loop of its own."""
 
     async def run_test() -> None:
         with ledger.using(ledger.Ledger(None)):
-            kernels = Kernels(Settings.load(**settings))
+            kernels = KernelPool(Settings.load(**settings))
             try:
                 await test(kernels)
             finally:
@@ -313,7 +313,7 @@ def with_kernels(test: Callable[[Kernels], Awaitable[None]], **settings: Any) ->
     asyncio.run(run_test())
 
 
-async def until_ready(kernels: Kernels, count: int) -> None:
+async def until_ready(kernels: KernelPool, count: int) -> None:
     while kernels.ready != count:  # noqa: ASYNC110 (nobody sets an event for tests)
         await asyncio.sleep(0)
 
@@ -353,17 +353,17 @@ def test_a_kernel_that_ends_when_it_starts_says_why(
 def test_a_ready_kernel_is_taken_and_replaced() -> None:
     """Nothing is started for who takes one that is ready; another is made ready after."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         kernels.fill()
         await until_ready(kernels, 2)
         before = set(psutil.Process().children(recursive=True))
 
-        berth = await kernels.take()
+        pooled = await kernels.take()
 
-        assert psutil.Process(berth.kernel.pid) in before
+        assert psutil.Process(pooled.kernel.pid) in before
         assert 1 == kernels.ready
         await until_ready(kernels, 2)
-        await berth.kernel.kill("the test is over")
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=2)
 
@@ -372,7 +372,7 @@ def test_a_ready_kernel_is_taken_and_replaced() -> None:
 def test_kernels_of_one_session_share_files_and_network(network: str) -> None:
     """A second one in the same workspace finds the first one's files and ports."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         first = await kernels.take()
         second = await kernels.start(PYTHON, first.workspace, [first.kernel])
         serve = (
@@ -394,7 +394,7 @@ def test_kernels_of_one_session_share_files_and_network(network: str) -> None:
 def test_a_ready_kernel_that_dies_is_replaced() -> None:
     """Nobody needs to ask for one first."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         first = await kernels.take()
         await until_ready(kernels, 1)
         (ready,) = kernels_beside(first.kernel.pid)
@@ -413,7 +413,7 @@ def test_a_ready_kernel_that_dies_is_replaced() -> None:
 def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
     """After ten of them no other is started until a kernel is asked for."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         first = await kernels.take()
         for _ in range(11):
             await until_ready(kernels, 1)
@@ -434,7 +434,7 @@ def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
 def test_a_ready_kernel_that_has_just_died_is_not_handed_out() -> None:
     """Who comes before its end has been heard of gets one that works, too."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         first = await kernels.take()
         await until_ready(kernels, 1)
         (ready,) = kernels_beside(first.kernel.pid)
@@ -442,13 +442,13 @@ def test_a_ready_kernel_that_has_just_died_is_not_handed_out() -> None:
         assert has_gone(ready.pid, timeout_s=30)  # the loop meanwhile hears nothing
         assert 1 == kernels.ready
 
-        berth = await kernels.take()
+        pooled = await kernels.take()
 
-        assert ready.pid != berth.kernel.pid
-        done = await berth.kernel.execute("print(1)", timeout_s=30, output_limit=100)
+        assert ready.pid != pooled.kernel.pid
+        done = await pooled.kernel.execute("print(1)", timeout_s=30, output_limit=100)
         assert "ok" == done.status
         await first.kernel.kill("the test is over")
-        await berth.kernel.kill("the test is over")
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=1)
 
@@ -464,11 +464,11 @@ def kernels_beside(pid: int | None) -> list[psutil.Process]:
 def test_no_kernel_is_kept_ready_where_none_is_asked_for() -> None:
     """With a pool of none, the fork server has one kernel: that which was taken."""
 
-    async def test(kernels: Kernels) -> None:
-        berth = await kernels.take()
+    async def test(kernels: KernelPool) -> None:
+        pooled = await kernels.take()
 
-        assert ([], 0) == (kernels_beside(berth.kernel.pid), kernels.ready)
-        await berth.kernel.kill("the test is over")
+        assert ([], 0) == (kernels_beside(pooled.kernel.pid), kernels.ready)
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=0)
 
@@ -485,13 +485,13 @@ def test_no_kernel_is_kept_ready_where_none_is_asked_for() -> None:
 def test_what_no_answer_holds_ends_in_the_kernel(code: str, heard: list[Any]) -> None:
     """Receiving it would hold the double, even one that would keep all of it."""
 
-    async def test(kernels: Kernels) -> None:
-        berth = await kernels.take()
-        done = await berth.kernel.execute(code, timeout_s=30, output_limit=10**9)
+    async def test(kernels: KernelPool) -> None:
+        pooled = await kernels.take()
+        done = await pooled.kernel.execute(code, timeout_s=30, output_limit=10**9)
 
         assert heard == [(one.output_type, one.name) for one in done.outputs]
         assert len(str(done.outputs)) < 8 * 1024 * 1024 + 1000
-        await berth.kernel.kill("the test is over")
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=0)
 
@@ -564,20 +564,20 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
 def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
     """An interrupt that comes too early would be lost, and the session with it."""
 
-    async def test(kernels: Kernels) -> None:
-        berth = await kernels.take()
+    async def test(kernels: KernelPool) -> None:
+        pooled = await kernels.take()
         options = {"timeout_s": 30, "output_limit": 100}
-        await berth.kernel.execute("x = 42", **options)
+        await pooled.kernel.execute("x = 42", **options)
         for _ in range(10):
-            deserted = asyncio.ensure_future(berth.kernel.execute("while True: pass", **options))
+            deserted = asyncio.ensure_future(pooled.kernel.execute("while True: pass", **options))
             await asyncio.sleep(0)
             deserted.cancel()
             await asyncio.wait({deserted})
 
-        done = await berth.kernel.execute("print(x)", **options)
+        done = await pooled.kernel.execute("print(x)", **options)
 
         assert [("stdout", "42\n")] == [(one.name, one.text) for one in done.outputs]
-        await berth.kernel.kill("the test is over")
+        await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=0)
 
@@ -686,7 +686,7 @@ except BrokenPipeError:
 def test_questions_that_come_while_it_answers_are_read() -> None:
     """Each comes as another is answered: none is left unread, nor what follows it."""
 
-    async def test(kernels: Kernels) -> None:
+    async def test(kernels: KernelPool) -> None:
         kernel = (await kernels.take()).kernel
         for _ in range(100):
             for _ in range(10):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 ROOM = 64
 
 
-class Handover(Generic[T]):
+class CrossLoopQueue(Generic[T]):
     """A queue from one task on any loop to one task on the loop that makes it."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from agentdouble.faults.plan import Armed
 
 
-class Mishap:
+class InjectedFault:
     """Something that happens to code while it runs, once; ``kind`` says what.
 
     It is to happen ``after`` so many messages of output.
@@ -31,18 +31,18 @@ class Mishap:
         self._armed.happened()
 
 
-_at_hand: ContextVar[Mishap | None] = ContextVar("agentdouble_mishap", default=None)
+_at_hand: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fault", default=None)
 
 
-def mishap() -> Mishap | None:
+def injected_fault() -> InjectedFault | None:
     """Return what is to happen to the code that is about to run, once; None for nothing."""
     found = _at_hand.get()
     return found if found is not None and found.take() else None
 
 
 @contextmanager
-def at_hand(found: Mishap) -> Iterator[None]:
-    """Have a mishap happen to the first code that runs inside."""
+def at_hand(found: InjectedFault) -> Iterator[None]:
+    """Have a fault happen to the first code that runs inside."""
     token = _at_hand.set(found)
     try:
         yield

@@ -18,7 +18,7 @@ STOPPING = Refusal(
 )
 
 
-class Farewell:
+class ShutdownMiddleware:
     """An ASGI application in front of another, which tells callers that the server stops.
 
     One who has no answer yet is given a refusal; where one has begun, the connection is closed

@@ -14,7 +14,7 @@ from starlette.types import Receive, Send
 T = TypeVar("T")
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """Do the work; cancel it if the caller goes away, so that its code is interrupted.
 
     ``receive`` is that of a request whose body has been read. Raises ClientDisconnect when

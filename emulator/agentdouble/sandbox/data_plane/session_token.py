@@ -23,7 +23,7 @@ TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
 INSTANCE_OF = "agentdouble.instance"
 
 
-class Door:
+class SessionTokenMiddleware:
     """An ASGI application in front of the routes; they find the instance in their scope."""
 
     def __init__(self, app: ASGIApp, instances: Instances) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from agentdouble import faults
-from agentdouble.sandbox.kernel import Kernel, Midway
+from agentdouble.sandbox.kernel import Kernel, MidRunFault
 
 
-def midway(expire: Callable[[], Awaitable[None]]) -> Midway | None:
+def midway(expire: Callable[[], Awaitable[None]]) -> MidRunFault | None:
     """Return what is to happen while the code at hand runs, None for nothing.
 
     ``expire`` has its session's instance reach the deadline.
     """
-    mishap = faults.mishap()
-    if mishap is None:
+    fault = faults.injected_fault()
+    if fault is None:
         return None
 
     async def happen(kernel: Kernel) -> None:
-        mishap.happened()
-        await (kernel.crash() if mishap.kind == "kill_kernel" else expire())
+        fault.happened()
+        await (kernel.crash() if fault.kind == "kill_kernel" else expire())
 
-    return Midway(mishap.after, happen)
+    return MidRunFault(fault.after, happen)

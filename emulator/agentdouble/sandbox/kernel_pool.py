@@ -21,7 +21,7 @@ from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
-from agentdouble.sandbox.ready import Berth, Ready
+from agentdouble.sandbox.ready import PooledKernel, Ready
 from agentdouble.sandbox.undivided import undivided
 from agentdouble.settings import Settings
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.manager import ForkPlan, KernelSockets, SandboxKernelManager
     from agentdouble.sandbox.workbench.client import Workbench
 
-    Servant: TypeAlias = Kernel | Workbench | Browser  # what a session has running
+    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # what a session has running
 
 FORK = "agentdouble-fork"
 LOCAL = "local-provisioner"
@@ -77,10 +77,10 @@ class _Place:
 
     workspace: Workspace
     run: Path
-    beside: tuple[Servant, ...]
+    beside: tuple[SessionProcess, ...]
 
 
-class Kernels:
+class KernelPool:
     """Starts kernels for one double and keeps some ready; belongs to one event loop."""
 
     def __init__(self, settings: Settings) -> None:
@@ -93,7 +93,7 @@ class Kernels:
         self._isolation: asyncio.Future[Isolation] | None = None
         self._sockets: KernelSockets | None = None
         self._workspaces: Workspaces | None = None
-        self._as_own_user: set[Servant] = set()  # other threads read it: they take a copy
+        self._as_own_user: set[SessionProcess] = set()  # other threads read it: they take a copy
         self._browsers: Browsers | None = None
 
     @property
@@ -108,19 +108,19 @@ class Kernels:
         pids = (one.pid for one in self._as_own_user.copy() if one.alive)
         return tuple(pid for pid in pids if pid is not None)
 
-    async def take(self) -> Berth:
+    async def take(self) -> PooledKernel:
         """Return a Python kernel with its workspace: a ready one, if there is one that lives.
 
         Raises as ``start`` does.
         """
         with capacity.named():  # a ready one is asked whether it lives
             ready = await self._ready.take()
-        berth = ready or await self._make()
+        pooled = ready or await self._make()
         self._ready.fill(after_s=_FIRST_ANSWER_S)
-        return berth
+        return pooled
 
     async def start(
-        self, language: Language, workspace: Workspace, beside: Iterable[Servant] = ()
+        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess] = ()
     ) -> Kernel:
         """Start a kernel in a workspace and return when it answers.
 
@@ -145,7 +145,7 @@ class Kernels:
             self._starting -= 1
 
     async def _start(
-        self, language: Language, workspace: Workspace, beside: Iterable[Servant]
+        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess]
     ) -> Kernel:
         timeout_s = self._settings.kernel_start_timeout_s
         reason = f"it gave no answer for {timeout_s:g} s"
@@ -169,7 +169,9 @@ class Kernels:
             self._workspaces = self._workspaces or Workspaces()
             return self._workspaces.make(variables)
 
-    async def workbench(self, workspace: Workspace, beside: Iterable[Servant] = ()) -> Workbench:
+    async def workbench(
+        self, workspace: Workspace, beside: Iterable[SessionProcess] = ()
+    ) -> Workbench:
         """Start a session's workbench; ``beside`` as in ``start``.
 
         Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError where another provisioner
@@ -178,7 +180,7 @@ class Kernels:
         if self._provisioner not in (FORK, LOCAL):
             what = f"A session's terminals and files with the provisioner {self._provisioner!r}"
             raise NotBuiltError(what)
-        await threads.imported(*_TO_GET_GOING, *_FOR_WORKBENCHES)
+        await threads.import_in_thread(*_TO_GET_GOING, *_FOR_WORKBENCHES)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         try:
@@ -189,7 +191,7 @@ class Kernels:
             raise refusal or WorkbenchError(str(error) or "the fork server has ended") from error
 
     async def _start_workbench(
-        self, workspace: Workspace, beside: tuple[Servant, ...]
+        self, workspace: Workspace, beside: tuple[SessionProcess, ...]
     ) -> Workbench:
         from agentdouble.sandbox.workbench import client
 
@@ -203,13 +205,13 @@ class Kernels:
         self._note_user(started, plan)
         return started
 
-    async def browser(self, workspace: Workspace, beside: Iterable[Servant] = ()) -> Browser:
+    async def browser(self, workspace: Workspace, beside: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
         Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError where
         kernels are remote.
         """
-        await threads.imported(*_TO_GET_GOING, *_FOR_BROWSERS)
+        await threads.import_in_thread(*_TO_GET_GOING, *_FOR_BROWSERS)
         from agentdouble.sandbox.browser.browser import PROGRAM
         from agentdouble.sandbox.browser.browsers import Browsers
 
@@ -241,20 +243,20 @@ class Kernels:
             self._workspaces.remove()
         self._fork_server = self._sockets = self._workspaces = None
 
-    async def _make(self) -> Berth:
+    async def _make(self) -> PooledKernel:
         workspace = self.workspace()
         try:
-            return Berth(await self.start(PYTHON, workspace), workspace)
+            return PooledKernel(await self.start(PYTHON, workspace), workspace)
         except BaseException:
             workspace.remove()
             raise
 
     async def _launch(
-        self, language: Language, workspace: Workspace, beside: Iterable[Servant]
+        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess]
     ) -> Kernel:
-        await threads.imported(*_TO_GET_GOING)
+        await threads.import_in_thread(*_TO_GET_GOING)
         self._get_going(language)  # before the imports: they take as long as what it begins
-        await threads.imported(*_FOR_KERNELS)
+        await threads.import_in_thread(*_FOR_KERNELS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
         from agentdouble.sandbox.manager import KernelSockets, kernel_manager
 
@@ -281,7 +283,7 @@ class Kernels:
                 return kernel
         raise AssertionError("unreachable")
 
-    def _note_user(self, started: Servant, plan: ForkPlan | None) -> None:
+    def _note_user(self, started: SessionProcess, plan: ForkPlan | None) -> None:
         """Keep what runs as this process's own user apart from what cannot."""
         if plan is None or (plan.confinement or {}).get("uid") is None:
             self._as_own_user.add(started)

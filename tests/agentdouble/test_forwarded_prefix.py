@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agentdouble.forwarded import Forwarded
+from agentdouble.forwarded_prefix import Forwarded
 from agentdouble.serving import PEER
 
 

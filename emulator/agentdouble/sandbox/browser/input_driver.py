@@ -28,7 +28,7 @@ class Size:
     height: int
 
 
-class Hand:
+class InputDriver:
     """Acts on the page in front of one browser; one thing at a time, in the order of arrival."""
 
     def __init__(self, browser: Browser) -> None:

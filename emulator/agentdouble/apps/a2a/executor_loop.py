@@ -13,7 +13,7 @@ from typing import Any, Union
 from a2a.server.events import Event, EventQueue
 from a2a.types import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
-from agentdouble.agents.handover import Handover
+from agentdouble.agents.cross_loop_queue import CrossLoopQueue
 from agentdouble.agents.loops import AgentLoops, Turn
 from agentdouble.apps.a2a import writable
 from agentdouble.errors import TurnTimeoutError
@@ -32,7 +32,7 @@ class _Ended:
 _Item = Union[Event, _Ended]  # noqa: UP007 (evaluated, also on Python 3.10)
 
 
-class Beside:
+class ExecutorLoop:
     """Runs what users wrote; on the caller's loop until it is ``open``."""
 
     def __init__(self, name: str) -> None:
@@ -55,7 +55,7 @@ class Beside:
         Raises TurnTimeoutError, and cancels the work, if it takes longer than ``limit_s``.
         Cancelling this cancels the work, and waits for nothing.
         """
-        out: Handover[_Item] = Handover()
+        out: CrossLoopQueue[_Item] = CrossLoopQueue()
         outbox = _Outbox(out)
         running = await self._start(work, outbox, out)
         limit = asyncio.get_running_loop().call_later(
@@ -72,7 +72,7 @@ class Beside:
             outbox.closed = True
             running.cancel()
 
-    async def _start(self, work: Work, outbox: _Outbox, out: Handover[_Item]) -> _Running:
+    async def _start(self, work: Work, outbox: _Outbox, out: CrossLoopQueue[_Item]) -> _Running:
         if self._loops is None:
             return _Running(asyncio.ensure_future(_work(work, outbox, out)))
         return _Running(await self._loops.submit(self._name, lambda: _work(work, outbox, out)))
@@ -99,7 +99,7 @@ class _Running:
             self._work.settle()
 
 
-async def _work(work: Work, outbox: _Outbox, out: Handover[_Item]) -> None:
+async def _work(work: Work, outbox: _Outbox, out: CrossLoopQueue[_Item]) -> None:
     try:
         await work(outbox)
     except asyncio.CancelledError as error:
@@ -115,7 +115,7 @@ async def _work(work: Work, outbox: _Outbox, out: Handover[_Item]) -> None:
 class _Outbox(EventQueue):
     """The event queue that an executor sees."""
 
-    def __init__(self, out: Handover[_Item]) -> None:
+    def __init__(self, out: CrossLoopQueue[_Item]) -> None:
         self._out = out
         self._waiting = asyncio.Lock()
         self.closed = False
