@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from weakref import WeakKeyDictionary
+import socket
+from weakref import WeakKeyDictionary, WeakMethod
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -14,6 +15,7 @@ from agentdouble.runtimes.addressing import Address
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.ports import HOST
 from agentdouble.upstream import Answer, Connection, Connections
+from agentdouble.upstream.connections import Dial
 
 KEPT_S = 1.0  # of the servers that are common none closes an idle connection earlier
 _STATUSES = range(200, 600)
@@ -57,9 +59,22 @@ class Proxy:
     def _to(self, instance: Instance) -> Connections:
         known = self._connections.get(instance)
         if known is None:
-            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S, instance.connect)
+            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S, _dialling(instance))
             self._connections[instance] = known
         return known
+
+
+def _dialling(instance: Instance) -> Dial:
+    """Return what connects to an instance, and does not keep it: its connections go with it."""
+    found = WeakMethod(instance.connect)
+
+    async def dial() -> socket.socket:
+        connect = found()
+        if connect is None:
+            raise ConnectionError("the instance has gone")
+        return await connect()
+
+    return dial
 
 
 def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:

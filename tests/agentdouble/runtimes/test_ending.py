@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import glob
 import os
 import signal
@@ -16,7 +17,10 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.runtimes import spawning
-from tests.agentdouble.calling import has_gone
+from agentdouble.runtimes.instance import Instance
+from agentdouble.upstream import Connections
+from tests.agentdouble.calling import eventually, has_gone, http
+from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
 DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
@@ -110,3 +114,18 @@ def test_without_a_fork_server_a_tree_ends_as_far_as_it_is_known() -> None:
 
     _, alive = psutil.wait_procs(children, timeout=30)
     assert (2, -signal.SIGTERM, []) == (len(children), code, alive)
+
+
+def test_nothing_of_an_instance_is_kept_when_it_has_ended(tmp_path: Path) -> None:
+    """Its connections do not keep it, nor it them."""
+
+    def kept() -> list[object]:
+        gc.collect()
+        return [one for one in gc.get_objects() if isinstance(one, (Instance, Connections))]
+
+    before = len(kept())
+    with Emulator(runtimes=[small.table(tmp_path / "one")]) as double:
+        assert http.get(f"{double.url}/runtimes/one/").status_code == 200
+        double.reset()
+
+        assert before == len(eventually(kept, lambda found: len(found) <= before))
