@@ -239,7 +239,9 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
     one_feed = OutputFeed(plain_tracebacks=True)
     with called("r"), one_feed.listening(KEY) as listener:
-        one_feed.publisher(KEY).output("error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1)
+        one_feed.publisher(KEY).output(
+            "error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1
+        )
         listener.close()
         *_, heard = [event async for event in listener.events()]
 
