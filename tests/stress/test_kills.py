@@ -5,7 +5,6 @@ What was refused is not there; of what got no answer either may be.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import StateError
-from tests import postgresql
+from tests import postgresql, small_disk
 from tests.agentdouble.calling import http
 from tests.stress.tally import Stress
 
@@ -178,15 +177,8 @@ def test_kills_of_the_server(stress: Stress, server: postgresql.Server) -> None:
 
 def test_full_disks(stress: Stress, tmp_path: Path) -> None:
     """A disk is full and has room again under writes."""
-    if os.geteuid() != 0:
-        pytest.skip("only root mounts a small disk")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)]
-    if subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("no small disk can be mounted here")
-    try:
+    with small_disk.mounted(tmp_path, "2m"):
         _fill_and_free(stress, tmp_path)
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def _fill_and_free(stress: Stress, folder: Path) -> None:
@@ -196,9 +188,8 @@ def _fill_and_free(stress: Stress, folder: Path) -> None:
         writers = Writers(double.url, book, "w")
         with writers.at_work():
             for _ in range(times):
-                _fill(folder / "ballast")
-                _until_more(book.refused, writers)
-                (folder / "ballast").unlink()
+                with small_disk.filled(folder):
+                    _until_more(book.refused, writers)
                 _until_more(book.kept, writers)
         book.compare(there(double.url), stress)
     with Emulator(state=state) as last:
@@ -220,15 +211,6 @@ def _until_more(names: set[str], writers: Writers) -> None:
             return
         writers.begun.acquire()
     raise AssertionError("the writers were answered thousands of times, and never so")
-
-
-def _fill(ballast: Path) -> None:
-    with ballast.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-        except OSError:
-            pass
 
 
 def _healthy(url: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,24 +16,10 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.errors import StateError
 from agentdouble.state import Change, Store, make_store
+from tests import small_disk
 from tests.agentdouble.calling import act, http, refusal
 
 USER = "/apps/coder/users/u/sessions"
-
-
-@contextmanager
-def small_disk(path: Path) -> Iterator[None]:
-    """Put a file system of 256 KiB at a path; skip where nobody may."""
-    if os.geteuid() != 0:
-        pytest.skip("only root mounts a small disk")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)]
-    done = subprocess.run(mount, capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no small disk can be mounted: {done.stderr.decode()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
 
 
 @contextmanager
@@ -50,22 +35,6 @@ def limited_pages(double: Emulator) -> Iterator[None]:
         yield
     finally:
         double._call(limit(1_000_000))
-
-
-@contextmanager
-def filled(folder: Path) -> Iterator[None]:
-    """Fill a disk to its last byte."""
-    ballast = folder / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-        except OSError:
-            pass
-    try:
-        yield
-    finally:
-        ballast.unlink()
 
 
 def names(double: Emulator) -> set[str]:
@@ -93,11 +62,11 @@ def creating(double: Emulator) -> dict[str, int]:
 
 def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
     """Of sixty sessions those are there that were acknowledged, at once and after a restart."""
-    with small_disk(tmp_path):
+    with small_disk.mounted(tmp_path, "256k"):
         state = f"sqlite:///{tmp_path / 'state.db'}"
         with Emulator(state=state) as double:
             http.post(f"{double.url}{USER}/before", json={})
-            with filled(tmp_path):
+            with small_disk.filled(tmp_path):
                 answers = creating(double)
                 health = http.get(f"{double.url}/_emulator/health")
             during = names(double)
