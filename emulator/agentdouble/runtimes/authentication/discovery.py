@@ -62,9 +62,8 @@ async def _fetch(url: str) -> tuple[str, KeysById]:
 
 
 async def _document(url: str) -> Mapping[str, Any]:
-    await import_in_thread(
-        "httpx", "httpcore._async.http11", "jwt"
-    )  # the start does not wait for them
+    # The double's start does not wait for them.
+    await import_in_thread("httpx", "httpcore._async.http11", "jwt")
     import httpx
 
     try:
