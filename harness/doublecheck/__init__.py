@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from doublecheck.a2a import A2aClient, AsyncA2aClient
-    from doublecheck.asking.calibrating import calibrate
-    from doublecheck.asking.checks import check
-    from doublecheck.asking.questions import unknowns
-    from doublecheck.asking.twins import twin
-    from doublecheck.async_platform import AsyncPlatform
-    from doublecheck.browser import AsyncBrowser, Browser
+    from doublecheck.api.calibrate import calibrate
+    from doublecheck.api.check import check
+    from doublecheck.api.twin import twin
+    from doublecheck.api.unknowns import unknowns
     from doublecheck.calibration.findings import Finding, Findings
+    from doublecheck.client.a2a import A2aClient, AsyncA2aClient
+    from doublecheck.client.async_platform import AsyncPlatform
+    from doublecheck.client.browser import AsyncBrowser, Browser
+    from doublecheck.client.connect import connect, connect_async
+    from doublecheck.client.mcp import AsyncMcpClient, McpClient
+    from doublecheck.client.platform import Platform
     from doublecheck.comparing.differences import Difference
     from doublecheck.comparing.references import References
-    from doublecheck.connecting import connect, connect_async
     from doublecheck.contracts.clauses import Clause
+    from doublecheck.contracts.run_result import Check
     from doublecheck.errors import (
         AnswerError,
         ArgumentError,
@@ -58,13 +61,10 @@ if TYPE_CHECKING:
         UntrustedError,
         WrongAddressError,
     )
-    from doublecheck.exchanges import Exchange
     from doublecheck.fixtures import PlatformConfig
-    from doublecheck.following import show
     from doublecheck.ledger import Unknown, Unknowns
     from doublecheck.live import Completion, LiveOutput
-    from doublecheck.mcp import AsyncMcpClient, McpClient
-    from doublecheck.platform import Platform
+    from doublecheck.notebook.live_display import show
     from doublecheck.reports.report import Report, Reports
     from doublecheck.results import (
         A2aAnswer,
@@ -82,15 +82,15 @@ if TYPE_CHECKING:
         Session,
         StreamEvent,
     )
-    from doublecheck.runs import Check
     from doublecheck.secret import Secret
     from doublecheck.series import AgentEvents, AgentSessions, Journal, McpTools, Sessions
-    from doublecheck.target import Credentials, Target
-    from doublecheck.twinning.comparison import Comparison
+    from doublecheck.target.target import Credentials, Target
+    from doublecheck.twins.comparison import Comparison
+    from doublecheck.wire.exchanges import Exchange
 
 _HOMES = {
     "A2aAnswer": "results",
-    "A2aClient": "a2a",
+    "A2aClient": "client.a2a",
     "AgentEvent": "results",
     "AgentEvents": "series",
     "AgentSession": "results",
@@ -98,31 +98,31 @@ _HOMES = {
     "AnswerError": "errors",
     "ArgumentError": "errors",
     "ArmedFault": "results",
-    "AsyncA2aClient": "a2a",
-    "AsyncBrowser": "browser",
-    "AsyncMcpClient": "mcp",
-    "AsyncPlatform": "async_platform",
+    "AsyncA2aClient": "client.a2a",
+    "AsyncBrowser": "client.browser",
+    "AsyncMcpClient": "client.mcp",
+    "AsyncPlatform": "client.async_platform",
     "BashResult": "results",
-    "Browser": "browser",
+    "Browser": "client.browser",
     "BrowserInfo": "results",
     "CalibrationError": "errors",
-    "Check": "runs",
+    "Check": "contracts.run_result",
     "ChecksCrashedError": "errors",
     "Clause": "contracts.clauses",
     "ClauseError": "errors",
     "ClosedError": "errors",
     "CodeError": "results",
     "CodeResult": "results",
-    "Comparison": "twinning.comparison",
+    "Comparison": "twins.comparison",
     "Completion": "live",
     "ConfigurationError": "errors",
-    "Credentials": "target",
+    "Credentials": "target.target",
     "CredentialsMissingError": "errors",
     "CredentialsRefusedError": "errors",
     "Difference": "comparing.differences",
     "DoubleCheckError": "errors",
     "EmulatorCommandError": "errors",
-    "Exchange": "exchanges",
+    "Exchange": "wire.exchanges",
     "FaultError": "errors",
     "Finding": "calibration.findings",
     "Findings": "calibration.findings",
@@ -135,7 +135,7 @@ _HOMES = {
     "Journal": "series",
     "JournalEntry": "results",
     "LiveOutput": "live",
-    "McpClient": "mcp",
+    "McpClient": "client.mcp",
     "McpResult": "results",
     "McpTool": "results",
     "McpTools": "series",
@@ -144,7 +144,7 @@ _HOMES = {
     "NotADoubleError": "errors",
     "NotCheckedError": "errors",
     "Output": "results",
-    "Platform": "platform",
+    "Platform": "client.platform",
     "PlatformConfig": "fixtures",
     "RecordingError": "errors",
     "References": "comparing.references",
@@ -157,7 +157,7 @@ _HOMES = {
     "Session": "results",
     "Sessions": "series",
     "StreamEvent": "results",
-    "Target": "target",
+    "Target": "target.target",
     "TargetError": "errors",
     "UnexpectedHostError": "errors",
     "Unknown": "ledger",
@@ -166,13 +166,13 @@ _HOMES = {
     "UnseenRequestError": "errors",
     "UntrustedError": "errors",
     "WrongAddressError": "errors",
-    "calibrate": "asking.calibrating",
-    "check": "asking.checks",
-    "connect": "connecting",
-    "connect_async": "connecting",
-    "show": "following",
-    "twin": "asking.twins",
-    "unknowns": "asking.questions",
+    "calibrate": "api.calibrate",
+    "check": "api.check",
+    "connect": "client.connect",
+    "connect_async": "client.connect",
+    "show": "notebook.live_display",
+    "twin": "api.twin",
+    "unknowns": "api.unknowns",
 }
 
 __all__ = [

@@ -57,7 +57,7 @@ from agentdouble.tracebacks import ShownShort
 if TYPE_CHECKING:
     from doublecheck.calibration.findings import Findings
     from doublecheck.reports.report import Report
-    from doublecheck.twinning.comparison import Comparison
+    from doublecheck.twins.comparison import Comparison
 
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentdouble import ledger
-from doublecheck.showing import Shown
+from doublecheck.notebook_repr import Shown
 
 
 @dataclass(frozen=True)
-class Unknown(Shown, drawn_by="display.unknowns.one"):
+class Unknown(Shown, drawn_by="notebook.display.unknowns.one"):
     """One question that the specification leaves open, and the answer that is in force.
 
     ``alternatives`` are the other answers, by name, with what they mean. ``settled`` says that
@@ -34,7 +34,7 @@ class Unknown(Shown, drawn_by="display.unknowns.one"):
         return f"<Unknown {self.id}: {', '.join(told)}>"
 
 
-class Unknowns(Mapping[str, Unknown], Shown, drawn_by="display.unknowns.render"):
+class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.unknowns.render"):
     """Unknowns by their ids, in the order of the ledger."""
 
     def __init__(self, found: Mapping[str, Unknown]) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import httpx
 
-from doublecheck import sending
-from doublecheck.addresses import is_loopback
+from doublecheck.client import transport as sending
 from doublecheck.errors import MissingExtraError, UnexpectedHostError
-from doublecheck.target import Target
+from doublecheck.target.addresses import is_loopback
+from doublecheck.target.target import Target
 
 try:
     import respx

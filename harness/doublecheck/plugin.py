@@ -9,10 +9,12 @@ from collections.abc import Generator
 
 import pytest
 
-from doublecheck import cutting, leniency, options
-from doublecheck.relying import options as unknowns
+from doublecheck import traceback_filter as cutting
+from doublecheck.contracts import should_level as leniency
 from doublecheck.reports import options as reports
-from doublecheck.twinning import options as twin
+from doublecheck.target import pytest_options as options
+from doublecheck.twins import options as twin
+from doublecheck.unknowns_report import options as unknowns
 
 pytest_plugins = ("doublecheck.fixtures",)
 

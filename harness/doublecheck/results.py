@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from doublecheck.notebook_repr import Shown, clock_time, counted, short, without_token
 from doublecheck.secret import Secret
-from doublecheck.showing import Shown, clock_time, counted, short, without_token
 
 
 @dataclass(frozen=True, repr=False)
-class Output(Shown, drawn_by="display.outputs.output"):
+class Output(Shown, drawn_by="notebook.display.outputs.output"):
     """One output of an execution, with the nine fields of section 2.7."""
 
     output_type: str
@@ -35,7 +35,7 @@ class Output(Shown, drawn_by="display.outputs.output"):
 
 
 @dataclass(frozen=True)
-class BrowserInfo(Shown, drawn_by="display.browser.info"):
+class BrowserInfo(Shown, drawn_by="notebook.display.browser.info"):
     """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
 
     ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
@@ -48,7 +48,7 @@ class BrowserInfo(Shown, drawn_by="display.browser.info"):
 
 
 @dataclass(frozen=True, repr=False)
-class McpTool(Shown, drawn_by="display.mcp.tool"):
+class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
     """A tool of an MCP server, with the JSON Schemas of what it takes and returns."""
 
     name: str
@@ -69,7 +69,7 @@ class McpTool(Shown, drawn_by="display.mcp.tool"):
 
 
 @dataclass(frozen=True, repr=False)
-class McpResult(Shown, drawn_by="display.mcp.result"):
+class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
     """What calling a tool came to; ``content`` are the blocks as they were sent (MCP-05)."""
 
     is_error: bool
@@ -89,7 +89,7 @@ class McpResult(Shown, drawn_by="display.mcp.result"):
 
 
 @dataclass(frozen=True, repr=False)
-class A2aAnswer(Shown, drawn_by="display.a2a.answer"):
+class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
     """What an A2A application said: a task, a message, or an event of a stream.
 
     ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
@@ -114,7 +114,7 @@ class A2aAnswer(Shown, drawn_by="display.a2a.answer"):
 
 
 @dataclass(frozen=True)
-class CodeError(Shown, drawn_by="display.outputs.error"):
+class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
     """The error that ended an execution; ``traceback`` may hold ANSI colours."""
 
     ename: str
@@ -123,7 +123,7 @@ class CodeError(Shown, drawn_by="display.outputs.error"):
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult(Shown, drawn_by="display.code.bundle"):
+class CodeResult(Shown, drawn_by="notebook.display.code.bundle"):
     """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
 
     success: bool
@@ -181,7 +181,7 @@ class CodeResult(Shown, drawn_by="display.code.bundle"):
 
 
 @dataclass(frozen=True, repr=False)
-class BashResult(Shown, drawn_by="display.bash.result"):
+class BashResult(Shown, drawn_by="notebook.display.bash.result"):
     """What a command came to; ``exit_code`` is None while it runs on after its timeout.
 
     ``session_id`` is the instance's SessionId (``s-...``).
@@ -208,7 +208,7 @@ class BashResult(Shown, drawn_by="display.bash.result"):
 
 
 @dataclass(frozen=True, repr=False)
-class StreamEvent(Shown, drawn_by="display.streams.event"):
+class StreamEvent(Shown, drawn_by="notebook.display.streams.event"):
     """One event of a streaming invocation."""
 
     data: str
@@ -231,7 +231,7 @@ class StreamEvent(Shown, drawn_by="display.streams.event"):
 
 
 @dataclass(frozen=True, repr=False)
-class Session(Shown, drawn_by="display.sessions.session"):
+class Session(Shown, drawn_by="notebook.display.sessions.session"):
     """A living session instance of a double; ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
@@ -249,7 +249,7 @@ class Session(Shown, drawn_by="display.sessions.session"):
 
 
 @dataclass(frozen=True, repr=False)
-class AgentEvent(Shown, drawn_by="display.events.event"):
+class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
     """An event of an agent; ``raw`` is all of it, as it came.
 
     ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
@@ -299,7 +299,7 @@ class AgentEvent(Shown, drawn_by="display.events.event"):
 
 
 @dataclass(frozen=True, repr=False)
-class AgentSession(Shown, drawn_by="display.agent_sessions.session"):
+class AgentSession(Shown, drawn_by="notebook.display.agent_sessions.session"):
     """A session of API-server mode; ``events`` is its history, where it was asked for.
 
     ``last_update_time`` is in Unix seconds, None where a platform does not say it.
@@ -320,7 +320,7 @@ class AgentSession(Shown, drawn_by="display.agent_sessions.session"):
 
 
 @dataclass(frozen=True, repr=False)
-class JournalEntry(Shown, drawn_by="display.journal.entry"):
+class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
     """A request that a double served; ``curl`` is a command that asks the same.
 
     ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
@@ -351,7 +351,7 @@ class JournalEntry(Shown, drawn_by="display.journal.entry"):
 
 
 @dataclass(frozen=True, repr=False)
-class ArmedFault(Shown, drawn_by="display.faults.fault"):
+class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
     """A fault of a double; ``described`` says it in one line.
 
     ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and

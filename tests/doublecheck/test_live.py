@@ -27,8 +27,8 @@ from doublecheck import (
     RefusedError,
     Target,
 )
-from doublecheck.doubles import serving_double
-from doublecheck.target import Kind
+from doublecheck.client.doubles import serving_double
+from doublecheck.target.target import Kind
 from tests.doublecheck import bad_servers
 
 PYTHON = """

@@ -11,7 +11,7 @@ from tests.readme.pages import ROOT, read
 
 PACKAGES = {
     "emulator/agentdouble": "The double has floors",
-    "harness/doublecheck": "The harness has floors",
+    "harness/doublecheck": "The harness has rooms",
 }
 NO_ROOMS = {"__init__.py", "__main__.py"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from doublecheck.exchanges import HIDDEN, Exchange, redacted
+from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
 KEPT = 12  # exchanges for an unknown
 _CUT = 2000  # characters of a body

@@ -11,18 +11,18 @@ from pathlib import Path
 from agentdouble import ledger
 from agentdouble.ledger import Unknown
 from doublecheck.calibration import evidence
+from doublecheck.client.platform import Platform
 from doublecheck.errors import DoubleCheckError
-from doublecheck.platform import Platform
+from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.probes import NotSettledError, Probe, probes
 from doublecheck.probes.probing import Patience, Probing
-from doublecheck.showing import Series, Shown, counted
 
 _UNSEEN = "no probe tells its answers apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
 @dataclass(frozen=True)
-class Finding(Shown, drawn_by="calibration.inline.finding"):
+class Finding(Shown, drawn_by="calibration.notebook.finding"):
     """What a probe came to: the name of an answer, or "" and the reason why there is none."""
 
     unknown: str
@@ -54,7 +54,7 @@ class Finding(Shown, drawn_by="calibration.inline.finding"):
         return next((one.meaning for one in answers if one.name == self.answer), "")
 
 
-class Findings(Series[Finding], noun="finding", drawn_by="calibration.inline.render"):
+class Findings(Series[Finding], noun="finding", drawn_by="calibration.notebook.render"):
     """What a calibration found, and of which platform; ``target`` is its address."""
 
     target: str
@@ -77,7 +77,7 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.inline.ren
 
         ``agentdouble serve --profile`` lives it. Raises CalibrationError and MissingExtraError.
         """
-        from doublecheck.calibration import writing
+        from doublecheck.calibration import profile_file as writing
 
         path = Path(path)
         writing.check(path)

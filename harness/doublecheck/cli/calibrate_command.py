@@ -52,7 +52,7 @@ def calibrate(
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a deployment what the specification leaves open and write its profile."""
-    from doublecheck.calibration import ordering
+    from doublecheck.calibration import command as ordering
 
     options = {
         "url": url,

@@ -36,7 +36,7 @@ def record(
     ] = 0,
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
-    from doublecheck.replaying import ordering
-    from doublecheck.twinning.ordering import Theirs
+    from doublecheck.recordings import command as ordering
+    from doublecheck.twins.command import Theirs
 
     ordering.record(Theirs(target, url, config), output, port)

@@ -30,8 +30,8 @@ def replay(
     as_json: options.AsJson = False,
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""
-    from doublecheck.replaying import ordering
-    from doublecheck.twinning.ordering import Ours, Showing
+    from doublecheck.recordings import command as ordering
+    from doublecheck.twins.command import Ours, Showing
 
     code = ordering.replay(recording, Ours(url, apps or ()), Showing(html, as_json))
     raise typer.Exit(code)

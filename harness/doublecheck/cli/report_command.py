@@ -33,7 +33,7 @@ def report(
     junit: options.Junit = None,
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
-    from doublecheck.reports import reading
+    from doublecheck.reports import parse as reading
     from doublecheck.reports.outputs import Outputs
 
     outputs = Outputs(as_json, html, junit)

@@ -154,8 +154,8 @@ def run(
     junit: options.Junit = None,
 ) -> None:
     """Check a platform clause by clause and print what came out."""
-    from doublecheck import checking
     from doublecheck.reports.outputs import Outputs
+    from doublecheck.runner import run_command as checking
 
     platform = {
         "url": url,

@@ -30,6 +30,6 @@ def save_test(
     ],
 ) -> None:
     """Write a pytest test that asks again what was asked, and asserts what was answered."""
-    from doublecheck.saving import module, sources
+    from doublecheck.saved_tests import module, sources
 
     typer.echo(module.save(sources.read(source), output))

@@ -46,7 +46,7 @@ def twin(
     as_json: options.AsJson = False,
 ) -> None:
     """Say the same to a double and to another platform and print what differs."""
-    from doublecheck.twinning import ordering
+    from doublecheck.twins import command as ordering
 
     code = ordering.twin(
         ordering.Theirs(target, url, config, allow_writes or None),

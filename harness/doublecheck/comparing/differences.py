@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
-from doublecheck.showing import Shown
+from doublecheck.notebook_repr import Shown
 
 Kind = Literal["value", "type", "only double", "only live", "order"]
 
@@ -31,7 +31,7 @@ class Class(str, Enum):
 
 
 @dataclass(frozen=True)
-class Difference(Shown, drawn_by="twinning.inline.difference"):
+class Difference(Shown, drawn_by="twins.notebook.difference"):
     """One place where two answers differ; ids and times stand there as references.
 
     ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]``

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from httpx_sse import EventSource
 
-from doublecheck.clients import calls
 from doublecheck.contracts import wire
+from doublecheck.wire import calls
 
 if TYPE_CHECKING:
-    from doublecheck.platform import Platform
+    from doublecheck.client.platform import Platform
 
 CARD = "/.well-known/agent-card.json"
 NOT_FOUND = -32001

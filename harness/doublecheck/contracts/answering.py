@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from doublecheck import preflight
+from doublecheck.client import preflight
 from doublecheck.errors import DoubleCheckError, NoAnswerError, UnreachableError
-from doublecheck.surfaces import Surface
-from doublecheck.target import Target
+from doublecheck.target.surfaces import Surface
+from doublecheck.target.target import Target
 
 
 class Answering:

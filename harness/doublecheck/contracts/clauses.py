@@ -14,8 +14,8 @@ import pytest
 
 from agentdouble import ledger
 from doublecheck.errors import ClauseError
-from doublecheck.showing import Shown
-from doublecheck.surfaces import Surface
+from doublecheck.notebook_repr import Shown
+from doublecheck.target.surfaces import Surface
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,7 +46,7 @@ _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
 
 
 @dataclass(frozen=True)
-class Clause(Shown, drawn_by="reports.inline.clause"):
+class Clause(Shown, drawn_by="reports.notebook.clause"):
     """One checkable sentence of the specification; ``section`` is where it stands."""
 
     id: str

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck import options, verdicts
+from doublecheck.client.platform import Platform
+from doublecheck.contracts import verdicts
 from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.failing import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.should_level import LEVEL
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.fixtures import PlatformConfig, serving
-from doublecheck.leniency import LEVEL
-from doublecheck.platform import Platform
-from doublecheck.redaction import hidden, secrets_of
-from doublecheck.verdicts import Verdict
+from doublecheck.target import pytest_options as options
+from doublecheck.wire.redaction import hidden, secrets_of
 
 if TYPE_CHECKING:
-    from doublecheck.target import Target
+    from doublecheck.target.target import Target
 
 Observe = Callable[[str], None]
 

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from doublecheck.client.platform import Platform
 from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.exchanges import Exchange, curl, redacted
-from doublecheck.platform import Platform
-from doublecheck.redaction import hidden
+from doublecheck.wire.exchanges import Exchange, curl, redacted
+from doublecheck.wire.redaction import hidden
 
 SHOWN = 2
 BODY_CHARS = 2000

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire, writing
-from doublecheck.platform import Platform
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.secret import Secret
-from doublecheck.target import OTHER_KEY
-from doublecheck.verdicts import Verdict
+from doublecheck.target.target import OTHER_KEY
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +26,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from doublecheck.target import Target
+    from doublecheck.target.target import Target
 
 SIMPLE, NEIGHBOUR = "hosted", "hosted-neighbour"
 TOOLS, EXECUTOR, AGENTS = "hosted-tools", "hosted-executor", "hosted-agents"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.clients import api_server
 from doublecheck.contracts import wire
 from doublecheck.errors import DoubleCheckError
+from doublecheck.wire import api_server
 
 if TYPE_CHECKING:
-    from doublecheck.platform import Platform
+    from doublecheck.client.platform import Platform
 
 PAGES = 20
 PAGE = 100

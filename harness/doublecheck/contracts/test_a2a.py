@@ -11,10 +11,10 @@ from contextlib import closing
 import httpx
 import pytest
 
+from doublecheck.client.platform import Platform
 from doublecheck.contracts.a2a import CARD, Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.platform import Platform
 
 RUN = """
 from agentdouble import A2AApp, agent_card

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from doublecheck.clients import api_server
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import hosting
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError
-from doublecheck.platform import Platform
 from doublecheck.results import AgentEvent
 from doublecheck.secret import Secret
-from doublecheck.verdicts import Verdict
+from doublecheck.wire import api_server
 
 NOBODYS = Secret("doublecheck-nobody-has-this-key")
 REFUSED = (401, 403)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.clients import api_server
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.platform import Platform
 from doublecheck.results import AgentSession
+from doublecheck.wire import api_server
 
 if TYPE_CHECKING:
     import httpx

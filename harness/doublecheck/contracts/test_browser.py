@@ -11,9 +11,9 @@ import pytest
 
 from doublecheck.contracts import cdp
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.errors import RefusedError
-from doublecheck.verdicts import Verdict
 
 _PAGE = "data:text/html," + quote(
     "<title>checked</title><body style='margin: 0'>"

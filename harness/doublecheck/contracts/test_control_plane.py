@@ -12,16 +12,16 @@ import httpx
 import pytest
 
 from agentdouble.signing import Credentials
-from doublecheck import options
+from doublecheck.client.doubles import serving_double
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.doubles import serving_double
-from doublecheck.platform import Platform
-from doublecheck.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
-from doublecheck.verdicts import Verdict
+from doublecheck.target import pytest_options as options
+from doublecheck.target.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
 RESULT = ("ToolId", "UserSessionId", "SessionId", "Endpoint", "InternalEndpoint", "Result")

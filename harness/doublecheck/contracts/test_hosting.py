@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from doublecheck.clients import calls
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.platform import Platform
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.wire import calls
 
 IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 

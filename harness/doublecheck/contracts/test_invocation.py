@@ -6,11 +6,11 @@ import uuid
 from contextlib import closing
 from typing import Any
 
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import UnreachableError
-from doublecheck.platform import Platform
 
 BROKEN_BODIES = (b"", b"{", b"hello", b"\xff\xfe")
 

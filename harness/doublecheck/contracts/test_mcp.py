@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from doublecheck.client.mcp import McpClient
+from doublecheck.client.platform import Platform
 from doublecheck.contracts.clauses import clause
-from doublecheck.mcp import McpClient
-from doublecheck.platform import Platform
 from doublecheck.results import McpResult, McpTool
 
 TOOLS = ["add", "facts", "join", "place", "shout"]

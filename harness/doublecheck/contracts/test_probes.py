@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from doublecheck.clients import application
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.reference import deeds as reference
-from doublecheck.platform import Platform
+from doublecheck.wire import application
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")
 

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from doublecheck import options
+from doublecheck.client.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.platform import Platform
 from doublecheck.results import CodeResult, Output
+from doublecheck.target import pytest_options as options
 
 
 @clause("SBX-01", writes=True)

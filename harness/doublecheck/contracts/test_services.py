@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from doublecheck.client.mcp import McpClient
+from doublecheck.client.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError
-from doublecheck.mcp import McpClient
-from doublecheck.platform import Platform
 
 Record = Mapping[str, Any]
 Make = Callable[[Any], tuple[str, Record]]

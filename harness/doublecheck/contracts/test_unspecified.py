@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx
 
-from doublecheck.clients import api_server
+from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import Observe
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.platform import Platform
+from doublecheck.wire import api_server
 
 
 @clause("PRB-01", unknown="U-PROBE-BODIES")

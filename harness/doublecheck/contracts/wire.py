@@ -13,14 +13,14 @@ import pytest
 
 from agentdouble import invoke_tool, signing
 from agentdouble.signing import Credentials
-from doublecheck.clients import application
-from doublecheck.clients.calls import Request
 from doublecheck.errors import NoAnswerError
+from doublecheck.wire import application
+from doublecheck.wire.calls import Request
 
 if TYPE_CHECKING:
     import httpx
 
-    from doublecheck.platform import Platform
+    from doublecheck.client.platform import Platform
     from doublecheck.results import BashResult, CodeResult
 
 TTL_S = 120  # what a check makes on a platform ends by itself, soon

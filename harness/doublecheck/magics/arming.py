@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.faults import PlatformFaults, Which
+from doublecheck.client.faults import PlatformFaults, Which
 from doublecheck.magics.options import Parser, words
 from doublecheck.magics.telling import refuse, refuse_unknown, tell
 

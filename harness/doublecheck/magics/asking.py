@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from doublecheck.client.platform import Platform
 from doublecheck.magics.platforms import Platforms
-from doublecheck.platform import Platform
 
 _PATIENCE_S = 2.0
 

@@ -12,8 +12,8 @@ from doublecheck.comparing.references import Pairs
 from doublecheck.comparing.structure import compare as differences_of
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.live import of_outputs
+from doublecheck.notebook_repr import Shown
 from doublecheck.results import BashResult, CodeResult
-from doublecheck.showing import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -15,10 +15,10 @@ from doublecheck.magics.showing import Passing, Showing
 from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:
+    from doublecheck.client.platform import Platform
     from doublecheck.live import OnOutput
     from doublecheck.magics.options import CellOptions
     from doublecheck.magics.platforms import Named
-    from doublecheck.platform import Platform
 
 Result: TypeAlias = "CodeResult | BashResult"
 Store: TypeAlias = Callable[[Any], None]

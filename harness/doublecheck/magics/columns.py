@@ -6,9 +6,19 @@ import reprlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.display.elements import Markup, element
-from doublecheck.display.markup import BAD, GOOD, badge, box, code, columns, pre, quiet, title
 from doublecheck.errors import DoubleCheckError
+from doublecheck.notebook.display.elements import Markup, element
+from doublecheck.notebook.display.markup import (
+    BAD,
+    GOOD,
+    badge,
+    box,
+    code,
+    columns,
+    pre,
+    quiet,
+    title,
+)
 from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:

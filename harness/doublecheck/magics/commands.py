@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck.clients import admin
 from doublecheck.errors import NotADoubleError
 from doublecheck.magics import arming, durations
 from doublecheck.magics.options import Parser, words
@@ -16,9 +15,10 @@ from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.sessions import living
 from doublecheck.magics.status import status
 from doublecheck.magics.telling import refuse, refuse_unknown, tell
+from doublecheck.wire import admin
 
 if TYPE_CHECKING:
-    from doublecheck.platform import Platform
+    from doublecheck.client.platform import Platform
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from IPython.display import publish_display_data
 
-from doublecheck.display.markup import box
-from doublecheck.display.outputs import traceback
 from doublecheck.errors import FailedCellError
+from doublecheck.notebook.display.markup import box
+from doublecheck.notebook.display.outputs import traceback
 
 if TYPE_CHECKING:
     from doublecheck.results import BashResult, CodeResult

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from doublecheck.async_platform import AsyncPlatform
-from doublecheck.connecting import connect
+from doublecheck.client.async_platform import AsyncPlatform
+from doublecheck.client.connect import connect
+from doublecheck.client.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.magics.telling import refuse, tell
-from doublecheck.platform import Platform
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")

@@ -9,8 +9,8 @@ from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.magics.telling import refuse
 
 if TYPE_CHECKING:
+    from doublecheck.client.platform import Platform
     from doublecheck.errors import RefusedError
-    from doublecheck.platform import Platform
 
 _BAD_REQUEST = 400
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import clear_output, publish_display_data
 
-from doublecheck.display.bundles import safe
+from doublecheck.notebook.display.bundles import safe
 
 if TYPE_CHECKING:
     from doublecheck.live import LiveOutput

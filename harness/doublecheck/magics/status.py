@@ -9,8 +9,8 @@ from doublecheck.magics.durations import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from doublecheck.client.platform import Platform
     from doublecheck.magics.platforms import Platforms
-    from doublecheck.platform import Platform
     from doublecheck.results import Session
 
 _MORE = "%sandbox help says what it can do."

@@ -6,10 +6,10 @@ import datetime as dt
 import json
 
 from agentdouble import invoke_tool
-from doublecheck.clients.calls import Request
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import TTL_S, Answer, Probing, unlike
 from doublecheck.probes.validity import moment
+from doublecheck.wire.calls import Request
 
 
 @probe("U-SIGNING", "control_plane")

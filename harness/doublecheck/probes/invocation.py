@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from doublecheck.clients.calls import json_content
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import Probing, legible, unlike
+from doublecheck.wire.calls import json_content
 
 _BARE = "/runtimes/reference-bare"
 _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}

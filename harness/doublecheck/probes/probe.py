@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from doublecheck.surfaces import Surface
+from doublecheck.target.surfaces import Surface
 
 if TYPE_CHECKING:
     from doublecheck.probes.probing import Probing
-    from doublecheck.target import Target
+    from doublecheck.target.target import Target
 
 Look = Callable[["Probing"], str]
 

@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentdouble import invoke_tool
-from doublecheck.clients import calls
-from doublecheck.clients.calls import Request
 from doublecheck.errors import DoubleCheckError
 from doublecheck.probes.probe import NotSettledError
-from doublecheck.visible import visible
+from doublecheck.sanitize import visible
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Request
 
 if TYPE_CHECKING:
     import httpx
 
-    from doublecheck.platform import Platform
-    from doublecheck.surfaces import Surface
+    from doublecheck.client.platform import Platform
+    from doublecheck.target.surfaces import Surface
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause
+from doublecheck.contracts.run_result import Check
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check
 
 FORMAT = "doublecheck-report/1"
 

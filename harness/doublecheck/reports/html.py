@@ -13,12 +13,12 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.display.elements import Markup, element, joined
+from doublecheck.contracts.run_result import Check
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.reports.markup import page
 from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check
-from doublecheck.verdicts import Verdict
 
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.contracts.run_result import FORGIVEN, Check, Run
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports.report import Report
-from doublecheck.runs import FORGIVEN, Check, Run
-from doublecheck.verdicts import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAGS: Mapping[Verdict, str | None] = {

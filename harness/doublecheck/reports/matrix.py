@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict, worst
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ def configure(config: pytest.Config) -> None:
     if not paths or hasattr(config, "workerinput"):  # xdist's workers report to their controller
         return
     from doublecheck.errors import ReportError
-    from doublecheck.reports import formats, writing
-    from doublecheck.reports.reporting import Reporting
+    from doublecheck.reports import formats
+    from doublecheck.reports import write as writing
+    from doublecheck.reports.pytest_report import Reporting
 
     try:
         for path in paths:

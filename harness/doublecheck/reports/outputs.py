@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doublecheck.reports import writing
+from doublecheck.reports import write as writing
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report

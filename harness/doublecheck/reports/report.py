@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from doublecheck.runs import FORGIVEN, Check, Run
-from doublecheck.showing import Series, Shown, counted
-from doublecheck.target import Kind
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.run_result import FORGIVEN, Check, Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.notebook_repr import Series, Shown, counted
+from doublecheck.target.target import Kind
 
 
 @dataclass(frozen=True)
-class Report(Shown, drawn_by="reports.inline.report"):
+class Report(Shown, drawn_by="reports.notebook.report"):
     """What is told of one platform; ``url`` is None for a double that the run itself started."""
 
     name: str
@@ -85,12 +85,13 @@ class Report(Shown, drawn_by="reports.inline.report"):
         )
 
 
-class Reports(Series[Report], noun="report", drawn_by="reports.inline.render"):
+class Reports(Series[Report], noun="report", drawn_by="reports.notebook.render"):
     """Reports side by side."""
 
     def write(self, path: str | Path) -> Path:
         """Write them to one file; see Report.write."""
-        from doublecheck.reports import formats, writing
+        from doublecheck.reports import formats
+        from doublecheck.reports import write as writing
 
         path = Path(path)
         writing.write(formats.rendered(self, path), path)

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports.matrix import Cell, Row, matrix, names
 from doublecheck.reports.report import Report
-from doublecheck.verdicts import Verdict
-from doublecheck.visible import visible
+from doublecheck.sanitize import visible
 
 _STYLES = {
     Verdict.PASSED.value: "green",

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator, SimpleApp, profiles
 from doublecheck import Platform, Target
-from doublecheck.calibration import findings, ordering, writing
+from doublecheck.calibration import command as ordering
+from doublecheck.calibration import findings
+from doublecheck.calibration import profile_file as writing
 from doublecheck.calibration.findings import Finding
 from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS

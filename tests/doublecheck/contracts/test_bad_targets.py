@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from doublecheck import preflight
-from doublecheck.collecting import Collector
-from doublecheck.runs import Run
-from doublecheck.verdicts import Verdict
+from doublecheck.client import preflight
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.reports.collector import Collector
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import answer
 

@@ -10,11 +10,12 @@ import openapi_spec_validator  # noqa: F401
 import pytest
 
 from agentdouble.sandbox.browser import chromium
-from doublecheck import Target, running
+from doublecheck import Target
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.clauses import clauses
-from doublecheck.doubles import serving_double
-from doublecheck.runs import Run as CheckRun
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.run_result import Run as CheckRun
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import runner as running
 
 CHECKED = (
     *(f"INV-{number:02d}" for number in range(1, 10)),

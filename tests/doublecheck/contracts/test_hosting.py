@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from doublecheck import Target, running
+from doublecheck import Target
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import hosting
-from doublecheck.doubles import serving_double
-from doublecheck.runs import Run
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import runner as running
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from agentdouble import Emulator
-from doublecheck import AgentSession, Platform, Target, doubles, running
+from doublecheck import AgentSession, Platform, Target
+from doublecheck.client import doubles
 from doublecheck.contracts import a2a, conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference_app import reference_apps
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import runner as running
 
 CREATED = re.compile(r"^/apps/([^/]+)/users/([^/]+)/sessions")
 QUICK = "not SBX-11 and not A2A-05 and not DEC"  # a browser, a process, and what is no platform

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 
 from agentdouble.sandbox.browser import chromium
-from doublecheck import running
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.relying import noting
-from doublecheck.surfaces import Surface
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import runner as running
+from doublecheck.target.surfaces import Surface
+from doublecheck.unknowns_report import usage as noting
 from tests.doublecheck.contracts.mutations import (
     Mutation,
     a2a,

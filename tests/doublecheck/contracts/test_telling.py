@@ -12,11 +12,12 @@ from starlette.responses import PlainTextResponse
 from agentdouble.apps import bodies
 from agentdouble.control_plane import envelope
 from agentdouble.sandbox.browser import chromium
-from doublecheck import Target, running
+from doublecheck import Target
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_apps
-from doublecheck.doubles import serving_double
-from doublecheck.runs import Run
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import runner as running
 
 
 @pytest.fixture(scope="module")

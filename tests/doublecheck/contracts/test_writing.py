@@ -14,9 +14,9 @@ import pytest
 
 from doublecheck import FolderError, contracts
 from doublecheck.cli.contracts_command import app as command
-from doublecheck.collecting import Collector
 from doublecheck.contracts import writing
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.reports.collector import Collector
 
 APPS = ("app.py:app", "app.py:bare", "mcp_app.py:app", "a2a_app.py:app")
 SERVE = ("serve", *APPS, "--agents", "agents", "--port", "0")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict
 
 HOSTILE = "<script>alert('x')</script> & \x00\x1b[31m \u202e ]]> \ud800 \U0001f600"
 

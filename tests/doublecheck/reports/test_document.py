@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 
 from doublecheck import ReportError
-from doublecheck.reports import document, reading
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.reports import document
+from doublecheck.reports import parse as reading
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from doublecheck.contracts.clauses import find
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 
@@ -70,7 +70,7 @@ def test_a_failure_shows_the_check_and_not_what_the_harness_did_for_it() -> None
 /a b/doublecheck/contracts/test_x.py:1: in test_a
     assert platform.ping()
            ^^^^^^^^^^^^^^^
-/lib/doublecheck/platform.py:2: in ping
+/lib/doublecheck/client/platform.py:2: in ping
     return self._call()
            ^^^^^^^^^^^^
 E   AssertionError: said

@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import junit
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 

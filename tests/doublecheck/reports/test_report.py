@@ -5,10 +5,11 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from doublecheck.reports import document, html, inline, terminal
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.reports import document, html, terminal
+from doublecheck.reports import notebook as inline
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict
 
 CHECKS = (
     Check("test_x.py::test_a", "INV-08", Verdict.FAILED, "only recommended"),

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import Credentials, Secret, Target, redaction
+from doublecheck import Credentials, Secret, Target
 from doublecheck.contracts import failing
-from doublecheck.reports import reading
-from doublecheck.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.reports import parse as reading
+from doublecheck.wire import redaction
 
 CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
 

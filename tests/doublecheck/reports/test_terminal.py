@@ -5,10 +5,10 @@ import io
 from rich.console import Console
 
 from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import terminal
 from doublecheck.reports.report import Report
-from doublecheck.runs import Check, Run
-from doublecheck.verdicts import Verdict
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 RUN = Run(

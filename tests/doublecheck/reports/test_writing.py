@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from doublecheck import ReportError
-from doublecheck.reports import formats, writing
+from doublecheck.reports import formats
+from doublecheck.reports import write as writing
 from tests.doublecheck.reports.examples import DOUBLE
 
 

@@ -1,0 +1,64 @@
+"""calibrate(): what a deployment answers where the specification leaves it open, from Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from agentdouble import ledger
+from agentdouble.errors import LedgerError
+from doublecheck.api.progress_bar import Bar
+from doublecheck.calibration import findings
+from doublecheck.calibration.findings import Finding, Findings
+from doublecheck.client import open_target as opening
+from doublecheck.client.connect import connect
+from doublecheck.client.platform import Platform
+from doublecheck.errors import CalibrationError, InterruptedCalibrationError
+from doublecheck.runner.subject import target_of
+
+if TYPE_CHECKING:
+    from doublecheck.client.async_platform import AsyncPlatform
+
+
+def calibrate(
+    platform: Platform | AsyncPlatform | str,
+    *,
+    only: Collection[str] = (),
+    slow: bool = False,
+    allow_writes: bool = False,
+) -> Findings:
+    """Ask a platform, in hand or at a URL, what the specification leaves open.
+
+    ``only`` are the ids of the unknowns to ask about, by default all. What is ``slow`` takes
+    minutes, or moves the clock of a double; what makes something on a live platform is asked
+    with ``allow_writes``. ``write("profile.toml")`` of what is returned makes a double live it.
+
+    Raises CalibrationError for an unknown that there is not, UnreachableError, and
+    InterruptedCalibrationError, which has what was found until then.
+    """
+    wanted = _wanted([only] if isinstance(only, str) else only)
+    with ExitStack() as stack:
+        found = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
+        target = opening.answering(target_of(found))
+        allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
+        asked = stack.enter_context(Platform(allowed))
+        bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()
+        try:
+            for finding in findings.calibrate(asked, slow=slow, only=wanted):
+                came.append(finding)
+                bar.show(len(came), len(wanted), finding.unknown)
+        except KeyboardInterrupt:
+            found_so_far = Findings(came, target=target.url)
+            raise InterruptedCalibrationError(found_so_far, len(wanted)) from None
+    return Findings(came, target=target.url)
+
+
+def _wanted(only: Collection[str]) -> Collection[str]:
+    """Return the unknowns to ask about: those that have alternatives, if nobody says which."""
+    try:
+        named = [ledger.find(id_).id for id_ in only]
+    except LedgerError as error:
+        raise CalibrationError(str(error)) from None
+    return named or [id_ for id_, one in ledger.unknowns().items() if one.alternatives]

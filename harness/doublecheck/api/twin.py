@@ -1,0 +1,92 @@
+"""twin(): the same said to a double and to another platform, from Python and notebooks."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doublecheck.api.progress_bar import Bar
+from doublecheck.client import doubles
+from doublecheck.client import open_target as opening
+from doublecheck.client.connect import connect
+from doublecheck.client.platform import Platform
+from doublecheck.errors import InterruptedTwinError, TargetError
+from doublecheck.runner.subject import target_of
+from doublecheck.target.target import Target
+from doublecheck.twins import conversation, scripts
+from doublecheck.twins import run as holding
+from doublecheck.twins.command import Theirs
+from doublecheck.twins.comparison import Comparison, Part
+
+if TYPE_CHECKING:
+    from doublecheck.client.async_platform import AsyncPlatform
+
+
+def twin(
+    double: Platform | AsyncPlatform | str | None = None,
+    other: Platform | AsyncPlatform | str | None = None,
+    *,
+    target: str | None = None,
+    script: str | Path | None = None,
+    agent: str | None = None,
+    allow_writes: bool = False,
+) -> Comparison:
+    """Say the same to a double and to another platform and return what differs.
+
+    Each is a platform in hand or the URL of one. Without ``double`` one is started; ``target``
+    names the other in the configuration instead. What is said goes over every surface, to
+    ``agent`` or one that both have, or is what a TOML file says, ``script``. Only with
+    ``allow_writes`` it makes something on a live platform.
+
+    Raises TargetError, UnreachableError, and InterruptedTwinError, which has what came of the
+    parts until then.
+    """
+    with ExitStack() as stack:
+        theirs = _theirs(other, target, stack)
+        one = stack.enter_context(Platform(_ours(double, stack)))
+        two = stack.enter_context(Platform(theirs))
+        topics = (
+            scripts.read(Path(script))
+            if script is not None
+            else conversation.default(one, two, secrets.token_hex(4), agent)
+        )
+        bar, parts = stack.enter_context(Bar("twin")), list[Part]()
+
+        def told(part: Part) -> None:
+            parts.append(part)
+            bar.show(len(parts), len(topics), part.name)
+
+        allowed = allow_writes or theirs.allow_writes
+        try:
+            return holding.hold(topics, one, two, allow_writes=allowed, told=told)
+        except KeyboardInterrupt:
+            came = Comparison(one.url, two.url, tuple(parts))
+            raise InterruptedTwinError(came, len(topics)) from None
+
+
+def _ours(double: Platform | AsyncPlatform | str | None, stack: ExitStack) -> Target:
+    if double is None:
+        return stack.enter_context(doubles.serving_double())
+    if isinstance(double, str):
+        return doubles.running(double, "double", False)
+    target = target_of(double)
+    if target.kind != "double":
+        raise TargetError(f"{target.url} is a live platform: the double comes first, then that.")
+    return opening.answering(target)
+
+
+def _theirs(
+    other: Platform | AsyncPlatform | str | None, target: str | None, stack: ExitStack
+) -> Target:
+    if other is None and target is None:
+        raise TargetError("Say what the double is held to: twin(double, other), or target=...")
+    if other is None:
+        return stack.enter_context(Theirs(target).opened())
+    if target is not None:
+        raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
+    if not isinstance(other, str):
+        return opening.answering(target_of(other))
+    with connect(other) as found:
+        return opening.answering(found.target)

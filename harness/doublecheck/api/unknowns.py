@@ -1,0 +1,29 @@
+"""unknowns(): what the specification leaves open, and which answers are in force."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doublecheck import ledger
+from doublecheck.client.connect import connect
+from doublecheck.client.platform import Platform
+from doublecheck.ledger import Unknowns
+from doublecheck.runner.subject import target_of
+
+if TYPE_CHECKING:
+    from doublecheck.client.async_platform import AsyncPlatform
+
+
+def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
+    """Return the ledger of a double, in hand or at a URL: what its answers rested on is marked.
+
+    Without one it is the ledger with the answers that a double begins with. Raises
+    NotADoubleError.
+    """
+    if platform is None:
+        return ledger.unknowns()
+    if isinstance(platform, Platform):
+        return platform.unknowns()
+    opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))
+    with opened as found:
+        return found.unknowns()

@@ -1,0 +1,104 @@
+"""Writing a profile: what was found, into what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentdouble import profiles
+from agentdouble.errors import ProfileError
+from doublecheck import atomic_files as files
+from doublecheck.calibration.findings import Finding
+from doublecheck.errors import CalibrationError, MissingExtraError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+_HEAD = "What a deployment answers where the specification leaves it open: doublecheck calibrate."
+
+
+def check(file: Path) -> None:
+    """Raise what stands in the way of writing a profile, before anything is asked.
+
+    CalibrationError for a profile that is wrong or a folder that is not there, and
+    MissingExtraError.
+    """
+    try:
+        import tomlkit  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "tomlkit, which writes profiles,", install="agentdouble[calibrate]"
+        ) from None
+    if not file.absolute().parent.is_dir():
+        raise CalibrationError(f"There is no folder {file.absolute().parent} to write {file} to.")
+    if file.exists():
+        _read(file)
+
+
+def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
+    """Write what was settled; what was known of other unknowns stays, comments included.
+
+    An answer that the double cannot live yet is in the evidence alone. Raises CalibrationError.
+    """
+    import tomlkit
+
+    document = _read(file) if file.exists() else _new()
+    chosen, evidence = (_table(document, name) for name in ("unknowns", "evidence"))
+    for one in findings:
+        if not one.settled:
+            continue
+        if one.lived:
+            chosen[one.unknown] = one.answer
+        else:
+            chosen.pop(one.unknown, None)
+        evidence[one.unknown] = _evidence(one, target)
+    _replace(file, tomlkit.dumps(document))
+
+
+def _new() -> TOMLDocument:
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment(_HEAD))
+    return document
+
+
+def _read(file: Path) -> TOMLDocument:
+    import tomlkit
+
+    try:
+        profiles.read(file)
+    except ProfileError as error:
+        raise CalibrationError(f"It cannot be added to: {error}") from None
+    return tomlkit.parse(file.read_text("utf-8"))
+
+
+def _table(document: TOMLDocument, name: str) -> Any:
+    import tomlkit
+
+    if name not in document:
+        document.add(name, tomlkit.table(is_super_table=name == "evidence"))
+    return document[name]
+
+
+def _evidence(finding: Finding, target: str) -> Table:
+    import tomlkit
+
+    table = tomlkit.table()
+    table.update(
+        {"answer": finding.answer, "target": target, "date": finding.date, "seen": finding.meaning}
+    )
+    exchanges = tomlkit.array()
+    for one in finding.exchanges:
+        exchanges.append(tomlkit.string(one, multiline=True))
+    table.add("exchanges", exchanges.multiline(True))
+    return table
+
+
+def _replace(file: Path, text: str) -> None:
+    try:
+        files.write(file, text)
+    except OSError as error:
+        raise CalibrationError(f"{file} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,1 @@
+"""What a person or a test holds in hand: a platform, its servers, clock and faults."""

@@ -1,0 +1,103 @@
+"""Doubles: the one at an address, and one that is started in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from agentdouble import environment
+from agentdouble import running as known
+from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from doublecheck.client import transport as sending
+from doublecheck.errors import MissingExtraError, TargetError
+from doublecheck.target.addresses import is_loopback
+from doublecheck.target.target import Kind, Target
+from doublecheck.wire import admin
+
+if TYPE_CHECKING:
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
+
+ANSWER_WITHIN_S = 60.0
+
+
+def running(url: str, kind: Kind, reference_app: bool) -> Target:
+    """Return the target at ``url``, its keys as ``agentdouble env`` or the environment has them.
+
+    Raises TargetError for an unusable address, or if it is to be a double and is none, and
+    UnreachableError if nothing answers.
+    """
+    environ = environment_of(url) if kind == "double" else os.environ
+    target = Target.find(url, kind, reference_app=reference_app, environ=environ)
+    if kind == "double" and not answers_as_double(url):
+        raise TargetError(
+            f"{url} answers, but not as a double. A live platform is opted into twice: by its URL "
+            "and by --platform-target=live (doublecheck run: --target live)."
+        )
+    return target
+
+
+def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
+    """Return the environment, with the keys of this user's double at ``url`` if it is one."""
+    try:
+        found = known.at(urlsplit(url).port) if is_loopback(url) else None
+    except ValueError:  # a port that is none: the address will be refused
+        found = None
+    return environ if found is None else {**environ, **environment.variables(found)}
+
+
+def answers_as_double(url: str, api_key: str | None = None) -> bool:
+    """Whether what answers at ``url`` is a double.
+
+    Raises UnreachableError if nothing answers, and TargetError for an unusable address.
+    """
+    return is_double(Target.find(url, "double", api_key=api_key, environ=environment_of(url)))
+
+
+def is_double(target: Target) -> bool:
+    """Whether what answers at a target's address is a double; raise UnreachableError."""
+    call = admin.health(target)
+    options = sending.options(target, ANSWER_WITHIN_S)
+    with sending.translated(target.url), httpx.Client(**options) as client:
+        return call.read(client.request(**sending.arguments(call.request)))
+
+
+def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
+    """Start a double in this process; an application may be named as ``module:app``.
+
+    Settings may be a mapping ``settings``, too, as a PlatformConfig has them. Raises
+    MissingExtraError if the double is not installed.
+    """
+    import agentdouble
+
+    try:
+        double = agentdouble.Emulator
+    except DoublesMissingExtraError as error:
+        raise MissingExtraError("The double", install=f"agentdouble[{error.extra}]") from error
+    from agentdouble.apps.loading import load
+
+    served = (load(app) if isinstance(app, str) else app for app in apps)
+    return double(*served, **_merged(settings)).start()
+
+
+def _merged(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    within = settings.get("settings")
+    if not isinstance(within, Mapping):
+        return settings
+    return {**within, **{name: one for name, one in settings.items() if name != "settings"}}
+
+
+@contextmanager
+def serving_double(
+    *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
+) -> Iterator[Target]:
+    """Yield the target that a double is, started for as long as the context lasts."""
+    double = start_double(*apps, **settings)
+    try:
+        yield Target.of(double, reference_app=reference_app)
+    finally:
+        double.stop()

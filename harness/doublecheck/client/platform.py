@@ -1,0 +1,532 @@
+"""Platform: everything a platform answers, for people, notebooks and tests.
+
+It is thin, and so is AsyncPlatform: what a request looks like and how its answer is read
+stands in ``clients``, once. Only the sending differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+from httpx_sse import EventSource
+
+from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck import live
+from doublecheck.client import transport as sending
+from doublecheck.client.a2a import A2aClient
+from doublecheck.client.arguments import checked_class
+from doublecheck.client.browser import Browser
+from doublecheck.client.clock import PlatformClock
+from doublecheck.client.faults import PlatformFaults
+from doublecheck.client.mcp import McpClient
+from doublecheck.errors import InterruptedRunError
+from doublecheck.ledger import Unknowns
+from doublecheck.live import Completion, OnOutput, Ran
+from doublecheck.results import (
+    AgentEvent,
+    AgentSession,
+    BashResult,
+    CodeResult,
+    StreamEvent,
+)
+from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
+from doublecheck.target.surfaces import Surface
+from doublecheck.target.target import Target
+from doublecheck.wire import (
+    a2a,
+    admin,
+    api_server,
+    application,
+    calls,
+    data_plane,
+    instances,
+    mcp,
+    sandbox,
+)
+from doublecheck.wire import output_feed as feed
+from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.request_log import Exchanges
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+T = TypeVar("T")
+
+TIMEOUT_S = 60.0
+
+
+@checked_class
+class Platform:
+    """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
+
+    It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
+    waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
+    last requests with what came of them. Every method raises UnreachableError, NoAnswerError,
+    and RefusedError or AnswerError for an answer that is not what was asked for.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self.target = target
+        self.clock = PlatformClock(self)
+        self.faults = PlatformFaults(self)
+        self.exchanges = Exchanges()
+        self._options = sending.options(target, timeout_s)
+        self._http = httpx.Client(**self._options)
+        self._on_close = on_close
+
+    @property
+    def url(self) -> str:
+        """Where the application answers."""
+        return self.target.url
+
+    def invoke(
+        self,
+        prompt: str,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        request_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Any:
+        """Invoke the application and return its value; ``fields`` go into the payload (INV-01)."""
+        request = application.invocation(
+            self.target,
+            prompt,
+            fields,
+            user_id=user_id,
+            session_id=session_id,
+            request_id=request_id,
+            headers=headers,
+        )
+        return self._call(Call(request, application.read_value))
+
+    def stream(
+        self,
+        prompt: str,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        request_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Generator[StreamEvent]:
+        """Invoke a streaming application and yield its events as they arrive (INV-05).
+
+        The invocation begins with the first event that is asked for.
+        """
+        request = application.invocation(
+            self.target,
+            prompt,
+            fields,
+            user_id=user_id,
+            session_id=session_id,
+            request_id=request_id,
+            headers=headers,
+        )
+        with self.streaming(request) as response:
+            if not response.is_success or not application.streams(response):
+                response.read()
+                application.refuse_no_stream(response)
+            for event in EventSource(response).iter_sse():
+                yield StreamEvent(event.data)
+
+    def ping(self) -> str:
+        """Return the text of ``/ping`` (PRB-01)."""
+        return self._call(application.probe(self.target, "ping"))
+
+    def health(self) -> str:
+        """Return the status of ``/health`` (PRB-02)."""
+        return self._call(application.probe(self.target, "health"))
+
+    def readiness(self) -> str:
+        """Return the result of ``/readiness`` (PRB-03)."""
+        return self._call(application.probe(self.target, "readiness"))
+
+    def liveness(self) -> str:
+        """Return the result of ``/liveness`` (PRB-04)."""
+        return self._call(application.probe(self.target, "liveness"))
+
+    def run_code(
+        self,
+        code: str,
+        language: str = "python3",
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
+    ) -> CodeResult:
+        """Run code in the sandbox of a user's session and return what it came to.
+
+        Code that raises is a result, whose ``error`` says what. ``ttl_s`` is the validity of
+        the session's instance, if this call is what makes it. ``on_output`` is called with
+        each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
+        """
+        call = sandbox.run_code(
+            self.target,
+            code,
+            language,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
+        )
+        return self._run(call, user_id, session_id, on_output)
+
+    def _run(
+        self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
+    ) -> Ran:
+        """Run something in a session and hand over what it says, if that is wanted."""
+        with self._telling_of_interrupts(session_id):
+            if on_output is None:
+                return self._call(call)
+            timeout_s = call.request.timeout_s
+            outputs = feed.outputs(
+                self.target, user_id=user_id, session_id=session_id, timeout_s=timeout_s
+            )
+            return self._run_heard(call, outputs, on_output)
+
+    @contextmanager
+    def _telling_of_interrupts(self, session_id: str) -> Iterator[None]:
+        """Raise a KeyboardInterrupt inside as one that says what becomes of what runs."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise InterruptedRunError(session_id, double=self.target.admin) from None
+
+    def _run_heard(self, call: Call[Ran], outputs: Request | None, on_output: OnOutput) -> Ran:
+        """Run it and hand over what it says, as far as that can be heard meanwhile."""
+        sending.refuse_closed(self._http, self.url)
+        if outputs is None:
+            return live.handed_over(self._call(call), on_output)
+        from doublecheck.client import live_outputs as listening
+        from doublecheck.client import loop_thread as beside
+
+        ears = listening.Ears(outputs, self._options)
+
+        async def run(on_output: OnOutput) -> Ran:
+            async with httpx.AsyncClient(**self._options) as http:
+                return await listening.run(http, self.exchanges, call, ears, on_output)
+
+        return beside.run(run, on_output)
+
+    def complete(
+        self,
+        code: str,
+        cursor: int | None = None,
+        language: str = "python3",
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+    ) -> Completion:
+        """Return what could stand at a place in code, as the session's kernel says.
+
+        ``cursor`` counts the characters before it, all of them by default. There is nothing
+        while the session has no such kernel, or code runs. Raises NotADoubleError.
+        """
+        place = len(code) if cursor is None else cursor
+        return self._call(
+            feed.complete(
+                self.target, code, place, language, user_id=user_id, session_id=session_id
+            )
+        )
+
+    def exec_bash(
+        self,
+        command: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+        on_output: OnOutput | None = None,
+    ) -> BashResult:
+        """Run a command in the terminal of a user's session (SBX-09).
+
+        One that fails is a result, whose ``exit_code`` says so. ``on_output`` is called with each
+        LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
+        """
+        call = data_plane.exec_bash(
+            self.target,
+            command,
+            user_id=user_id,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+            when=sending.wall(),
+        )
+        return self._run(call, user_id, session_id, on_output)
+
+    def upload(
+        self,
+        path: str,
+        content: bytes,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> str:
+        """Put a file into a user's session and return where it is (SBX-10)."""
+        endpoint = self._endpoint(user_id, session_id, ttl_s)
+        return self._call(data_plane.upload(endpoint, path, content))
+
+    def download(
+        self,
+        path: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> bytes:
+        """Fetch a file of a user's session (SBX-10)."""
+        endpoint = self._endpoint(user_id, session_id, ttl_s)
+        return self._call(data_plane.download(endpoint, path))
+
+    def browser(
+        self,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        ttl_s: int | None = None,
+    ) -> Browser:
+        """Return the browser of a user's session (SBX-11); it starts when it is first asked.
+
+        Raises CredentialsMissingError.
+        """
+        return Browser(self, self._endpoint(user_id, session_id, ttl_s))
+
+    def mcp(
+        self,
+        address: str = mcp.PATH,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> McpClient:
+        """Return a client of the MCP server at a path of the platform, or at a URL (MCP-01).
+
+        A path is asked with the target's API key, unless ``api_key`` is another.
+        """
+        return McpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+
+    def a2a(self, path: str = a2a.PATH) -> A2aClient:
+        """Return a client of the A2A application at a path of the platform (A2A-01)."""
+        return A2aClient(self, path)
+
+    def destroy_session(
+        self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
+    ) -> bool:
+        """End the living sandbox instance of a user's session; tell whether there was one.
+
+        Raises CredentialsMissingError.
+        """
+        when = sending.wall()
+        found = self._call(instances.find(self.target, user_id, session_id, when))
+        if found is None:
+            return False
+        self._call(instances.destroy(self.target, found, sending.wall()))
+        return True
+
+    def _endpoint(self, user_id: str, session_id: str, ttl_s: int | None) -> data_plane.Endpoint:
+        return self._call(
+            data_plane.endpoint(
+                self.target,
+                user_id=user_id,
+                session_id=session_id,
+                ttl_s=ttl_s,
+                when=sending.wall(),
+            )
+        )
+
+    def list_apps(self) -> tuple[str, ...]:
+        """Return the applications of the agents directory (API-01)."""
+        return self._call(api_server.apps(self.target))
+
+    def create_session(
+        self,
+        app: str,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> AgentSession:
+        """Create a session of an application, with a generated id unless it is given (API-02)."""
+        return self._call(api_server.create(self.target, app, user_id, session_id, state))
+
+    def get_session(
+        self, app: str, session_id: str, *, user_id: str = DEFAULT_USER
+    ) -> AgentSession:
+        """Return a session with its history (API-05)."""
+        return self._call(api_server.get(self.target, app, user_id, session_id))
+
+    def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
+        """Return a user's sessions of an application, without their histories (API-04)."""
+        return self._call(api_server.listed(self.target, app, user_id))
+
+    def delete_session(self, session: AgentSession) -> None:
+        """Delete a session (API-06)."""
+        self._call(api_server.delete(self.target, session))
+
+    def list_artifacts(self, session: AgentSession) -> tuple[str, ...]:
+        """Return the names of a session's artifacts (API-13)."""
+        return self._call(api_server.artifacts(self.target, session))
+
+    def download_artifact(
+        self, session: AgentSession, name: str, *, version: int | None = None
+    ) -> bytes:
+        """Fetch an artifact of a session, its newest version unless another is asked for.
+
+        A text is in UTF-8. The specification has the list of artifacts alone (U-ARTIFACTS): what is
+        asked for is what ADK's API server has, and RefusedError says where a platform has it not.
+        """
+        return self._call(api_server.artifact(self.target, session, name, version))
+
+    def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
+        """Run a session's agent for one turn and return its events (API-07).
+
+        ``fields`` are further ones of the request, ``stateDelta`` say.
+        """
+        return self._call(api_server.run(self.target, session, message, fields))
+
+    def run_sse(
+        self, session: AgentSession, message: str, *, streaming: bool = False, **fields: Any
+    ) -> Generator[AgentEvent]:
+        """Run a session's agent and yield its events as they arrive (API-08).
+
+        With ``streaming`` its text comes in increments first. A failure is an event with
+        ``error``. The run begins with the first event that is asked for.
+        """
+        fields = {"streaming": streaming, **fields}
+        request = api_server.run_sse(self.target, session, message, fields)
+        with self.streaming(request) as response:
+            if not response.is_success or not application.streams(response):
+                response.read()
+                application.refuse_no_stream(response)
+            for event in EventSource(response).iter_sse():
+                yield api_server.read_event(event.data)
+
+    def journal(self) -> Journal:
+        """Return the requests that a double served, oldest first; raise NotADoubleError."""
+        return self._call(admin.journal(self.target))
+
+    def sessions(self) -> Sessions:
+        """Return a double's living session instances; raise NotADoubleError."""
+        return self._call(admin.sessions(self.target))
+
+    def unknowns(self) -> Unknowns:
+        """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
+        return self._call(admin.ledger(self.target))
+
+    def check(
+        self,
+        *,
+        only: str | None = None,
+        strict_should: bool = False,
+        allow_writes: bool = False,
+    ) -> Report:
+        """Put the platform through the contract checks; see ``doublecheck.check``."""
+        from doublecheck.api.check import check
+
+        return check(self, only=only, strict_should=strict_should, allow_writes=allow_writes)
+
+    def reset(self, *, wait: bool = True) -> None:
+        """Destroy a double's sessions, empty its journal, set its clock back.
+
+        Without ``wait`` it returns when no session can be reached, though processes of some
+        may still be ending. Raises NotADoubleError.
+        """
+        self._call(admin.reset(self.target, wait))
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        surface: Surface | None = None,
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        timeout_s: float | None = None,
+    ) -> httpx.Response:
+        """Send any request and return the answer as it came.
+
+        It goes to the surface that the specification puts its path in, unless ``surface`` is
+        another: the API server's ``/health``, say.
+        """
+        return self.send(
+            calls.request(
+                self.target,
+                method,
+                path,
+                surface=surface,
+                headers=headers,
+                content=content,
+                timeout_s=timeout_s,
+            )
+        )
+
+    def send(self, request: Request) -> httpx.Response:
+        """Send a request that a client built and return the answer as it came."""
+        sending.refuse_closed(self._http, self.url)
+        with sending.translated(request.url), self.exchanges.recording(request) as recording:
+            return recording.answered(self._http.request(**sending.arguments(request)))
+
+    def save_test(self, path: str | Path) -> Path:
+        """Write a pytest test that makes the last calls again, and return where (64 at most).
+
+        It asserts what was answered, ids and times aside. Raises SaveError.
+        """
+        from doublecheck.saved_tests import module
+        from doublecheck.wire.redaction import without_secrets
+
+        return module.save(without_secrets(self.exchanges, self.target), Path(path))
+
+    def close(self) -> None:
+        """Close every connection, and stop the double if ``connect()`` started it."""
+        self._http.close()
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close()
+
+    @contextmanager
+    def streaming(self, request: Request) -> Iterator[httpx.Response]:
+        """Send a request that a client built; the context has the answer, yet to be read."""
+        sending.refuse_closed(self._http, self.url)
+        arguments = sending.arguments(request)
+        with (
+            sending.translated(request.url),
+            self.exchanges.recording(request) as recording,
+            self._http.stream(**arguments) as response,
+        ):
+            yield recording.streamed(response)
+
+    def _call(self, call: Call[T]) -> T:
+        return call.read(self.send(call.request))
+
+    def __enter__(self) -> Platform:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Platform {self.target.kind} at {self.url}>"

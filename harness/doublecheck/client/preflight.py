@@ -1,0 +1,155 @@
+"""Before the first check: whether anything answers at the addresses of a target, and soon.
+
+A request or three an address, some seconds at most, and no redirection is followed. So a run
+against what is down, hangs or is no platform ends at once, with a reason, instead of after a
+time limit for each check.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from agentdouble import invoke_tool
+from doublecheck.client import transport as sending
+from doublecheck.errors import DoubleCheckError, NoAnswerError, WrongAddressError
+from doublecheck.target.surfaces import Surface
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+
+PATIENCE_S = 10.0
+_MARGIN_S = 1.0
+_GRACE_S = 2.0  # for the others, once one has answered
+_PROBES: Mapping[Surface, str] = {
+    "application": "/ping",
+    "api_server": "/list-apps",
+    "control_plane": f"/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}",
+    "mcp": "/mcp",
+    "a2a": "/.well-known/agent-card.json",
+}
+_SLOW: frozenset[Surface] = frozenset({"mcp", "a2a"})  # a double imports an SDK to answer
+_BEHIND: Mapping[Surface, Surface] = {"sandbox": "control_plane", "services": "mcp"}
+
+
+def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface, DoubleCheckError]:
+    """Return, for each surface that does not answer as a platform, why not.
+
+    Where one surface of an address answers, the others are hardly waited for: that one of them
+    hangs is for its checks to judge. Raises TargetError for certificates that cannot be read.
+    """
+    by_address: dict[str, list[Surface]] = {}
+    for surface in _PROBES:
+        if target.offers(surface):
+            by_address.setdefault(target.at(surface), []).append(surface)
+    asked = [_Address(target, surfaces) for surfaces in by_address.values()]
+    _ask(target, asked, patience_s)
+    return {surface: found for one in asked for surface, found in one.problems().items()}
+
+
+def problem(
+    target: Target, surface: Surface, patience_s: float | None = None
+) -> DoubleCheckError | None:
+    """Return why one surface does not answer as a platform, or None."""
+    if probed(surface) not in _PROBES:
+        return None
+    asked = _Address(target, [probed(surface)])
+    _ask(target, [asked], patience_s)
+    return asked.problems().get(probed(surface))
+
+
+def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool:
+    """Whether every surface of a target that can be asked has a problem."""
+    return bool(found) and found.keys() >= set(map(probed, target.offered)) & _PROBES.keys()
+
+
+def probed(surface: Surface) -> Surface:
+    """Return the surface whose answer tells about another: sandboxes are asked for elsewhere."""
+    return _BEHIND.get(surface, surface)
+
+
+def _ask(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
+    """Ask all at once; whoever sends its answer drop by drop is not waited for either."""
+    patience_s = PATIENCE_S if patience_s is None else patience_s
+    options = {**sending.options(target, patience_s), "timeout": patience_s}
+    ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+    with httpx.Client(**options) as client:
+        for probe in [probe for one in asked for probe in one.probes]:
+            threading.Thread(target=probe.ask, args=(client, ended), daemon=True).start()
+        with suppress(queue.Empty):
+            while not all(one.ended for one in asked):
+                answered = all(one.answered or one.ended for one in asked)
+                ended.get(timeout=_GRACE_S if answered else patience_s + _MARGIN_S)
+
+
+class _Address:
+    """The surfaces at one address, and what is asked there."""
+
+    def __init__(self, target: Target, surfaces: Sequence[Surface]) -> None:
+        self._surfaces = surfaces
+        quick = [one for one in surfaces if one not in _SLOW]
+        self.probes = [_Probe(target, one) for one in quick or surfaces[:1]]
+
+    @property
+    def answered(self) -> bool:
+        return any(one.answered for one in self.probes)
+
+    @property
+    def ended(self) -> bool:
+        return all(one.ended for one in self.probes)
+
+    def problems(self) -> Mapping[Surface, DoubleCheckError]:
+        heard = [one for one in self.probes if one.answered or not self.answered]
+        told = {one.surface: one.problem for one in heard}
+        found = {surface: problem for surface, problem in told.items() if problem is not None}
+        if len(found) < len(told):
+            return found
+        first = next(iter(found.values()))
+        return {surface: found.get(surface, first) for surface in self._surfaces}
+
+
+class _Probe:
+    """One request, and what stands in the way of its answer."""
+
+    def __init__(self, target: Target, surface: Surface) -> None:
+        self.surface = surface
+        self._request = calls.request(target, "GET", _PROBES[surface], surface=surface)
+        self.answered = False
+        self.ended = False
+        self.problem: DoubleCheckError | None = self._no_answer("its answer did not end")
+
+    def ask(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
+        try:
+            with sending.translated(self._request.url):
+                self.problem = self._asked(client)
+                self.answered = True
+        except DoubleCheckError as error:
+            self.problem = error
+        except Exception as error:  # the client was closed: nobody waits any longer
+            self.problem = self._no_answer(repr(error))
+        self.ended = True
+        ended.put(None)
+
+    def _asked(self, client: httpx.Client) -> DoubleCheckError | None:
+        url = self._request.url
+        with client.stream(**sending.arguments(self._request)) as response:
+            if response.has_redirect_location:
+                return WrongAddressError(url, f"sends us on to {_elsewhere(response)}")
+            page = response.headers.get("content-type", "").startswith("text/html")
+            if page and response.is_success:
+                return WrongAddressError(url, "answers with a web page")
+        return None
+
+    def _no_answer(self, reason: str) -> DoubleCheckError:
+        return NoAnswerError(self._request.url, reason)
+
+
+def _elsewhere(response: httpx.Response) -> str:
+    """Return where a redirection leads, without what may be a secret in it."""
+    url = urljoin(str(response.request.url), response.headers["location"])
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -1,0 +1,145 @@
+"""How requests are sent: what both clients are made of, and httpx's errors in our words."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from agentdouble import environment, tracebacks
+from doublecheck.errors import (
+    ArgumentError,
+    ClosedError,
+    NoAnswerError,
+    TargetError,
+    UnreachableError,
+    UntrustedError,
+)
+from doublecheck.notebook_repr import without_token
+from doublecheck.target.target import Target
+from doublecheck.wire.calls import Request
+
+CONNECT_TIMEOUT_S = 10.0
+TICK_S = 0.2
+KEPT_S = 4.0  # many servers close an idle connection after 5 s: nothing is sent into that moment
+NONE_KEPT = httpx.Limits(max_connections=100, max_keepalive_connections=0)
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
+
+
+def options(target: Target, timeout_s: float) -> dict[str, Any]:
+    """Return what an httpx client for a target is made with.
+
+    On this machine no proxy is asked, and plain http needs no certificate store, which takes
+    20 ms to load.
+    """
+    return {
+        "timeout": _timeout(timeout_s),
+        "trust_env": not target.loopback,
+        "verify": _verify(target),
+        "limits": _LIMITS,
+    }
+
+
+def _verify(target: Target) -> ssl.SSLContext | bool:
+    encrypted = any(address.startswith("https") for address in target.addresses)
+    if not encrypted or target.ca_file is None:
+        return encrypted
+    try:
+        return ssl.create_default_context(cafile=target.ca_file)
+    except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+        raise TargetError(
+            f"The certificates to trust cannot be read from {target.ca_file}: {error}. "
+            f"The variable {environment.CA_FILE} names that file."
+        ) from None
+
+
+def arguments(request: Request) -> dict[str, Any]:
+    """Return a request as the arguments of an httpx client's ``request`` and ``stream``."""
+    given: dict[str, Any] = {
+        "method": request.method,
+        "url": request.url,
+        "headers": {name: value.encode() for name, value in request.headers.items()},
+        "content": request.content,
+    }
+    if request.timeout_s is not None:
+        given["timeout"] = _timeout(request.timeout_s)
+    return given
+
+
+@contextmanager
+def translated(url: str) -> Iterator[None]:
+    """Raise httpx's errors inside as UnreachableError and NoAnswerError."""
+    url = without_token(url)
+    try:
+        yield
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        unreachable = UntrustedError if _untrusted(error) else UnreachableError
+        raise unreachable(url, _reason(error)) from None
+    except (httpx.InvalidURL, httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
+        raise ArgumentError(
+            f"A request to {url} cannot be sent: {_reason(error).rstrip('.')}."
+        ) from None
+    except httpx.TransportError as error:
+        raise NoAnswerError(url, _reason(error)) from None
+    except BaseException as error:
+        tracebacks.shorten(error)
+        raise
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have a notebook's loop notice soon that the cell which waits inside was interrupted.
+
+    ipykernel's signal handler leaves a callback to the loop and does not wake it: a cell that
+    waits for a silent socket, or for ``asyncio.sleep()``, would not be interrupted before it ends.
+    """
+    if "ipykernel" not in sys.modules:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
+
+    def tick() -> None:
+        nonlocal timer
+        timer = loop.call_later(TICK_S, tick)
+
+    timer = loop.call_later(TICK_S, tick)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
+    """Raise ClosedError if a client has been closed."""
+    if client.is_closed:
+        raise ClosedError(url)
+
+
+def wall() -> dt.datetime:
+    """Return the time of signing."""
+    return dt.datetime.now(dt.timezone.utc)
+
+
+def _timeout(seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, connect=CONNECT_TIMEOUT_S)
+
+
+def _untrusted(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _reason(error: Exception) -> str:
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return "what is there speaks no TLS; try http://"
+    if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):
+        return f"{error} Perhaps it speaks https"
+    return str(error) or type(error).__name__

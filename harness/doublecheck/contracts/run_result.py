@@ -1,0 +1,92 @@
+"""What a run of the checks came to: values, which say nothing of how it was carried out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.contracts.verdicts import Verdict, worst
+from doublecheck.notebook_repr import Shown
+
+FORGIVEN = "failed (should)"  # what is only recommended failed, and the run does not
+
+
+@dataclass(frozen=True)
+class Check(Shown, drawn_by="reports.notebook.check"):
+    """One check and what it came to; ``reason`` says why, where it did not pass.
+
+    ``details`` are what is shown of a failure: where it failed, the last exchanges, and how to
+    ask again.
+    """
+
+    name: str
+    clause: str
+    verdict: Verdict
+    reason: str = ""
+    duration_s: float = 0.0
+    details: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Check {self.clause} {self.verdict.value}: {self.name}, {self.duration_s:.2f} s>"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the checks came to; ``pytest_exit`` is how pytest itself ended.
+
+    ``chosen`` is how many checks were to be carried out: more than there are in ``checks``
+    where the run was interrupted. ``strict_should`` says that what is only recommended fails
+    the run, too.
+    """
+
+    checks: tuple[Check, ...]
+    pytest_exit: int
+    started: dt.datetime | None = None
+    duration_s: float = 0.0
+    chosen: int = 0
+    interrupted: bool = False
+    strict_should: bool = False
+
+    def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
+        """Return the checks of each clause that has any, in the specification's order."""
+        checked = {
+            clause: [check for check in self.checks if check.clause == id_]
+            for id_, clause in clauses().items()
+        }
+        return {clause: checks for clause, checks in checked.items() if checks}
+
+    def verdicts(self) -> Mapping[Clause, Verdict]:
+        """Return the verdict on each clause that was checked: the worst of its checks."""
+        return {
+            clause: worst([check.verdict for check in checks])
+            for clause, checks in self.by_clause().items()
+        }
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many clauses came to what, in words, the worst first.
+
+        ``failed`` are those that fail the run; the others that failed are ``failed (should)``.
+        """
+        return in_order(self.told_of(clause, one) for clause, one in self.verdicts().items())
+
+    def told_of(self, clause: Clause, verdict: Verdict) -> str:
+        """Return the word for the verdict on a clause: whether a failure fails the run is in it."""
+        lenient = clause.level == "should" and not self.strict_should
+        return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value
+
+    def fails(self, *, strict_should: bool = False) -> bool:
+        """Whether a clause failed that fails the run: a should does so only on demand."""
+        return any(
+            verdict is Verdict.FAILED and (strict_should or clause.level == "must")
+            for clause, verdict in self.verdicts().items()
+        )
+
+
+def in_order(words: Iterable[str]) -> Mapping[str, int]:
+    """Return how often each verdict is told, the worst first."""
+    found = Counter(words)
+    known = [Verdict.FAILED.value, FORGIVEN, *(verdict.value for verdict in Verdict)]
+    return {word: found[word] for word in dict.fromkeys(known) if found[word]}

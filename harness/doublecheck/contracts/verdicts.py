@@ -1,0 +1,80 @@
+"""Verdicts: what a check came to, and why one was not carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doublecheck.errors import AnswerError, NoAnswerError
+
+if TYPE_CHECKING:
+    from doublecheck.contracts.clauses import Clause
+    from doublecheck.target.target import Target
+
+CLAUSE = "clause"
+VERDICT = "verdict"
+OBSERVED = "observed"
+REASON = "reason"
+
+
+class Verdict(str, Enum):
+    """What a check came to; from the worst to the most harmless.
+
+    An error means that the check could not be carried out: it is never blamed on the
+    platform. Those that begin with "not" were not carried out for a reason that the report
+    gives. What the specification leaves open is observed, and neither passes nor fails.
+    """
+
+    FAILED = "failed"
+    ERROR = "error"
+    NOT_RUN = "not run"
+    NOT_OBSERVABLE = "not observable"
+    NOT_APPLICABLE = "not applicable"
+    NOT_OFFERED = "not offered"
+    OBSERVED = "observed"
+    PASSED = "passed"
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a clause that several checks were made on."""
+    carried_out = [v for v in verdicts if v in (Verdict.FAILED, Verdict.ERROR, Verdict.PASSED)]
+    return min(carried_out or verdicts, key=list(Verdict).index)
+
+
+def why_not(
+    clause: Clause, target: Target, *, reference_app: bool, writes: bool = False
+) -> str | None:
+    """Return why a check cannot be carried out on a target, or None if it can.
+
+    ``writes`` says that it makes or deletes something there.
+    """
+    if clause.scope == "library" and not target.offers("library"):
+        return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"
+    if not target.offers(clause.surface):
+        return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {clause.surface}"
+    if reference_app and not target.reference_app:
+        return f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application"
+    if writes and target.kind == "live" and not target.allow_writes:
+        return (
+            f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
+            "--allow-writes allows (in pytest --platform-allow-writes, in Python "
+            "allow_writes=True)"
+        )
+    return None
+
+
+def of_failure(when: str, error: BaseException) -> Verdict:
+    """Return whether what a check raised speaks against the platform or against the check."""
+    broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
+    return Verdict.FAILED if when == "call" and isinstance(error, broken) else Verdict.ERROR
+
+
+def of_skip(reason: str) -> Verdict:
+    """Return the verdict that a reason for not carrying out a check begins with."""
+    for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE, Verdict.NOT_OFFERED):
+        if reason.startswith(f"{verdict.value}: "):
+            return verdict
+    return Verdict.NOT_RUN

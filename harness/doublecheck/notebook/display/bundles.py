@@ -1,0 +1,169 @@
+"""MIME bundles of a kernel's, made fit for a notebook that does not trust it.
+
+What cannot do anything but show itself passes as it is: text, images, LaTeX, JSON, charts as
+data. HTML passes where it only formats, and is shown in a frame of its own otherwise. What runs
+in the page (scripts, widgets) does not pass.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from doublecheck.notebook.display import markdown
+from doublecheck.notebook.display.cleaning import cleaned
+from doublecheck.notebook.display.elements import Markup
+from doublecheck.notebook.display.frames import framed
+from doublecheck.notebook.display.markup import clipped, image
+
+TEXT, HTML, MARKDOWN, LATEX, JSON, SVG = (
+    "text/plain",
+    "text/html",
+    "text/markdown",
+    "text/latex",
+    "application/json",
+    "image/svg+xml",
+)
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_CHART = re.compile(
+    r"application/(?:vnd\.(?:plotly\.v\d+|vega(?:lite)?\.v\d+)|vnd\.dataresource|geo)\+json"
+)
+_LIMIT = 20_000_000
+HTML_LIMIT = 8_000_000  # plotly's library has 4.8 million characters
+_TEXT_LIMIT = 200_000
+_LIMITS = {HTML: HTML_LIMIT, LATEX: _TEXT_LIMIT, **dict.fromkeys((SVG, *IMAGES), _LIMIT)}
+# they lead elsewhere, load something, or name what is the page's
+_MORE_THAN_LATEX = re.compile(
+    r"\\(?:href|url|class|cssId|style|require|unicode|include\w*|data)\b", re.I
+)
+_OPENS_TAG = re.compile(r"<(?=[a-z/!?])", re.I)
+_OF_METADATA = ("width", "height", "needs_background", "expanded", "root")
+
+Bundle = dict[str, Any]
+
+
+def safe(
+    data: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
+) -> tuple[Bundle, Bundle]:
+    """Return a kernel's bundle, and its metadata, as they may reach the page of a notebook.
+
+    There is always ``text/plain``; it says what is too large, and what is not shown, if nothing
+    else is left.
+    """
+    kept: Bundle = {}
+    for kind, content in data.items():
+        kept |= _safe(kind, content)
+    if HTML not in kept and SVG in data:
+        kept |= _svg(data[SVG])
+    if TEXT not in kept or (MARKDOWN in data and not {MARKDOWN, HTML} & {*kept}):
+        kept[TEXT] = _in_words(data)
+    kept[TEXT] = "\n".join((kept[TEXT], *_too_large(data)))
+    known = {kind: _known(one) for kind, one in (metadata or {}).items() if kind in kept}
+    return kept, {kind: one for kind, one in known.items() if one}
+
+
+def isolated(html: str) -> Markup:
+    """Return HTML as it may stand in a page: as it is where it only formats, else in a frame."""
+    clean = cleaned(html)
+    return framed(html) if clean is None else Markup(clean)
+
+
+def _safe(kind: str, content: Any) -> Bundle:
+    if _CHART.fullmatch(kind) or kind == JSON:
+        return {kind: content} if _small(content) else {}
+    text = _joined(content)
+    if kind in IMAGES:
+        return {kind: text} if len(text) <= _LIMIT and _is_base64(text) else {}
+    make = _MAKE.get(kind)
+    return make(text) if make else {}
+
+
+def _html(text: str) -> Bundle:
+    return {HTML: str(isolated(text))} if len(text) <= HTML_LIMIT else {}
+
+
+def _markdown(text: str) -> Bundle:
+    if markdown.passes(text):
+        return {MARKDOWN: text}
+    html = markdown.rendered(text)
+    return {} if html is None else {HTML: html}
+
+
+def _latex(text: str) -> Bundle:
+    if len(text) > _TEXT_LIMIT or _MORE_THAN_LATEX.search(text):
+        return {}
+    return {LATEX: _OPENS_TAG.sub("< ", text)}
+
+
+def _svg(text: Any) -> Bundle:
+    drawn = _joined(text)
+    return {HTML: str(image(SVG, drawn.encode()))} if len(drawn) <= _LIMIT else {}
+
+
+def _text(text: str) -> Bundle:
+    return {TEXT: clipped(text, _TEXT_LIMIT)}
+
+
+_MAKE: Mapping[str, Callable[[str], Bundle]] = {
+    TEXT: _text,
+    HTML: _html,
+    MARKDOWN: _markdown,
+    LATEX: _latex,
+}
+
+
+def _in_words(data: Mapping[str, Any]) -> str:
+    """Return what stands for a bundle that has no text of its own."""
+    for kind in (MARKDOWN, LATEX):
+        if kind in data:
+            return clipped(_joined(data[kind]), _TEXT_LIMIT)
+    return f"<{', '.join(sorted(map(str, data))) or 'nothing'}>"
+
+
+def _too_large(data: Mapping[str, Any]) -> Iterator[str]:
+    for kind, limit in _LIMITS.items():
+        size = len(_joined(data.get(kind)))
+        if size > limit:
+            yield f"… {kind} has {size:,} characters, too many to be shown here ({limit:,})"
+
+
+def _joined(content: Any) -> str:
+    """Return text, which the format of notebooks allows to be a list of lines."""
+    if isinstance(content, (list, tuple)):
+        return "".join(map(str, content))
+    return "" if content is None else str(content)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _small(content: Any) -> bool:
+    """Tell whether a document is of a size that a page can take."""
+    left, size = [content], 0
+    while left and size < _LIMIT:
+        one = left.pop()
+        if isinstance(one, Mapping):
+            left += [*one, *one.values()]
+        elif isinstance(one, (list, tuple)):
+            left += one
+        size += len(one) if isinstance(one, str) else 8
+    return size < _LIMIT
+
+
+def _known(metadata: Any) -> Bundle:
+    if not isinstance(metadata, Mapping):
+        return {}
+    return {
+        name: metadata[name]
+        for name in _OF_METADATA
+        if isinstance(metadata.get(name), (int, float, bool))
+        or metadata.get(name) in ("light", "dark")
+    }

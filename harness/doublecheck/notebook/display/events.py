@@ -1,0 +1,128 @@
+"""How the events of agents look: a conversation, in which who speaks stands beside what is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.notebook.display.elements import Markup, element
+from doublecheck.notebook.display.markup import (
+    BAD,
+    INFO,
+    ODD,
+    QUIET,
+    box,
+    clipped,
+    code,
+    folded,
+    image_of,
+    quiet,
+    toned,
+)
+from doublecheck.notebook.display.trees import tree
+from doublecheck.notebook_repr import counted
+
+if TYPE_CHECKING:
+    from doublecheck.results import AgentEvent
+
+_TEXT = "white-space:pre-wrap;overflow-wrap:anywhere"
+_ARGUMENTS_CHARS = 100
+
+
+def event(shown: AgentEvent) -> Markup:
+    """Return an event."""
+    return box(_turn(shown))
+
+
+def events(shown: Sequence[AgentEvent]) -> Markup:
+    """Return a conversation; the increments of a text are folded."""
+    return box(*lines(shown)) if shown else box(quiet("No events."))
+
+
+def lines(shown: Sequence[AgentEvent]) -> Iterator[Markup]:
+    """Yield the turns of a conversation."""
+    for partial, group in groupby(shown, key=_is_increment):
+        turns = [*group]
+        if partial:
+            yield _increments(turns)
+        else:
+            yield from map(_turn, turns)
+
+
+def _is_increment(shown: AgentEvent) -> bool:
+    only_text = all(set(part) <= {"text", "thought"} for part in shown.parts)
+    return shown.partial and shown.error is None and only_text
+
+
+def _turn(shown: AgentEvent) -> Markup:
+    return _row(shown, *_said(shown))
+
+
+def _increments(several: Sequence[AgentEvent]) -> Markup:
+    text = "".join(one.text for one in several)
+    summed = element("span", quiet(f"{counted(len(several), 'increment')}: "), clipped(text, 60))
+    inner = [element("div", code(json.dumps(one.text, ensure_ascii=False))) for one in several]
+    return _row(several[0], folded(summed, *inner))
+
+
+def _row(shown: AgentEvent, *said: str | None) -> Markup:
+    author = shown.author or shown.role or "?"
+    tone = BAD if shown.error is not None else INFO if author == "user" else ODD
+    who = element(
+        "div",
+        element("b", toned(author, tone)),
+        style="flex:0 0 8em;text-align:right;overflow-wrap:anywhere",
+    )
+    what = element("div", *said, style="flex:1 1 0;min-width:0")
+    return element("div", who, what, style="display:flex;gap:1em;padding:.15em 0")
+
+
+def _said(shown: AgentEvent) -> Iterator[Markup]:
+    for part in shown.parts:
+        yield from _part(part)
+    if shown.error is not None:
+        yield element("div", toned(shown.error, BAD), style=_TEXT)
+    changes = (shown.raw.get("actions") or {}).get("stateDelta")
+    if changes:
+        yield tree(changes, name="state", opened=0)
+
+
+def _part(part: Mapping[str, Any]) -> Iterator[Markup]:
+    if part.get("text"):
+        text = clipped(str(part["text"]), whole="event.text")
+        yield element("div", quiet(text) if part.get("thought") else text, style=_TEXT)
+    if part.get("functionCall") is not None:
+        yield _call(part["functionCall"])
+    if part.get("functionResponse") is not None:
+        answer = part["functionResponse"]
+        yield tree(answer.get("response"), name=f"↳ {answer.get('name')}", opened=0)
+    if part.get("inlineData") is not None:
+        yield _media(part["inlineData"])
+
+
+def _call(call: Mapping[str, Any]) -> Markup:
+    arguments = call.get("args") or {}
+    told = ", ".join(f"{name}={_json(value)}" for name, value in arguments.items())
+    name = element("b", code(str(call.get("name"))))
+    if len(told) <= _ARGUMENTS_CHARS and "\\n" not in told:
+        return element("div", toned("→ ", QUIET), name, code(f"({told})"))
+    given = [
+        element("div", quiet(f"{name}: "), element("div", code(_plain(value)), style=_TEXT))
+        for name, value in arguments.items()
+    ]
+    return folded(element("span", toned("→ ", QUIET), name, code("(…)")), *given, opened=True)
+
+
+def _media(data: Mapping[str, Any]) -> Markup:
+    kind = str(data.get("mimeType"))
+    return image_of(kind, str(data.get("data"))) or element("div", quiet(f"[{kind}]"))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _plain(value: Any) -> str:
+    return clipped(value if isinstance(value, str) else _json(value), 5000)

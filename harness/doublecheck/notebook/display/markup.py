@@ -1,0 +1,180 @@
+"""What every display is made of: tables, folded parts, badges, blocks of text, images.
+
+Styles stand at the elements, as a notebook may drop style sheets, and its page may be light or
+dark: text has the page's colour, what is marked a middle tone that both show.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+from doublecheck.notebook.display.elements import Markup, element, joined
+
+GOOD, BAD, WARNING, INFO, ODD, QUIET = (
+    "#2e8b57",
+    "#d0453c",
+    "#c77c1e",
+    "#4278c9",
+    "#9a5bbe",
+    "#808080",
+)
+SHOWN_CHARS = 20_000
+_LINE = "1px solid rgba(128,128,128,.3)"
+_MONOSPACE = (
+    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:.9em"
+)
+_PRE = (
+    f"margin:0;padding:.15em .6em;{_MONOSPACE};line-height:1.45;background:none;color:inherit;"
+    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
+)
+_CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
+_TERMINAL = re.compile("[\x1b\r\b\x9b]")
+_COLOURS = [
+    (128, 128, 128),
+    (208, 69, 60),
+    (46, 139, 87),
+    (183, 121, 31),
+    (66, 120, 201),
+    (154, 91, 190),
+    (31, 143, 158),
+    (128, 128, 128),
+]
+
+
+def box(*children: str | None) -> Markup:
+    """Return a whole display; every one is in such a box."""
+    return element("div", *children, style="max-width:72em;line-height:1.5;text-align:left")
+
+
+def title(text: str, *beside: str | None) -> Markup:
+    """Return the line above a display, with badges and the like beside it."""
+    return element("div", element("b", text), *_spaced(beside), style="margin:.2em 0")
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | None]], *, right: Sequence[str] = ()
+) -> Markup:
+    """Return a table; the columns whose heads are in ``right`` are numbers."""
+    sides = ["right" if head in right else "left" for head in heads]
+    bare = "background:none"
+    head = element("tr", *(_cell("th", *one) for one in zip(heads, sides, strict=True)), style=bare)
+    body = [
+        element("tr", *(_cell("td", *one) for one in zip(row, sides, strict=True)), style=bare)
+        for row in rows
+    ]
+    style = "border-collapse:collapse;border:0;margin:.3em 0;font-size:.93em"
+    above = element("thead", head) if any(heads) else None
+    return element("table", above, element("tbody", *body), style=style)
+
+
+def folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
+    """Return what is seen when its summary is clicked, or at once if ``opened``."""
+    inner = element("div", *children, style="padding:.2em 0 .3em 1em")
+    summed = element("summary", summary, style="cursor:pointer;display:list-item")
+    return element("details", summed, inner, open=opened, style="margin:.1em 0")
+
+
+def badge(text: str, tone: str = QUIET) -> Markup:
+    """Return a word that catches the eye."""
+    return element(
+        "span",
+        text,
+        style=f"color:{tone};border:1px solid {tone};border-radius:.7em;padding:0 .55em;"
+        "font-size:.85em;white-space:nowrap",
+    )
+
+
+def toned(text: str, tone: str) -> Markup:
+    """Return text in one of the tones."""
+    return element("span", text, style=f"color:{tone}")
+
+
+def quiet(text: str) -> Markup:
+    """Return text that stands back."""
+    return element("span", text, style="opacity:.7")
+
+
+def code(text: str) -> Markup:
+    """Return text as it is typed, within a line."""
+    style = f"{_MONOSPACE};background:none;color:inherit;padding:0;overflow-wrap:anywhere"
+    return element("code", text, style=style)
+
+
+def pre(*children: str | None, tone: str | None = None) -> Markup:
+    """Return a block of preformatted text, with a bar of that tone beside it."""
+    return element(
+        "pre", *children, style=_PRE + (f";border-left:3px solid {tone}" if tone else "")
+    )
+
+
+def scrolled(*children: str | None) -> Markup:
+    """Return a part that scrolls where it is long."""
+    return element("div", *children, style="max-height:24em;overflow:auto")
+
+
+def columns(*children: str | None) -> Markup:
+    """Return parts side by side, below each other where there is no room."""
+    style = "flex:1 1 20em;min-width:0"
+    parts = [element("div", child, style=style) for child in children if child is not None]
+    return element("div", *parts, style="display:flex;flex-wrap:wrap;gap:1em")
+
+
+def image(mime_type: str, content: bytes) -> Markup:
+    """Return an image that needs nothing from elsewhere."""
+    encoded = base64.b64encode(content).decode()
+    source = f"data:{mime_type};base64,{encoded}"
+    return element("img", src=source, alt="", style="max-width:100%")
+
+
+def image_of(mime_type: str, encoded: str) -> Markup | None:
+    """Return an image that arrived in base64, or None for what is none."""
+    if not mime_type.startswith("image/"):
+        return None
+    try:
+        usual = encoded.replace("-", "+").replace("_", "/")  # events have the alphabet of URLs
+        return image(mime_type, base64.b64decode(usual, validate=True))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
+    """Return the beginning of a text, with how much is not shown; ``whole`` says where it is."""
+    if len(text) <= limit:
+        return text
+    where = f"; {whole} has it all" if whole else ""
+    return f"{text[:limit]}\n… {len(text) - limit:,} more characters{where}"
+
+
+def coloured(text: str) -> Markup:
+    """Return text with ANSI colours as HTML."""
+    if not _TERMINAL.search(text):  # rich takes its time to import
+        return joined([text.rstrip("\n")])
+    from rich.console import Console
+    from rich.terminal_theme import TerminalTheme
+    from rich.text import Text
+
+    console = Console(
+        record=True,
+        file=io.StringIO(),
+        force_terminal=True,
+        force_jupyter=False,  # in a notebook, rich would display it at once, and a second time
+        color_system="truecolor",
+    )
+    console.print(Text.from_ansi(text), soft_wrap=True)
+    # Middle tones: the page may be light or dark, so neither black nor white is among them.
+    theme = TerminalTheme((255, 255, 255), (128, 128, 128), _COLOURS, _COLOURS)
+    html = console.export_html(theme=theme, inline_styles=True, code_format="{code}")
+    return Markup(html.rstrip("\n"))
+
+
+def _cell(name: str, content: str | None, side: str) -> Markup:
+    weight = "600;white-space:nowrap" if name == "th" else "inherit"
+    return element(name, content, style=f"{_CELL.format(side)};font-weight:{weight}")
+
+
+def _spaced(children: Iterable[str | None]) -> Iterable[Markup]:
+    return (joined((" ", child)) for child in children if child is not None)

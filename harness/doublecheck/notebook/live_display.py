@@ -1,0 +1,160 @@
+"""show(): a stream as it arrives, in one display that grows."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar, overload
+
+from doublecheck.errors import ArgumentError
+from doublecheck.notebook_repr import Series
+from doublecheck.results import AgentEvent
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_SHARE = 5  # a display that is drawn anew takes at most one part in so many of the time,
+_AT_ONCE_S = 0.5  # but for so much of it: what comes in bursts is shown before it pauses
+
+
+class Collected(Series[T_co], noun="event", drawn_by="notebook.display.streams.collected"):
+    """The events of a stream that was shown."""
+
+    _cell: ClassVar[int | None] = None
+
+    def _ipython_display_(self) -> None:
+        """Show nothing as the value of the cell that has shown it already."""
+        if self._cell is None or self._cell != _cell():
+            raise NotImplementedError  # as always
+
+
+@overload
+def show(stream: AsyncIterable[T]) -> Coroutine[Any, Any, Collected[T]]: ...
+
+
+@overload
+def show(stream: Iterable[T]) -> Collected[T]: ...
+
+
+def show(stream: Any) -> Any:
+    """Show the events of a stream as they arrive, and return them all.
+
+    ``show(platform.run_sse(session, "hi"))`` and, with the async client, ``await show(...)``: in
+    a notebook one display that grows, elsewhere a line for each event. Whatever ends it early,
+    what arrived is shown and the stream is closed. Raises ArgumentError for what is no stream.
+    """
+    if isinstance(stream, AsyncIterable):
+        return _show_async(stream)
+    if not isinstance(stream, Iterable) or isinstance(stream, (str, bytes)):
+        raise ArgumentError(
+            f"show() takes what yields events, platform.stream(...) say, and not {stream!r:.80}."
+        )
+    return _show(stream)
+
+
+def _show(stream: Iterable[T]) -> Collected[T]:
+    events: list[T] = []
+    screen = _screen()
+    try:
+        for event in stream:
+            events.append(event)
+            screen.arrived(events)
+    finally:
+        if events:
+            screen.ended(events)
+        if inspect.isgenerator(stream):
+            stream.close()
+    if not events:  # one that failed has its error to show
+        screen.ended(events)
+    return _collected(events)
+
+
+async def _show_async(stream: AsyncIterable[T]) -> Collected[T]:
+    events: list[T] = []
+    screen = _screen()
+    try:
+        async for event in stream:
+            events.append(event)
+            screen.arrived(events)
+    finally:
+        if events:
+            screen.ended(events)
+        if inspect.isasyncgen(stream):
+            await stream.aclose()
+    if not events:
+        screen.ended(events)
+    return _collected(events)
+
+
+class _Screen(Protocol):
+    def arrived(self, events: Sequence[Any]) -> None: ...
+
+    def ended(self, events: Sequence[Any]) -> None: ...
+
+
+class _Lines:
+    """A line for each event, where there is no notebook."""
+
+    def arrived(self, events: Sequence[Any]) -> None:
+        sys.stdout.write(f"{_line(events[-1])}\n")
+        sys.stdout.flush()
+
+    def ended(self, events: Sequence[Any]) -> None:
+        pass
+
+
+class _Display:
+    """A display of a notebook that is drawn anew as events arrive."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._began = time.perf_counter()
+        self._drawing_s = 0.0
+        self._drawn = 0
+
+    def arrived(self, events: Sequence[Any]) -> None:
+        began = time.perf_counter()
+        if self._drawing_s > _AT_ONCE_S + (began - self._began) / _SHARE:
+            return
+        self._draw(events)
+        self._drawing_s += time.perf_counter() - began
+
+    def ended(self, events: Sequence[Any]) -> None:
+        if self._handle is None or len(events) > self._drawn:
+            self._draw(events)
+
+    def _draw(self, events: Sequence[Any]) -> None:
+        from IPython.display import display
+
+        self._drawn = len(events)
+        if self._handle is None:
+            self._handle = display(Collected(events), display_id=True)
+        else:
+            self._handle.update(Collected(events))
+
+
+def _line(event: Any) -> str:
+    """Return an event as text, all of it where text is all there is."""
+    if isinstance(event, AgentEvent) and event.error is None:
+        only_text = all("text" in part for part in event.parts)
+        return f"{event.author or event.role}: {event.text}" if only_text else str(event)
+    return str(event)
+
+
+def _screen() -> _Screen:
+    return _Lines() if _cell() is None else _Display()
+
+
+def _collected(events: Iterable[T]) -> Collected[T]:
+    collected = Collected(events)
+    vars(collected)["_cell"] = _cell()
+    return collected
+
+
+def _cell() -> int | None:
+    """Return the number of the notebook's cell that runs, or None where there is no notebook."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = None if ipython is None else ipython.get_ipython()
+    return int(shell.execution_count) if hasattr(shell, "kernel") else None

@@ -1,0 +1,96 @@
+"""Values that show themselves in a notebook: each class names the module that draws it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
+
+T_co = TypeVar("T_co", covariant=True)
+
+_SHOWN_CHARS = 60
+_TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
+_NAMED, _NAMED_CHARS = 3, 160
+
+
+class Shown:
+    """A value that a notebook shows as HTML, and all else by its repr.
+
+    ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
+    doublecheck, whose module is imported when a notebook first shows one. It returns HTML, or a
+    bundle of MIME types.
+    """
+
+    __slots__ = ()
+    _drawn_by: ClassVar[str]
+
+    def __init_subclass__(cls, drawn_by: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if drawn_by:
+            cls._drawn_by = drawn_by
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, Any]:
+        """Show the value in a notebook."""
+        module, _, function = self._drawn_by.rpartition(".")
+        draw = getattr(importlib.import_module(f"doublecheck.{module}"), function)
+        drawn = draw(self)
+        bundle = drawn if isinstance(drawn, Mapping) else {"text/html": str(drawn)}
+        return {"text/plain": repr(self), **bundle}
+
+
+class Series(tuple[T_co, ...], Shown):
+    """A tuple that shows itself in one piece, and so does a slice of it."""
+
+    __slots__ = ()
+    _noun: ClassVar[str] = "value"
+
+    def __init_subclass__(cls, noun: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if noun:
+            cls._noun = noun
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T_co: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Series[T_co]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            return self._with(tuple(self)[index])
+        return super().__getitem__(index)
+
+    def _with(self, some: tuple[T_co, ...]) -> Series[T_co]:
+        """Return one of the same kind that has some of the values."""
+        return type(self)(some)
+
+    def __repr__(self) -> str:
+        named = [repr(one) for one in tuple(self)[:_NAMED]]
+        while len(", ".join(named)) > _NAMED_CHARS:
+            named.pop()
+        if len(named) < len(self):
+            named.append("...")
+        return f"<{counted(len(self), self._noun)}{': ' if named else ''}{', '.join(named)}>"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many of something there are, in words."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def short(text: str) -> str:
+    """Return the repr of a text, of its beginning if it is long."""
+    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")
+
+
+def without_token(url: str) -> str:
+    """Return a URL without the token of a session's Endpoint."""
+    return _TOKEN.sub(r"\1***", url)
+
+
+def clock_time(seconds: float) -> str:
+    """Return a duration as a clock shows it: ``29:58``."""
+    whole = max(int(seconds), 0)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes:02}:{whole % 60:02}"

@@ -1,0 +1,139 @@
+"""Reading reports back from JSON; what is no report is refused with the place that says so."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import ReportError
+from doublecheck.reports.document import FORMAT
+from doublecheck.reports.report import Report
+
+T = TypeVar("T")
+
+_LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has some 50 KiB
+
+
+def read(path: Path) -> list[Report]:
+    """Return the reports that a file holds; raise ReportError if it holds none."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ReportError(f"{path} is larger than any report: over {_LARGEST} bytes.")
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror}.") from None
+    except RecursionError:
+        raise _no_report(str(path), "it is nested too deeply") from None
+    except ValueError as error:
+        raise _no_report(str(path), f"it is no JSON ({error})") from None
+    try:
+        documents = content if isinstance(content, list) else [content]
+        if not documents:
+            raise _UnexpectedError("it is an empty list")
+        return [_report(_Place(one, "")) for one in documents]
+    except _UnexpectedError as error:
+        raise _no_report(str(path), str(error)) from None
+
+
+def report(document: Mapping[str, Any]) -> Report:
+    """Return the report that a document is; raise ReportError if it is none."""
+    try:
+        return _report(_Place(document, ""))
+    except _UnexpectedError as error:
+        raise _no_report("The document", str(error)) from None
+
+
+def _no_report(what: str, why: str) -> ReportError:
+    return ReportError(
+        f"{what} is no report: {why}. 'doublecheck run --json' prints one, of the format {FORMAT}."
+    )
+
+
+class _UnexpectedError(Exception):
+    """A document differs from the format."""
+
+
+class _Place:
+    """A value in a document, and the path to it."""
+
+    def __init__(self, value: Any, path: str) -> None:
+        self._value = value
+        self._path = path
+
+    def __getitem__(self, key: str) -> _Place:
+        mapping: Mapping[str, Any] = self.of(dict)
+        if key not in mapping:
+            raise _UnexpectedError(f"{self._path or 'it'} has no {key!r}")
+        return _Place(mapping[key], f"{self._path}.{key}" if self._path else key)
+
+    def __iter__(self) -> Any:
+        for index, value in enumerate(self.of(list)):
+            yield _Place(value, f"{self._path}[{index}]")
+
+    def of(self, *kinds: type[T]) -> T:
+        value = self._value
+        if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
+            return value
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise _UnexpectedError(
+            f"{self._path or 'it'} is a {type(value).__name__} and must be a {expected}"
+        )
+
+    def one_of(self, *allowed: str) -> str:
+        if self._value not in allowed:
+            raise _UnexpectedError(
+                f"{self._path} is {str(self._value)[:80]!r} and must be one of {', '.join(allowed)}"
+            )
+        return str(self._value)
+
+
+def _report(place: _Place) -> Report:
+    place["format"].one_of(FORMAT)
+    target = place["target"]
+    kind = target["kind"].one_of("double", "live")
+    checks = [check for clause in place["clauses"] for check in _checks(clause)]
+    run = Run(
+        tuple(checks),
+        place["pytest_exit"].of(int),
+        started=_moment(place["started"]),
+        duration_s=_seconds(place),
+        chosen=place["chosen"].of(int),
+        interrupted=place["interrupted"].of(bool),
+        strict_should=place["strict_should"].of(bool),
+    )
+    name, url = target["name"].of(str), target["url"].of(str, type(None))
+    return Report(name, "live" if kind == "live" else "double", url, run)
+
+
+def _checks(clause: _Place) -> list[Check]:
+    id_ = clause["id"].one_of(*clauses())
+    return [
+        Check(
+            check["name"].of(str),
+            id_,
+            Verdict(check["verdict"].one_of(*(verdict.value for verdict in Verdict))),
+            check["reason"].of(str),
+            _seconds(check),
+            check["details"].of(str),
+        )
+        for check in clause["checks"]
+    ]
+
+
+def _seconds(place: _Place) -> float:
+    return float(place["duration_s"].of(int, float))
+
+
+def _moment(place: _Place) -> dt.datetime | None:
+    text = place.of(str, type(None))
+    try:
+        return None if text is None else dt.datetime.fromisoformat(text)
+    except ValueError:
+        example = "2026-01-31T12:00:00+00:00"
+        raise _UnexpectedError(f"started is {text!r:.80} and must be like {example}") from None

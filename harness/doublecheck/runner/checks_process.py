@@ -1,0 +1,149 @@
+"""Checks in a process of their own, which ends with whoever waits for it.
+
+pytest takes the streams of its process and runs event loops in it, and a notebook's kernel has
+both in use.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+from doublecheck.errors import ChecksCrashedError
+
+# The path of modules is that of this process; the folder it is started in is not on it.
+_BEGIN = (
+    "import json, sys; told = json.loads(sys.stdin.readline()); sys.path[:] = told['path']; "
+    "from doublecheck.api import child; child.main(told['arguments'])"
+)
+_TICK_S = 0.25
+_PATIENCE_S = 20.0  # a run that is interrupted still ends its double
+_LAST_LINES = 8
+_READ = 64 * 1024
+
+
+class Process:
+    """A run of the checks with some pytest options; use it in a with statement.
+
+    ``chosen`` is how many checks it has, ``ended`` how many are over, ``at`` the one that runs.
+    ``document`` is its report, when there is one.
+    """
+
+    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+        self.chosen = self.ended = 0
+        self.at = ""
+        self.document: Mapping[str, Any] | None = None
+        self._told = b""  # kept here: an interrupt may come between any two lines
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
+            [sys.executable, "-c", _BEGIN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._printed,
+            env={**environ, "PY_COLORS": "0"},  # a notebook's kernel asks for colours
+            start_new_session=True,  # an interrupt of this process's group is not one of it
+        )
+        self._begin(arguments)
+
+    def advance(self) -> Iterator[None]:
+        """Yield whenever something is new, and some times a second, until the run is over.
+
+        Raises ChecksCrashedError if it ends without a report.
+        """
+        for line in self._lines():
+            if line:
+                self._hear(json.loads(line))
+            yield
+        code = self._process.wait()
+        if self.document is None:
+            raise ChecksCrashedError(code, self.ended, self.chosen, self._last_lines())
+
+    def interrupt(self) -> None:
+        """Interrupt the run and wait until it has ended; what it came to is then known.
+
+        One that does not end in time, or on a second interrupt, is killed.
+        """
+        until = time.monotonic() + _PATIENCE_S
+        try:
+            with suppress(BrokenPipeError):  # it died before it was told what to do
+                self._lifeline.close()
+            for line in self._lines():
+                if line:
+                    self._hear(json.loads(line))
+                elif time.monotonic() > until:
+                    break
+        except KeyboardInterrupt:  # whoever interrupts twice wants no more of it
+            pass
+        self._end()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None and not self._printed.closed:
+            self.interrupt()
+        self._end()
+
+    def _begin(self, arguments: Sequence[str]) -> None:
+        told = {"path": [one for one in sys.path if one], "arguments": list(arguments)}
+        with suppress(BrokenPipeError):  # it is dead, and what it printed says why
+            self._lifeline.write(json.dumps(told).encode() + b"\n")
+            self._lifeline.flush()
+
+    def _end(self) -> None:
+        """Leave nothing of it; a fork server that loses its double ends all kernels."""
+        with suppress(ProcessLookupError, PermissionError):  # macOS denies it for what is ending
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdout, self._lifeline, self._printed):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()
+
+    @property
+    def _lifeline(self) -> Any:
+        return self._process.stdin
+
+    def _hear(self, told: Mapping[str, Any]) -> None:
+        self.chosen = told.get("chosen", self.chosen)
+        self.at = told.get("begun", self.at)
+        self.ended += "ended" in told
+        self.document = told.get("run", self.document)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield each line that it tells, and an empty one when it has told none for a while."""
+        assert self._process.stdout is not None
+        channel = self._process.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(channel, selectors.EVENT_READ)
+            while True:
+                line, ends, rest = self._told.partition(b"\n")
+                if ends:
+                    self._told = rest
+                    yield line
+                elif not selector.select(_TICK_S):
+                    yield b""
+                elif read := os.read(channel, _READ):
+                    self._told += read
+                else:
+                    return
+
+    def _last_lines(self) -> list[str]:
+        self._printed.seek(0)
+        printed = self._printed.read().decode(errors="replace")
+        return [line for line in printed.splitlines() if line.strip()][-_LAST_LINES:]

@@ -1,0 +1,67 @@
+"""Running the contract checks: pytest in a clean room, and what each check came to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from doublecheck import contracts
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.reports.collector import Collector
+from doublecheck.runner import progress
+
+__all__ = ["Check", "Run", "run"]
+
+_FOLDER = Path(contracts.__file__).parent
+_UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    verbose: bool,
+    modules: Sequence[str] = (),
+    plugins: Sequence[object] = (),
+) -> Run:
+    """Run the checks with these pytest options on top; pytest's own output goes to stderr.
+
+    ``modules`` names those whose checks are run, by default all: to collect them takes a while.
+    ``plugins`` of pytest hear how far the run is.
+
+    Nothing of the folder it is started in has a say: no ini file, no conftest, no addopts, no
+    plugin but ours.
+    """
+    collector = Collector()
+    options = [
+        *(str(_FOLDER / f"{module}.py") for module in modules),
+        *([] if modules else [str(_FOLDER)]),
+        f"--config-file={_FOLDER / 'contracts.ini'}",
+        f"--rootdir={_FOLDER}",
+        f"--confcutdir={_FOLDER}",
+        *("-p", "no:cacheprovider", "-p", "doublecheck.plugin"),
+        *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-q"),
+    ]
+    with progress.shown(wanted=not verbose) as bars, _clean_room():
+        if bars:
+            options += ["-o", "console_output_style=classic"]
+        with contextlib.redirect_stdout(sys.stderr):
+            ended = pytest.main([*options, *arguments], plugins=[collector, *bars, *plugins])
+    return collector.run(int(ended))
+
+
+@contextlib.contextmanager
+def _clean_room() -> Iterator[None]:
+    kept = dict(os.environ)
+    for name in _UNWANTED:
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)

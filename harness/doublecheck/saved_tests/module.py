@@ -1,0 +1,69 @@
+"""A test module: the statements of calls in a function, with what they import."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from doublecheck import atomic_files as files
+from doublecheck.errors import SaveError
+from doublecheck.saved_tests.statements import INDENT, PLATFORM, Statements
+from doublecheck.wire.exchanges import Exchange, redacted
+
+_PYTEST = "import pytest\n"
+_DOCSTRING = "What was asked is answered as it was."
+
+
+def save(exchanges: Iterable[Exchange], path: Path) -> Path:
+    """Write a test of the exchanges to a new file; return its path.
+
+    Raises SaveError if the file is there already, cannot be written, or would test nothing.
+    """
+    text = module(exchanges, function_name(path))
+    if path.exists():
+        raise SaveError(f"{path} is there already. Name another file, or remove it.")
+    try:
+        files.write(path, text)
+    except OSError as error:
+        raise SaveError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def module(exchanges: Iterable[Exchange], name: str) -> str:
+    """Return the text of a module with one test; what is secret does not stand in it."""
+    shown = [redacted(one) for one in exchanges]
+    statements = Statements(_addresses(shown))
+    blocks = [list(statements.of(one)) for one in shown]
+    asked = [block for block in blocks if block]
+    if all(line.startswith("#") for block in asked for line in block):
+        raise SaveError("There is no call that a test could make again.")
+    if "References" in statements.imports:
+        asked.insert(0, ["seen = References()", f'seen.add(platform.url, "{PLATFORM}")'])
+    imports = ", ".join(sorted({"Platform", *statements.imports}))
+    body = "\n\n".join(_indented(block) for block in asked)
+    return (
+        "from __future__ import annotations\n\n"
+        f"{_PYTEST if 'RefusedError' in statements.imports else ''}"
+        f"from doublecheck import {imports}\n\n\n"
+        f"def {name}(platform: Platform) -> None:\n"
+        f'{" " * INDENT}"""{_DOCSTRING}"""\n{body}\n'
+    )
+
+
+def _addresses(exchanges: Iterable[Exchange]) -> set[str]:
+    parts = [urlsplit(one.request.url) for one in exchanges]
+    return {f"{one.scheme}://{one.netloc}" for one in parts if one.netloc}
+
+
+def function_name(path: Path) -> str:
+    """Return the name of the test in a file; raise SaveError for one that pytest passes over."""
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    if path.suffix != ".py" or not name.startswith("test_"):
+        raise SaveError(f"pytest looks for test_*.py, and {path.name} is not named like that.")
+    return name
+
+
+def _indented(block: list[str]) -> str:
+    return "\n".join(f"{' ' * INDENT}{line}" for line in block)

@@ -1,0 +1,110 @@
+"""What a value of the configuration may be, as a file has it and as text says it.
+
+Each function returns the value, or raises ValueError with what it should have been.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from doublecheck.errors import TargetError
+from doublecheck.target.addresses import checked
+from doublecheck.target.surfaces import SURFACES, Surface
+
+Value = str | bool | tuple[str, ...] | frozenset[Surface] | Mapping[str, str]
+
+KEYED: tuple[Surface, ...] = ("application", "api_server", "mcp", "a2a")
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_SHOWN_CHARS = 60
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def text(value: Any) -> str:
+    """Take text."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ValueError("text")
+    return value
+
+
+def address(value: Any) -> str:
+    """Take an address, http or https."""
+    if not isinstance(value, str):
+        raise ValueError("an address as text")
+    try:
+        return checked(value)
+    except TargetError:
+        raise ValueError("an address: http://host[:port] or https://host") from None
+
+
+def flag(value: Any) -> bool:
+    """Take true or false."""
+    found = _FLAGS.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise ValueError("true or false")
+    return found
+
+
+def kind(value: Any) -> str:
+    """Take the kind of a target."""
+    if value not in ("double", "live"):
+        raise ValueError("double or live")
+    return str(value)
+
+
+def surfaces(value: Any) -> frozenset[Surface]:
+    """Take a list of surfaces; as text, with commas between."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not names:
+        raise ValueError(f"a list of surfaces: {', '.join(sorted(SURFACES))}")
+    return frozenset(_surface(name) for name in names)
+
+
+def _surface(name: Any) -> Surface:
+    for surface in SURFACES:
+        if name == surface:
+            return surface
+    near = difflib.get_close_matches(str(name), SURFACES, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ValueError(f"surfaces out of {', '.join(sorted(SURFACES))}{hint}")
+
+
+def command(value: Any) -> tuple[str, ...]:
+    """Take a command: a list of words, or text as for a shell."""
+    expected = "a command: text, or a list of words"
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:  # a quotation that is not closed
+        raise ValueError(f"{expected} ({error})") from None
+    if not isinstance(words, list | tuple) or not words:
+        raise ValueError(expected)
+    if not all(isinstance(word, str) and "\0" not in word for word in words):
+        raise ValueError(expected)
+    return tuple(words)
+
+
+def shown(given: Any) -> str:
+    """Return a wrong value as a message shows it: briefly, and no address that has a user."""
+    text = repr(given)
+    if "@" in text:
+        return f"what stands there ({type(given).__name__}, with a user in it)"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
+
+
+def variable(value: Any) -> str:
+    """Take the name of an environment variable."""
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ValueError("the name of the environment variable that holds it")
+    return value
+
+
+def variables(value: Any) -> str | Mapping[str, str]:
+    """Take the name of a variable, or a table of one for each surface."""
+    if not isinstance(value, dict):
+        return variable(value)
+    if not value.keys() <= set(KEYED):
+        raise ValueError(f"a variable, or a table with one for some of {', '.join(KEYED)}")
+    return {surface: variable(name) for surface, name in value.items()}

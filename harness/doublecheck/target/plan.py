@@ -1,0 +1,223 @@
+"""Plan: what a target is to be, and where each fact of it was said.
+
+The command line comes before the environment, that before ``[tool.doublecheck]``, that before
+the TOML file of ``--platform-config``. Nothing is asked or started here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from doublecheck.errors import ConfigurationError, TargetError
+from doublecheck.target import config_files as files
+from doublecheck.target.config_files import File, Table
+from doublecheck.target.config_values import Value, shown
+from doublecheck.target.keys import CONFIG, KEYS, LOCATING, TARGET
+from doublecheck.target.target import Kind, named_control_plane
+
+BY_CALLER = "the caller"
+_WAYS = frozenset({"url", "emulator_command"})
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value and where it was said."""
+
+    value: Value
+    source: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a target is to be: its name, its kind, and what is said of it, by key."""
+
+    name: str
+    kind: Kind
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    chosen_by: str = ""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is a double that the harness starts in its own process."""
+        return self.kind == "double" and not _WAYS & self.facts.keys()
+
+    def value(self, key: str) -> Any:
+        """Return what is said of a key, or None."""
+        fact = self.facts.get(key)
+        return None if fact is None else fact.value
+
+
+@dataclass(frozen=True)
+class Said:
+    """Everything that is said: options by key, environment, pytest's ini, pyproject.toml.
+
+    A further file is one of the options, ``config``.
+    ``spelled`` returns how an option is written: ``--platform-url`` for ``url``.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    project: Path | None = None
+    ini: Mapping[str, str] = field(default_factory=dict)
+    spelled: Callable[[str], str] = "--platform-{}".format
+
+    def option(self, key: str) -> str:
+        """Return how the option of a key is written."""
+        return self.spelled(key.replace("_", "-"))
+
+
+def plan(said: Said, name: str | None = None) -> Plan:
+    """Return the plan of a target: the one of that name, or the one that is chosen.
+
+    Raises ConfigurationError for what is wrong in what is said, and TargetError for a choice
+    that cannot be.
+    """
+    read = _files(said)
+    name, chosen_by = _chosen(said, read) if name is None else (name, BY_CALLER)
+    kind, tables = _described(said, read, name)
+    layers = [_options(said), *_environment(said, kind), _ini(said), *tables]
+    made = Plan(name, kind, _merged(layers), chosen_by)
+    _require(said, made)
+    return made
+
+
+def _merged(layers: Sequence[Mapping[str, Fact]]) -> Mapping[str, Fact]:
+    """Merge layers, the first of which has the last word.
+
+    An address and a command that starts a double are two ways to say one thing.
+    """
+    facts: dict[str, Fact] = {}
+    for layer in reversed(layers):
+        located = _WAYS & layer.keys()
+        if len(located) == 2:
+            sources = " and ".join(layer[key].source for key in sorted(located))
+            raise TargetError(f"{sources}: say where the double is, or how it starts, not both.")
+        if located:
+            facts = {key: fact for key, fact in facts.items() if key not in located ^ _WAYS}
+        facts.update(layer)
+    return facts
+
+
+def _files(said: Said) -> Sequence[File]:
+    project = None if said.project is None else files.read_project(said.project)
+    named = said.options.get("config") or said.environ.get(CONFIG)
+    file = files.read(Path(named)) if named else None
+    return [one for one in (project, file) if one is not None]
+
+
+def _chosen(said: Said, read: Sequence[File]) -> tuple[str, str]:
+    if said.options.get("target"):
+        return said.options["target"], said.option("target")
+    if said.environ.get(TARGET):
+        return said.environ[TARGET], TARGET
+    for file in read:
+        if file.chosen:
+            return file.chosen, f"{file.own.where} target"
+    return "double", ""
+
+
+def _described(said: Said, read: Sequence[File], name: str) -> tuple[Kind, list[dict[str, Fact]]]:
+    """Return the kind of a target and what the files say of it."""
+    if name in ("double", "live"):
+        kind: Kind = "live" if name == "live" else "double"
+        return kind, [_facts(file.own) for file in read if _kind_of(file.own) in (kind, None)]
+    tables = [file.targets[name] for file in read if name in file.targets]
+    if not tables:
+        raise _no_target(name, read)
+    kinds = [found for table in tables if (found := _kind_of(table)) is not None]
+    return kinds[0] if kinds else "live", [_facts(table) for table in tables]
+
+
+def _kind_of(table: Table) -> Kind | None:
+    """Return which kind of target a table is about: as it says, or as its keys tell."""
+    said = table.values.get("kind")
+    if said is not None:
+        return "live" if said == "live" else "double"
+    if "emulator_command" in table.values:
+        return "double"
+    return "live" if table.values.keys() & LOCATING else None
+
+
+def _no_target(name: str, read: Sequence[File]) -> TargetError:
+    names = [*files.RESERVED[1:], *(one for file in read for one in file.targets)]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return TargetError(
+        f"There is no target {shown(name)}; there are {', '.join(dict.fromkeys(names))}.{hint} "
+        "A target of your own is a table of pyproject.toml: [tool.doublecheck.targets.NAME]."
+    )
+
+
+def _facts(table: Table) -> dict[str, Fact]:
+    return {key: Fact(value, f"{table.where} {key}") for key, value in table.values.items()}
+
+
+def _options(said: Said) -> dict[str, Fact]:
+    given = {key: said.options[key] for key in KEYS if said.options.get(key) is not None}
+    return {
+        key: Fact(_read(key, value, said.option(key)), said.option(key))
+        for key, value in given.items()
+    }
+
+
+def _environment(said: Said, kind: Kind) -> list[dict[str, Fact]]:
+    named = {key.variable: name for name, key in KEYS.items() if key.variable is not None}
+    found = {
+        named[variable]: Fact(_read(named[variable], said.environ[variable], variable), variable)
+        for variable in named
+        if said.environ.get(variable)
+    }
+    control_plane = named_control_plane(said.environ) if kind == "live" else None
+    if control_plane is None:
+        return [found]
+    source = "PLATFORM_TOOL_HOST"
+    return [found, {"control_plane": Fact(_read("control_plane", control_plane, source), source)}]
+
+
+def _ini(said: Said) -> dict[str, Fact]:
+    sources = {key: f"platform_{key} of pytest's configuration" for key in said.ini}
+    return {key: Fact(_read(key, said.ini[key], source), source) for key, source in sources.items()}
+
+
+def _read(key: str, value: Any, source: str) -> Value:
+    try:
+        return KEYS[key].read(value)
+    except ValueError as error:
+        message = f"{source} must be {error}, not {shown(value)}."
+        raise ConfigurationError(message, source=source, key=key) from None
+
+
+def _require(said: Said, made: Plan) -> None:
+    """Raise TargetError for a target that cannot be meant as it is said."""
+    if made.kind == "live":
+        _require_meant(said, made)
+    if not made.in_process:
+        return
+    for key in KEYS.keys() - {"allow_writes"}:
+        fact = made.facts.get(key)
+        if fact is not None and fact.source == said.option(key):
+            raise TargetError(
+                f"{fact.source} is about a platform that runs: say where with {said.option('url')}."
+            )
+
+
+def _require_meant(said: Said, made: Plan) -> None:
+    target, url = said.option("target"), said.option("url")
+    twice = (
+        f"A live platform is opted into twice: {url} or a file says which one, and {target} "
+        "that it is meant."
+    )
+    if made.chosen_by not in (BY_CALLER, target, TARGET):
+        raise TargetError(f"{made.chosen_by} chooses a live platform, which no file may. {twice}")
+    if "emulator_command" in made.facts:
+        source = made.facts["emulator_command"].source
+        raise TargetError(f"{source} starts a double, and {target} {made.name} is a live platform.")
+    if "url" not in made.facts:
+        raise TargetError(
+            f"{target} {made.name} is about a platform that runs: say where with {url}. {twice}"
+        )

@@ -1,0 +1,67 @@
+"""A plan in words: what and where, which surfaces, and who said so; never a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentdouble import environment
+from doublecheck.target.config_values import KEYED
+from doublecheck.target.from_plan import variable_of
+from doublecheck.target.plan import Plan
+from doublecheck.target.surfaces import SURFACES
+from doublecheck.target.target import API_KEY, DEFAULT_OFFERS, OTHER_KEY
+
+_NOT_SHOWN = ("kind", "url", "emulator_command", "offers", "ca_file")
+
+
+def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
+    """Return a plan in words: a line for the target, and one for each fact of it."""
+    if plan.in_process:
+        return [f"platform: {_named(plan)} in this process"]
+    facts = [
+        f"  {key.replace('_', ' ')}: {_value(fact.value)} ({fact.source})"
+        for key, fact in plan.facts.items()
+        if key not in _NOT_SHOWN
+    ]
+    return [
+        f"platform: {_named(plan)} {_where(plan)}",
+        _offers(plan),
+        *facts,
+        *_secrets(plan, environ),
+    ]
+
+
+def _named(plan: Plan) -> str:
+    return plan.kind if plan.name == plan.kind else f"{plan.name}, {plan.kind},"
+
+
+def _where(plan: Plan) -> str:
+    fact = plan.facts.get("url") or plan.facts["emulator_command"]
+    if "url" in plan.facts:
+        return f"at {fact.value} ({fact.source})"
+    return f"that a command starts ({fact.source})"
+
+
+def _offers(plan: Plan) -> str:
+    fact = plan.facts.get("offers")
+    offered = DEFAULT_OFFERS[plan.kind] if fact is None else fact.value
+    assert isinstance(offered, frozenset)
+    absent = sorted(SURFACES - offered)
+    told = (
+        f"all but {', '.join(absent)}" if len(absent) < len(offered) else ", ".join(sorted(offered))
+    )
+    return f"  offers: {told} ({'by default' if fact is None else fact.source})"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {one}" for key, one in value.items())
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
+    """Return which secrets the environment holds, by the names of their variables."""
+    keys = (environment.ACCESS_KEY, environment.SECRET_KEY, API_KEY, OTHER_KEY)
+    usual = (*keys, *map(variable_of, KEYED))
+    held = [variable for variable in usual if environ.get(variable)]
+    return [f"  secrets: {', '.join(held)}"] if held else []

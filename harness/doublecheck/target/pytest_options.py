@@ -1,0 +1,164 @@
+"""The plugin's options about where the platform is, and what they come to.
+
+Every test run loads this: what reads configurations is imported when somebody says something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from doublecheck.target.plan import Plan, Said
+
+_TEXTS = {
+    "url": ("URL", "where the platform runs already (default: a double starts in this process)"),
+    "api-server": ("URL", "where its API server is (default: at --platform-url, as all others)"),
+    "control-plane": ("URL", "where its control plane is"),
+    "mcp": ("URL", "where its MCP application and services are, without /mcp"),
+    "a2a": ("URL", "where its A2A application is"),
+    "offers": ("SURFACES", "what it has, with commas between: application,api_server"),
+    "tool-id": ("ID", "the sandbox tool that code runs in"),
+    "region": ("REGION", "the region that requests to the control plane are signed for"),
+    "ca-file": ("FILE", "the certificates to trust"),
+    "emulator-command": ("COMMAND", "start the double with this command instead"),
+    "config": ("FILE", "a TOML file with targets"),
+}
+_FLAGS = {
+    "reference-app": "it runs the reference application of the checks",
+    "allow-writes": "checks may create and delete on it, though it is live",
+}
+BOTH = "both"
+_INI = "platform_emulator_command"
+_VARIABLES = tuple(
+    f"DOUBLECHECK_{name.replace('-', '_').upper()}" for name in ("target", *_TEXTS, *_FLAGS)
+)
+# a line that may begin the table; whether it does is for a parser, which is imported then
+_TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
+_PLAN = pytest.StashKey["Plan"]()
+
+
+def add(group: pytest.OptionGroup) -> None:
+    """Add the options."""
+    group.addoption(
+        "--platform-target",
+        metavar="TARGET",
+        help="what the platform is: double (default), live, both (a live one, to which a double is "
+        "compared), or a target of the configuration",
+    )
+    for name, (metavar, told) in _TEXTS.items():
+        group.addoption(f"--platform-{name}", metavar=metavar, help=told)
+    for name, told in _FLAGS.items():
+        group.addoption(f"--platform-{name}", action="store_true", default=None, help=told)
+    group.addoption("--platform-project", help=argparse.SUPPRESS)
+
+
+def add_ini(parser: pytest.Parser) -> None:
+    """Add the settings of pytest's own configuration file."""
+    parser.addini(_INI, "start the double with this command, where no option says otherwise")
+
+
+def plan_of(config: pytest.Config) -> Plan:
+    """Return what the platform is to be; raise TargetError for what cannot be."""
+    from doublecheck.target.plan import plan
+
+    if _PLAN not in config.stash:
+        config.stash[_PLAN] = plan(said(config))
+    return config.stash[_PLAN]
+
+
+def in_process(config: pytest.Config) -> bool:
+    """Whether the platform is a double that starts in this process."""
+    return not _anything_said(config) or plan_of(config).in_process
+
+
+def runs_already(config: pytest.Config) -> bool:
+    """Whether the platform runs before the tests do."""
+    return not in_process(config) and "url" in plan_of(config).facts
+
+
+def live(config: pytest.Config) -> bool:
+    """Whether the platform is a live one."""
+    return not in_process(config) and plan_of(config).kind == "live"
+
+
+def both(config: pytest.Config) -> bool:
+    """Whether a double makes each call too, to be compared to the live platform."""
+    return bool(config.getoption("platform_target") == BOTH)
+
+
+def check(config: pytest.Config) -> None:
+    """Raise UsageError if what is said of the platform cannot be."""
+    if not _anything_said(config):
+        return
+    from doublecheck.errors import TargetError
+
+    try:
+        plan_of(config)
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def header(config: pytest.Config) -> list[str] | None:
+    """Return which platform it is, if anybody says anything about it."""
+    if not _anything_said(config):
+        return None
+    from doublecheck.target import plan_text as shown
+
+    return shown.lines(plan_of(config), os.environ)
+
+
+def words(config: pytest.Config) -> list[str]:
+    """Return what is said of the platform as options of ``doublecheck run``."""
+    given = _options(config)
+    written = []
+    for key, value in given.items():
+        if key == "emulator_command":
+            value = _without_secrets(value)
+        if key == "url" or value != given.get("url"):
+            option = f"--{key.replace('_', '-')}"
+            written += [option] if value is True else [option, str(value)]
+    return written
+
+
+def _without_secrets(command: str) -> str:
+    from doublecheck.errors import typed
+
+    try:
+        return typed(shlex.split(command))
+    except ValueError:  # a quote that is not closed: it has not started anything
+        return command
+
+
+def said(config: pytest.Config) -> Said:
+    """Return all that is said about the platform."""
+    from doublecheck.target.plan import Said
+
+    command = config.getini(_INI)
+    ini = {"emulator_command": command} if command else {}
+    return Said(_options(config), os.environ, _project(config), ini=ini)
+
+
+def _options(config: pytest.Config) -> dict[str, Any]:
+    names = (name.replace("-", "_") for name in ("target", *_TEXTS, *_FLAGS))
+    given = {name: config.getoption(f"platform_{name}") for name in names}
+    if given["target"] == BOTH:
+        given["target"] = "live"
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _project(config: pytest.Config) -> Path:
+    return Path(config.getoption("platform_project") or config.rootpath / "pyproject.toml")
+
+
+def _anything_said(config: pytest.Config) -> bool:
+    if _options(config) or config.getini(_INI) or any(map(os.environ.get, _VARIABLES)):
+        return True
+    project = _project(config)
+    return project.is_file() and _TABLE.search(project.read_bytes()) is not None

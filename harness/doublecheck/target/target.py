@@ -1,0 +1,257 @@
+"""Target: where a platform is, how to authenticate, and what it declares of itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentdouble import environment
+from agentdouble.invoke_tool import DEFAULT_REGION, Address
+from agentdouble.signing import Credentials
+from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
+from doublecheck.secret import Secret
+from doublecheck.target.addresses import checked, is_loopback
+from doublecheck.target.surfaces import SURFACES, Surface
+
+if TYPE_CHECKING:
+    from agentdouble import Emulator
+
+__all__ = ["API_KEY", "URL", "Credentials", "Kind", "Surface", "Target", "named_url"]
+
+Kind = Literal["double", "live"]
+_WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
+DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
+    "double": SURFACES - {"library"},
+    "live": SURFACES - {"library", "services", "runtimes"},
+}
+MakeService = Callable[[str, Any], Mapping[str, Any]]
+DropService = Callable[[str], None]
+
+URL = "DOUBLECHECK_URL"
+API_KEY = "DOUBLECHECK_API_KEY"
+RESTRICTED_ACCESS_KEY = "DOUBLECHECK_RESTRICTED_ACCESS_KEY"
+OTHER_KEY = "DOUBLECHECK_OTHER_API_KEY"
+RESTRICTED_SECRET_KEY = "DOUBLECHECK_RESTRICTED_SECRET_KEY"  # noqa: S105 (the name of a variable)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A platform that the harness points at.
+
+    ``url`` is where the application answers; ``api_server``, ``mcp``, ``a2a`` and
+    ``control_plane`` are where those surfaces do, by default the same address. ``api_key`` is
+    shown to each, unless ``api_keys`` has another for it. ``problems`` has the surfaces that are
+    known not to answer. ``offered`` are the surfaces that it declares to have, by default
+    those of its kind; ``allow_writes`` lets checks create and delete on a live platform; ``name``
+    is what reports call it. ``reference_app`` declares that the application is the
+    reference application of the contract checks; ``ca_file`` names the certificates to trust,
+    where not the public ones; ``restricted`` is a key pair without the full-access permission,
+    which CTL-07 is checked with, and ``other_key`` the key of another identity at the reference
+    runtimes, for AUT-03; ``make_service`` puts an MCP service of a name in front of a
+    backend and returns its access record, where that can be done, and ``drop_service`` deletes
+    it. Raises TargetError for an
+    unusable URL.
+    """
+
+    url: str
+    kind: Kind = "live"
+    control_plane: str = ""
+    tool_id: str | None = None
+    credentials: Credentials | None = None
+    api_key: Secret | None = None
+    region: str = DEFAULT_REGION
+    reference_app: bool = False
+    ca_file: str | None = None
+    restricted: Credentials | None = None
+    other_key: Secret | None = None
+    make_service: MakeService | None = field(default=None, repr=False, compare=False)
+    drop_service: DropService | None = field(default=None, repr=False, compare=False)
+    name: str = ""
+    offered: frozenset[Surface] = frozenset()
+    allow_writes: bool = False
+    api_server: str = ""
+    mcp: str = ""
+    a2a: str = ""
+    api_keys: Mapping[Surface, Secret] = field(default_factory=dict, hash=False)
+    problems: Mapping[Surface, DoubleCheckError] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.kind)
+        object.__setattr__(self, "offered", self.offered or DEFAULT_OFFERS[self.kind])
+        object.__setattr__(self, "url", checked(self.url))
+        for surface in _WITH_ADDRESS:
+            address = getattr(self, surface) or self.url
+            object.__setattr__(self, surface, checked(address))
+
+    @classmethod
+    def of(cls, double: Emulator, *, reference_app: bool = False) -> Target:
+        """Return the target that a running double in this process is."""
+        key = double.settings.api_key
+        return cls(
+            url=double.url,
+            kind="double",
+            tool_id=double.tool_id,
+            credentials=double.credentials,
+            api_key=None if key is None else Secret(key.get_secret_value()),
+            reference_app=reference_app,
+            ca_file=double.connection.ca_file,
+            restricted=_restricted_of(double),
+            make_service=_service_maker(double),
+            drop_service=lambda name: double.mcp.delete(name),
+            offered=SURFACES,
+        )
+
+    @classmethod
+    def find(
+        cls,
+        url: str,
+        kind: Kind,
+        *,
+        control_plane: str | None = None,
+        tool_id: str | None = None,
+        access_key: str | None = None,
+        secret_key: str | None = None,
+        api_key: str | None = None,
+        region: str | None = None,
+        reference_app: bool = False,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Target:
+        """Return the target at ``url``; what is not given comes from the environment.
+
+        A double is its own control plane, whatever the environment says, so that a variable
+        that still names a live platform cannot draw its requests there.
+        """
+        if control_plane is None and kind == "live":
+            control_plane = named_control_plane(environ)
+        key = api_key or environ.get(API_KEY)
+        return cls(
+            url=url,
+            kind=kind,
+            control_plane=control_plane or url,
+            tool_id=tool_id or environ.get(environment.TOOL_ID) or None,
+            credentials=_credentials(access_key, secret_key, environ),
+            api_key=Secret(key) if key else None,
+            region=region or environ.get(environment.TOOL_REGION) or DEFAULT_REGION,
+            reference_app=reference_app,
+            ca_file=_trusted(url, control_plane, environ),
+            restricted=_restricted(environ),
+        )
+
+    @property
+    def admin(self) -> bool:
+        """Whether it answers ``/_emulator``: its clock can be moved and its journal read."""
+        return self.kind == "double"
+
+    def offers(self, surface: Surface) -> bool:
+        """Whether it declares to have a surface."""
+        return surface in self.offered
+
+    def at(self, surface: Surface) -> str:
+        """Return the address of a surface."""
+        return str(getattr(self, surface)) if surface in _WITH_ADDRESS else self.url
+
+    def key_of(self, surface: Surface) -> Secret | None:
+        """Return the API key that a surface is shown."""
+        return self.api_keys.get(surface, self.api_key)
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Every address of it."""
+        return frozenset({self.url, *map(self.at, _WITH_ADDRESS)})
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is on this machine, with all of its surfaces."""
+        return all(map(is_loopback, self.addresses))
+
+    def address(self) -> Address:
+        """Return where to call InvokeTool, and as whom; raise CredentialsMissingError."""
+        if self.credentials is None:
+            raise CredentialsMissingError(
+                f"Requests to the control plane at {self.control_plane} must be signed: pass "
+                f"access_key and secret_key, or set {environment.ACCESS_KEY} and "
+                f'{environment.SECRET_KEY}; for a running double: eval "$(agentdouble env)"; '
+                "for an Emulator of this process: connect(it)."
+            )
+        return Address(self.control_plane, self.credentials, self.region)
+
+    def sandbox_tool(self) -> str:
+        """Return the id of the sandbox tool; raise CredentialsMissingError if there is none."""
+        if self.tool_id is None:
+            raise CredentialsMissingError(
+                "Code runs in a sandbox tool, and nobody says which: pass tool_id or set "
+                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)"; '
+                "for an Emulator of this process: connect(it)."
+            )
+        return self.tool_id
+
+    def environment(self, client: str = "platform") -> Mapping[str, str]:
+        """Return the environment variables that point a client at this target.
+
+        ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
+        """
+        address = self.address()
+        connection = environment.Connection(
+            url=self.control_plane,
+            tool_id=self.sandbox_tool(),
+            access_key=address.credentials.access_key,
+            secret_key=address.credentials.secret_key,
+            region=self.region,
+            ca_file=self.ca_file,
+        )
+        return environment.variables(connection, client)
+
+
+def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the URL that the environment names, if it names one."""
+    return environ.get(URL) or named_control_plane(environ)
+
+
+def named_control_plane(environ: Mapping[str, str]) -> str | None:
+    """Return the control plane that the PLATFORM_ variables name, if they name one."""
+    host = environ.get(environment.TOOL_HOST)
+    return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
+
+
+def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
+    encrypted = any((one or "").startswith("https") for one in (url, control_plane))
+    return (environ.get(environment.CA_FILE) or None) if encrypted else None
+
+
+def _restricted(environ: Mapping[str, str]) -> Credentials | None:
+    access, secret = environ.get(RESTRICTED_ACCESS_KEY), environ.get(RESTRICTED_SECRET_KEY)
+    return Credentials(access, secret) if access and secret else None
+
+
+def _service_maker(double: Emulator) -> MakeService:
+    def make(name: str, backend: Any) -> Mapping[str, Any]:
+        double.mcp.create(name, backend)
+        return double.mcp.record(name)
+
+    return make
+
+
+def _restricted_of(double: Emulator) -> Credentials | None:
+    found = next((key for key in double.settings.keys if not key.full_access), None)
+    if found is None:
+        return None
+    token = found.session_token
+    return Credentials(
+        found.access_key,
+        found.secret_key.get_secret_value(),
+        None if token is None else token.get_secret_value(),
+    )
+
+
+def _credentials(
+    access_key: str | None, secret_key: str | None, environ: Mapping[str, str]
+) -> Credentials | None:
+    if (access_key is None) != (secret_key is None):
+        raise TargetError("access_key and secret_key belong together: pass both, or neither.")
+    access = access_key or environ.get(environment.ACCESS_KEY)
+    secret = secret_key or environ.get(environment.SECRET_KEY)
+    return Credentials(access, secret) if access and secret else None

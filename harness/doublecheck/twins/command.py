@@ -1,0 +1,140 @@
+"""``doublecheck twin`` and ``replay``: what they need, what they print and how they exit."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from agentdouble.errors import AgentDoubleError
+from doublecheck import atomic_files as files
+from doublecheck.client import doubles
+from doublecheck.client import open_target as opening
+from doublecheck.client.platform import Platform
+from doublecheck.errors import TargetError
+from doublecheck.target.config_files import nearest_project
+from doublecheck.target.plan import Said, plan
+from doublecheck.target.target import Target
+from doublecheck.twins import conversation, document, scripts, tree
+from doublecheck.twins import html_page as page
+from doublecheck.twins import run as holding
+from doublecheck.twins.comparison import Comparison, Part
+
+SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Which double is meant: the one at ``url``, or one that is started with ``apps``."""
+
+    url: str | None = None
+    apps: Sequence[str] = ()
+
+    @contextmanager
+    def serving(self) -> Iterator[Target]:
+        """Yield its target for as long as the context lasts; raise TargetError."""
+        if self.url is not None:
+            if self.apps:
+                raise TargetError(
+                    "--app is about a double that is started here, not a running one."
+                )
+            yield doubles.running(self.url, "double", False)
+            return
+        with ExitStack() as stack:
+            try:
+                target = stack.enter_context(doubles.serving_double(*self.apps))
+            except AgentDoubleError as error:
+                raise TargetError(f"No double can be started: {error}") from None
+            yield target
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """Which platform is meant, by the options about it; the rest is said by the configuration."""
+
+    target: str | None = None
+    url: str | None = None
+    config: str | None = None
+    allow_writes: bool | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Target]:
+        """Yield it for as long as the context lasts; raise what stands in the way."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        said = Said(given, project=nearest_project(), spelled="--{}".format)
+        planned = plan(said)
+        if planned.in_process:
+            raise TargetError("Say where the platform is that is meant: --url, or --target.")
+        with opening.opened(said, planned) as target:
+            yield target
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How a comparison is told: a tree on the terminal, or JSON, and an HTML page beside it."""
+
+    html: Path | None = None
+    as_json: bool = False
+
+    def check(self) -> None:
+        """Raise TargetError if the page could not be written, before anything is asked."""
+        if self.html is not None and not self.html.parent.is_dir():
+            raise TargetError(
+                f"There is no folder {self.html.parent} to write {self.html.name} to."
+            )
+
+    def show(self, comparison: Comparison) -> int:
+        """Tell what came out; return the exit code."""
+        if self.html is not None:
+            write(self.html, page.page(comparison))
+        if self.as_json:
+            print(json.dumps(document.document(comparison), indent=2))  # noqa: T201
+        else:
+            tree.show(comparison, Console())
+        if not comparison.calls:
+            return NOT_CARRIED_OUT
+        return SAME if comparison.cls.harmless else DIVERGES
+
+
+def twin(
+    theirs: Theirs, ours: Ours, script: Path | None, showing: Showing, agent: str | None = None
+) -> int:
+    """Hold a conversation with a double and another platform; return the exit code.
+
+    Raises TargetError and UnreachableError.
+    """
+    showing.check()
+    with (
+        theirs.opened() as target,
+        ours.serving() as double,
+        Platform(double) as one,
+        Platform(target) as other,
+    ):
+        topics = (
+            conversation.default(one, other, secrets.token_hex(4), agent)
+            if script is None
+            else scripts.read(script)
+        )
+        allow_writes = target.allow_writes
+        comparison = holding.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
+    return showing.show(comparison)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all; raise TargetError if it cannot be written."""
+    try:
+        files.write(path, text)
+    except OSError as error:
+        raise TargetError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _progress(part: Part) -> None:
+    if sys.stderr.isatty():
+        came = "not carried out" if part.skipped else part.cls.value
+        print(f"{part.name}: {came}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,205 @@
+"""A conversation: what is said to both platforms, part by part.
+
+The one that is held by default goes over every surface, in requests that leave nothing
+behind but what ends by itself soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from doublecheck.client.platform import Platform
+from doublecheck.errors import DoubleCheckError, RefusedError
+from doublecheck.results import AgentSession, McpTool
+from doublecheck.target.surfaces import Surface
+from doublecheck.wire import calls
+
+Talk = Callable[[Platform], object]
+
+TTL_S = 120
+_ECHO = "echo"
+_JSON = {"Content-Type": "application/json"}
+_CODES = (
+    ("python3", "x = 6 * 7\nprint(x)"),
+    ("python3", "x + 1"),
+    ("python3", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n{'a': [1, 2]}"),
+    ("python3", "raise ValueError('on purpose')"),
+    ("javascript", "console.log([1, 2, 3].length)"),
+    ("cobol", "DISPLAY 'no such language'."),
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A part of a conversation: what is said, and what it needs.
+
+    ``talk`` asks a platform; it is run on each. ``writes`` says that it creates something
+    there, ``skipped`` why it cannot be said at all.
+    """
+
+    name: str
+    surfaces: tuple[Surface, ...]
+    talk: Talk = field(repr=False)
+    writes: bool = False
+    skipped: str | None = None
+
+
+def default(
+    double: Platform, live: Platform, token: str, agent: str | None = None
+) -> Sequence[Topic]:
+    """Return a conversation over all surfaces; ``token`` makes its names its own.
+
+    It asks both platforms first what they have in common: which agents, unless ``agent`` says
+    which one to run, and which tools.
+    """
+    agent = agent or _first(_common(double, live, "api_server", lambda one: one.list_apps()))
+    tool = _first(_common(double, live, "mcp", _callable_tools))
+    named = partial(_without, "no application that both have")
+    return (
+        Topic("probes", ("application",), _probes),
+        Topic("invocations", ("application",), partial(_invocations, token=token)),
+        Topic("what the API server has", ("api_server",), _api_server),
+        Topic(
+            "sessions and runs",
+            ("api_server",),
+            partial(_sessions, app=agent or "", token=token),
+            writes=True,
+            skipped=named(agent),
+        ),
+        Topic("refusals of the control plane", ("control_plane",), _refusals),
+        Topic("code in the sandbox", ("sandbox",), partial(_sandbox, token=token), writes=True),
+        Topic("MCP", ("mcp",), _mcp),
+        Topic(
+            "a tool of MCP",
+            ("mcp",),
+            partial(_tool, name=tool or ""),
+            writes=True,
+            skipped=_without("no tool that both have and that is not destructive", tool),
+        ),
+        Topic(
+            "the agent card",
+            ("a2a",),
+            lambda one: one.request("GET", "/.well-known/agent-card.json"),
+        ),
+        Topic("A2A", ("a2a",), _a2a, writes=True),
+    )
+
+
+def _common(
+    double: Platform, live: Platform, surface: Surface, ask: Callable[[Platform], Collection[str]]
+) -> Collection[str]:
+    if not (double.target.offers(surface) and live.target.offers(surface)):
+        return ()
+    try:
+        return set(ask(double)) & set(ask(live))
+    except (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError):
+        return ()  # the part that asks will show what came instead
+
+
+def _first(names: Collection[str]) -> str | None:
+    """Return the name that any run begins with: the agent that only echoes, where it is."""
+    return _ECHO if _ECHO in names else min(names, default=None)
+
+
+def _without(what: str, found: str | None) -> str | None:
+    return None if found else what
+
+
+def _probes(platform: Platform) -> None:
+    for name in ("ping", "health", "readiness", "liveness"):
+        platform.request("GET", f"/{name}")
+
+
+def _invocations(platform: Platform, token: str) -> None:
+    who = {"user_id": "twin", "session_id": f"twin-{token}", "request_id": token}
+    for body in (b'{"prompt": "Hello."}', b"not JSON", b"[]"):
+        platform.request("POST", "/invoke", headers={**_JSON, **who}, content=body)
+
+
+def _api_server(platform: Platform) -> None:
+    for path in ("/list-apps", "/version", "/apps/no-such-app/users/twin/sessions/no-session"):
+        platform.request("GET", path)
+    body = {
+        "appName": "no-such-app",
+        "userId": "twin",
+        "sessionId": "no-session",
+        "newMessage": {"role": "user", "parts": [{"text": "Hello."}]},
+    }
+    for document in (body, {}):
+        platform.request("POST", "/run", headers=_JSON, content=calls.json_content(document))
+
+
+def _sessions(platform: Platform, app: str, token: str) -> None:
+    user = f"twin-{token}"
+    with suppress(RefusedError):
+        platform.delete_session(platform.create_session(app, user_id=user))
+    session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
+    try:
+        _turns(platform, session)
+    finally:
+        platform.delete_session(session)
+    with suppress(RefusedError):
+        platform.get_session(app, token, user_id=user)
+
+
+def _turns(platform: Platform, session: AgentSession) -> None:
+    with suppress(RefusedError):
+        platform.create_session(session.app_name, user_id=session.user_id, session_id=session.id)
+    platform.run(session, "Hello.")
+    list(platform.run_sse(session, "Say it in pieces.", streaming=True))
+    platform.list_sessions(session.app_name, user_id=session.user_id)
+    platform.get_session(session.app_name, session.id, user_id=session.user_id)
+    platform.list_artifacts(session)
+
+
+def _refusals(platform: Platform) -> None:
+    for query in ("Action=InvokeTool&Version=2025-10-30", "Action=NoSuchAction&Version=2025-10-30"):
+        request = calls.Request("POST", f"{platform.target.control_plane}/?{query}", _JSON, b"{}")
+        platform.send(request)
+
+
+def _sandbox(platform: Platform, token: str) -> None:
+    for language, code in _CODES:
+        with suppress(RefusedError):
+            platform.run_code(code, language, user_id="twin", session_id=token, ttl_s=TTL_S)
+
+
+def _callable_tools(platform: Platform) -> Collection[str]:
+    with platform.mcp() as client:
+        page = client.ask("tools/list")
+    destructive = {
+        one["name"] for one in page["tools"] if one.get("annotations", {}).get("destructiveHint")
+    }
+    return {one["name"] for one in page["tools"]} - destructive
+
+
+def _mcp(platform: Platform) -> None:
+    with platform.mcp() as client:
+        client.tools()
+        with suppress(RefusedError):
+            client.call("no-such-tool")
+
+
+def _tool(platform: Platform, name: str) -> None:
+    with platform.mcp() as client:
+        tool = next(one for one in client.tools() if one.name == name)
+        with suppress(RefusedError):
+            client.call(name, **dict(_arguments(tool)))
+
+
+def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
+    """Yield arguments that a tool's schema allows, where it is a simple one."""
+    # code too, which an agent that runs it answers alike however often it was asked
+    values = {"string": "'Hello.'", "integer": 1, "number": 1.5, "boolean": True}
+    properties = tool.input_schema.get("properties", {})
+    for name in tool.input_schema.get("required", ()):
+        yield name, values.get(properties.get(name, {}).get("type"), {})
+
+
+def _a2a(platform: Platform) -> None:
+    client = platform.a2a()
+    client.send("Hello.")
+    list(client.stream("Hello again."))

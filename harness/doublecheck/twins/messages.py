@@ -1,0 +1,104 @@
+"""A comparison call by call: what is told of it, in which words and which order.
+
+A page of its own and a notebook tell the same. How it looks there is said by a Look: the page has
+a style sheet, which a notebook may drop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from doublecheck.comparing.differences import Class, Difference
+from doublecheck.notebook.display.elements import Markup, element, joined
+from doublecheck.twins.comparison import Compared, Comparison, Part
+from doublecheck.wire.exchanges import Exchange
+
+TITLE = "The double and the live platform"
+_HEADS = ("where", "what", "double", "live")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a comparison is made of, as it looks somewhere.
+
+    ``verdict`` is what something comes to, ``text`` something that was said, ``value`` one of the
+    values that differ, in JSON. ``side`` takes a name and what that platform said.
+    """
+
+    verdict: Callable[[Class], Markup]
+    code: Callable[[str], Markup]
+    quiet: Callable[[str], Markup]
+    text: Callable[[str], Markup]
+    value: Callable[[str], Markup]
+    folded: Callable[..., Markup]
+    table: Callable[..., Markup]
+    side: Callable[..., Markup]
+    sides: Callable[..., Markup]
+
+
+def summary(comparison: Comparison) -> str:
+    """Return one line: how many calls came to what, and what was not said."""
+    told = ", ".join(f"{count} {cls.value}" for cls, count in comparison.counts().items())
+    skipped = sum(1 for part in comparison.parts if part.skipped)
+    not_said = (
+        f"; {skipped} of {len(comparison.parts)} parts were not carried out" if skipped else ""
+    )
+    return f"{len(comparison.calls)} calls: {told or 'none'}{not_said}."
+
+
+def addresses(comparison: Comparison, look: Look) -> Markup:
+    """Return where both platforms are."""
+    ours, theirs = look.code(comparison.double), look.code(comparison.live)
+    return joined((look.quiet("double "), ours, look.quiet(", live "), theirs))
+
+
+def not_carried_out(part: Part) -> str:
+    """Return why a part was not said to both."""
+    return f"not carried out: {part.skipped}"
+
+
+def call(one: Compared, look: Look, *, opened: bool) -> Markup:
+    """Return a call on both platforms."""
+    reasons = dict.fromkeys(each.because for each in one.differences if each.because)
+    about = (look.code(one.operation), look.verdict(one.cls), look.quiet(", ".join(reasons)))
+    sides = (_side("double", one.double, look), _side("live", one.live, look))
+    return look.folded(
+        joined(about, " "),
+        differences(one.differences, look) if one.differences else None,
+        look.folded("What was said", look.sides(*sides)),
+        opened=opened,
+    )
+
+
+def differences(several: Sequence[Difference], look: Look) -> Markup:
+    """Return places where two answers differ, each with what it comes to and why."""
+    return look.table(_HEADS, [[*_row(one, look)] for one in several])
+
+
+def _row(one: Difference, look: Look) -> Iterator[Markup | None]:
+    because = None if one.because is None else look.quiet(f" {one.because}")
+    yield look.code(one.path)
+    yield joined((look.verdict(one.cls), because))
+    for value in (one.double, one.live):
+        yield None if value is None else look.value(_json(value))
+
+
+def _side(name: str, exchange: Exchange | None, look: Look) -> Markup:
+    if exchange is None:
+        return look.side(element("b", name), look.quiet("did not come to this call"))
+    return look.side(element("b", name), *(look.text(one) for one in _said(exchange) if one))
+
+
+def _said(exchange: Exchange) -> Iterator[str]:
+    request = exchange.request
+    yield f"{request.method} {request.url}"
+    yield request.content.decode("utf-8", "replace")
+    yield f"HTTP {exchange.status}" if exchange.status else exchange.error or "no answer"
+    yield exchange.body.decode("utf-8", "replace")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=repr)

@@ -1,0 +1,108 @@
+"""``--platform-target=both``: tests ask a live platform, and a double is compared to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from doublecheck.target import pytest_options as options
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+    from doublecheck.twins.comparison import Compared
+
+COMPARED = "platform_twin"
+_CALLS = pytest.StashKey["Sequence[Compared]"]()
+_HARMLESS = ("assumed", "same")
+_ORDER = ("diverges", "only live", "only double", *_HARMLESS)
+
+
+def add(group: pytest.OptionGroup) -> None:
+    """Add the option to the plugin's group."""
+    group.addoption(
+        "--platform-twin-strict",
+        action="store_true",
+        help="with --platform-target=both: fail tests in which the double answers otherwise",
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    """Do what the options ask for; raise UsageError for what cannot be."""
+    strict = config.getoption("platform_twin_strict")
+    if options.both(config):
+        config.pluginmanager.register(Twinning(strict=strict), "doublecheck-twin")
+    elif strict:
+        raise pytest.UsageError("--platform-twin-strict is about --platform-target=both.")
+
+
+def keep(item: pytest.Item, calls: Sequence[Compared]) -> None:
+    """Remember the calls of a test, which go on."""
+    item.stash[_CALLS] = calls
+
+
+class Twinning:
+    """Tells in the end what differed, and fails tests for it if that is asked for."""
+
+    def __init__(self, *, strict: bool) -> None:
+        self._strict = strict
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Note what differed; fail a test that has passed so far, if that is asked for."""
+        try:
+            result = yield
+        finally:
+            calls = [_told(call) for call in item.stash.get(_CALLS, ())]
+            if calls:
+                item.user_properties.append((COMPARED, json.dumps(calls)))
+        differing = [call for call in calls if call["class"] not in _HARMLESS]
+        if self._strict and differing:
+            told = "\n".join(_lines(differing))
+            pytest.fail(f"The double and the live platform differ:\n{told}", pytrace=False)
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Write which tests had which differences."""
+        tests = dict(_tests(terminalreporter))
+        calls = [call for of_test in tests.values() for call in of_test]
+        if not calls:
+            return
+        terminalreporter.section(f"double and live platform: {_summary(calls)}", sep="-")
+        for test, of_test in tests.items():
+            differing = [call for call in of_test if call["class"] not in _HARMLESS]
+            for line in [f"{test}:", *_lines(differing)] if differing else ():
+                terminalreporter.write_line(line)
+
+
+def _told(call: Compared) -> dict[str, Any]:
+    shown = [str(one).translate(_CONTROL) for one in call.differences if not one.because]
+    return {"operation": call.operation, "class": call.cls.value, "differences": shown}
+
+
+def _tests(
+    reporter: TerminalReporter,
+) -> Generator[tuple[str, Sequence[Mapping[str, Any]]], None, None]:
+    for reports in reporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                told = dict(report.user_properties).get(COMPARED)
+                if told:
+                    yield report.nodeid, json.loads(str(told))
+
+
+def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
+    counts = {cls: sum(call["class"] == cls for call in calls) for cls in _ORDER}
+    return ", ".join(f"{count} {cls}" for cls, count in counts.items() if count)
+
+
+def _lines(calls: Sequence[Mapping[str, Any]]) -> Generator[str, None, None]:
+    for call in calls:
+        yield f"  {call['operation'].translate(_CONTROL)}: {call['class']}"
+        yield from (f"    {one}" for one in call["differences"])
+
+
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "·")

@@ -1,0 +1,157 @@
+"""A platform whose every call a double makes too: the live answer counts, the double is compared.
+
+What the tests get is what the live platform answered, or raised. Ids in what they pass on are
+the live platform's; the double gets its own in their place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any
+
+from agentdouble.signing import ALGORITHM
+from doublecheck.client.a2a import A2aClient
+from doublecheck.client.browser import Browser
+from doublecheck.client.mcp import McpClient
+from doublecheck.client.platform import Platform
+from doublecheck.comparing.references import Pairs
+from doublecheck.errors import DoubleCheckError
+from doublecheck.twins import run as holding
+from doublecheck.twins.comparison import Compared, compared, seeded
+from doublecheck.wire.calls import Request
+from doublecheck.wire.redaction import without_secrets
+
+_CLIENTS = (A2aClient, Browser, McpClient)
+_WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)
+
+
+class Shadowed:
+    """Something that asks a live platform, and its like that asks a double."""
+
+    def __init__(self, live: Any, double: Any, both: Both) -> None:
+        self._live = live
+        self._double = double
+        self._both = both
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._live, name)
+        if name.startswith("_") or not callable(found):
+            return found
+        return self._both.of(found, getattr(self._double, name))
+
+    def __enter__(self) -> Shadowed:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self._live!r}, shadowed by a double>"
+
+
+class Both:
+    """The calls that were made on a live platform and on its double."""
+
+    def __init__(self, live: Platform, double: Platform) -> None:
+        self._live = live
+        self._double = double
+        self._pairs = seeded(double.target, live.target)
+        self.calls: list[Compared] = []
+
+    def platform(self) -> Platform:
+        """Return the platform that makes each call on both."""
+        shadowed: Any = Shadowed(self._live, self._double, self)
+        found: Platform = shadowed
+        return found
+
+    def of(self, live: Callable[..., Any], double: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that is called on both."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if any(_signed(one) for one in args):  # for the live platform alone
+                return live(*args, **kwargs)
+            shadow = _Shadow(self, lambda: double(*self._own(args), **self._own(kwargs)))
+            try:
+                result = live(*args, **kwargs)
+            except DoubleCheckError:
+                shadow.follow()
+                raise
+            if isinstance(result, Generator):
+                return _streamed(result, shadow)
+            followed = shadow.follow()
+            if isinstance(result, _CLIENTS) and type(followed) is type(result):
+                return Shadowed(result, followed, self)
+            return result
+
+        return call
+
+    def mark(self) -> tuple[int, int]:
+        """Return how far both have come."""
+        return self._live.exchanges.total, self._double.exchanges.total
+
+    def compare_since(self, mark: tuple[int, int]) -> None:
+        """Compare what was said on both sides since a mark."""
+        theirs = without_secrets(self._live.exchanges.since(mark[0]), self._live.target)
+        ours = without_secrets(self._double.exchanges.since(mark[1]), self._double.target)
+        ours = holding.with_unknowns(ours, self._double)
+        self.calls += compared(ours, theirs, self._pairs)
+
+    def _own(self, given: Any) -> Any:
+        """Return arguments with the double's ids."""
+        return owned(given, self._pairs)
+
+
+class _Shadow:
+    """One call that the double makes after the live platform."""
+
+    def __init__(self, both: Both, ask: Callable[[], Any]) -> None:
+        self._both = both
+        self._ask = ask
+        self._mark = both.mark()
+
+    def follow(self) -> Any:
+        """Make the call and compare; a double that cannot make it shows in what is compared."""
+        try:
+            result = self._ask()
+            if isinstance(result, Generator):
+                result = list(result)
+        except _WRONG_ANSWERS:
+            result = None
+        self._both.compare_since(self._mark)
+        return result
+
+
+def owned(given: Any, pairs: Pairs) -> Any:
+    """Return values with the double's ids in place of the live platform's."""
+    if isinstance(given, (list, tuple)):
+        return type(given)(owned(one, pairs) for one in given)
+    if isinstance(given, dict):
+        return {name: owned(one, pairs) for name, one in given.items()}
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        fields = {
+            one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.init
+        }
+        return dataclasses.replace(given, **owned(fields, pairs))
+    return pairs.to_double(given)
+
+
+def _streamed(events: Generator[Any, None, None], shadow: _Shadow) -> Generator[Any, None, None]:
+    """Yield the live platform's events as they come; the double follows when they are over."""
+    try:
+        yield from events
+    finally:
+        events.close()
+        shadow.follow()
+
+
+def _signed(argument: Any) -> bool:
+    if not isinstance(argument, Request):
+        return False
+    return any(value.startswith(ALGORITHM) for value in argument.headers.values())

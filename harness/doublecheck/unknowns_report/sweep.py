@@ -1,0 +1,130 @@
+"""--platform-sweep: each test again, under each alternative of each unknown that it relied on.
+
+The double stays: it is told the alternative, the test runs, and it is told to go back.
+Fixtures of the module and the session stay, too, those of the test are made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from doublecheck.errors import DoubleCheckError
+from doublecheck.unknowns_report.summary import SWEPT
+from doublecheck.unknowns_report.usage import RELIED_ON, Noting
+
+if TYPE_CHECKING:
+    from doublecheck.target.target import Target
+
+Choice = tuple[str, str]
+
+
+class Sweeping:
+    """Runs tests; what it adds to a report is what the runs under alternatives came to."""
+
+    def __init__(self, noting: Noting) -> None:
+        self._noting = noting
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test, and again under each alternative; only the first run is reported."""
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        following = _Following(item, nextitem, lambda: bool(self._choices(item)))
+        reports = _run(item, following)
+        swept = self._sweep(item, nextitem, _outcome(reports))
+        if swept:
+            _call_of(reports).user_properties.append((SWEPT, json.dumps(swept)))
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _choices(self, item: pytest.Item) -> list[Choice]:
+        """Return the alternatives to what a test that has just run relied on."""
+        relied_on = dict(item.user_properties).get(RELIED_ON)
+        if self._noting.target is None or not relied_on:
+            return []
+        return list(_alternatives(str(relied_on).split(", "), self._noting.in_force))
+
+    def _sweep(
+        self, item: pytest.Item, nextitem: pytest.Item | None, before: str
+    ) -> list[dict[str, Any]]:
+        choices, in_force = self._choices(item), self._noting.in_force
+        properties = list(item.user_properties)
+        swept = []
+        for number, (id_, alternative) in enumerate(choices, start=1):
+            following = _Following(item, nextitem, partial(int.__gt__, len(choices), number))
+            outcome = self._under({id_: alternative}, item, following)
+            choice = {"unknown": id_, "in_force": in_force[id_], "alternative": alternative}
+            swept.append({**choice, "before": before, "outcome": outcome})
+        item.user_properties[:] = properties
+        return swept
+
+    def _under(self, choice: dict[str, str], item: pytest.Item, following: _Following) -> str:
+        """Return what a test comes to while the double lives an alternative."""
+        target = self._noting.target
+        assert target is not None, "an alternative without a double"
+        _choose(target, choice)
+        try:
+            return _outcome(_run(item, following))
+        finally:
+            with contextlib.suppress(DoubleCheckError):  # the last test's double is stopped by now
+                _choose(target, {})
+
+
+class _Following:
+    """Stands for the test that comes next, which decides on what is torn down.
+
+    As long as a test is to be run ``again``, what it shares with others stays.
+    """
+
+    def __init__(
+        self, item: pytest.Item, nextitem: pytest.Item | None, again: Callable[[], bool]
+    ) -> None:
+        self._item = item
+        self._next = nextitem
+        self._again = again
+
+    def listchain(self) -> list[Any]:
+        """Return the nodes, from the session down, that are needed still (pytest's name)."""
+        if self._again():
+            return self._item.listchain()[:-1]
+        return [] if self._next is None else self._next.listchain()
+
+
+def _alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iterator[Choice]:
+    from agentdouble import ledger
+
+    for id_ in relied_on:
+        unknown = ledger.find(id_)
+        for answer in (unknown.default, *unknown.alternatives):
+            if answer.built and answer.name != in_force[id_]:
+                yield id_, answer.name
+
+
+def _choose(target: Target, choice: dict[str, str]) -> None:
+    from doublecheck.client.platform import Platform
+    from doublecheck.wire import admin
+
+    with Platform(target) as platform:
+        platform._call(admin.choose(target, choice))
+
+
+def _run(item: pytest.Item, following: _Following) -> list[pytest.TestReport]:
+    return runtestprotocol(item, log=False, nextitem=following)  # type: ignore[arg-type]
+
+
+def _call_of(reports: Sequence[pytest.TestReport]) -> pytest.TestReport:
+    """Return the report of a test itself, or of its setup where it did not come to that."""
+    return next((one for one in reports if one.when == "call"), reports[0])
+
+
+def _outcome(reports: Sequence[pytest.TestReport]) -> str:
+    outcomes = {report.outcome for report in reports}
+    return next((one for one in ("failed", "skipped") if one in outcomes), "passed")

@@ -1,0 +1,148 @@
+"""Noting which unknowns each test relied on, and failing it for that with --platform-strict."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from doublecheck.client.platform import Platform
+    from doublecheck.target.target import Target
+
+RELIED_ON = "platform_unknowns"
+HEADER = "x-agentdouble-unknowns"
+_FIXTURES = ("platform_server", "platform")
+
+
+class Noting:
+    """Asks the double of a test, once it has run, what its answers rested on.
+
+    Answers name that in a header, and the journal has it also for requests that other clients
+    sent. ``shared`` says that other workers ask the same double: its journal is not this
+    test's alone then, and only what the fixture ``platform`` was answered counts. ``running``
+    says that the double was there before the tests, and so its journal.
+    """
+
+    def __init__(self, *, strict: bool, running: bool, shared: bool) -> None:
+        self._strict = strict
+        self._running = running
+        self._shared = shared
+        self._journals: dict[str, _Journal] = {}
+        self.target: Target | None = None  # of the test that ran last
+        self.in_force: Mapping[str, str] = {}  # at its double
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """Leave out what a double was asked before the tests began."""
+        result = yield
+        if self._running and not self._shared and fixturedef.argname == "platform_server":
+            self._skip(result)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Leave out what the end of the last test has asked."""
+        if not self._shared and not set(_FIXTURES).isdisjoint(getattr(item, "fixturenames", ())):
+            for journal in self._journals.values():
+                journal.relied_on()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Note what was relied on; fail a test that has passed so far, if that is asked for."""
+        try:
+            result = yield
+        finally:
+            relied_on = self._relied_on(item)
+            if relied_on:
+                item.user_properties.append((RELIED_ON, ", ".join(relied_on)))
+        if self._strict and relied_on:
+            pytest.fail(_refusal(relied_on), pytrace=False)
+        return result
+
+    def _skip(self, target: Target) -> None:
+        if getattr(target, "admin", False):
+            self._journal(target).relied_on()
+
+    def pytest_unconfigure(self) -> None:
+        for journal in self._journals.values():
+            journal.close()
+
+    def _relied_on(self, item: pytest.Item) -> list[str]:
+        self.target = _target(item)
+        if self.target is None:
+            return []
+        if self._shared:
+            return sorted(_by_headers(item.funcargs.get("platform")))  # type: ignore[attr-defined]
+        journal = self._journal(self.target)
+        relied_on = sorted(journal.relied_on())
+        self.in_force = journal.in_force
+        return relied_on
+
+    def _journal(self, target: Target) -> _Journal:
+        """Return the journal of a double, as far as it has not been read."""
+        if target.url not in self._journals:
+            self._journals[target.url] = _Journal(target)
+        return self._journals[target.url]
+
+
+class _Journal:
+    """A double's journal; tells of each entry once."""
+
+    def __init__(self, target: Target) -> None:
+        from doublecheck.client.platform import Platform
+
+        self._platform = Platform(target, timeout_s=10)
+        self._last = 0
+        self.in_force: Mapping[str, str] = {}
+
+    def relied_on(self) -> frozenset[str]:
+        """Return what entries since the last time relied on and nothing settles.
+
+        Nothing, if the double cannot be asked: a test may have stopped it.
+        """
+        from doublecheck.errors import DoubleCheckError
+        from doublecheck.wire import admin
+
+        try:
+            found = self._platform._call(admin.unknowns(self._platform.target, self._last))
+        except DoubleCheckError:
+            return frozenset()
+        self._last, self.in_force = found.last, found.in_force
+        return found.relied_on - found.settled
+
+    def close(self) -> None:
+        self._platform.close()
+
+
+def _target(item: pytest.Item) -> Target | None:
+    """Return the double that a test asks, if it asks one."""
+    asked = getattr(item, "funcargs", None) or {}
+    found = asked.get("platform_server") or getattr(asked.get("platform"), "target", None)
+    return found if getattr(found, "admin", False) else None
+
+
+def told(report: pytest.TestReport, name: str) -> str:
+    """Return what a report has been told under a name, or nothing."""
+    return str(dict(report.user_properties).get(name, ""))
+
+
+def _by_headers(platform: Platform | None) -> set[str]:
+    named: set[str] = set()
+    for exchange in getattr(platform, "exchanges", ()):
+        headers = {name.lower(): value for name, value in exchange.headers.items()}
+        named.update(one.strip() for one in headers.get(HEADER, "").split(",") if one.strip())
+    return named
+
+
+def _refusal(relied_on: list[str]) -> str:
+    from agentdouble import ledger
+
+    return (
+        f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
+        "leaves open and no profile settles. 'doublecheck calibrate' asks a deployment and writes "
+        "one; an answer that you know, of those of 'agentdouble unknowns', is a line of its "
+        f'[unknowns]: {relied_on[0]} = "{ledger.find(relied_on[0]).default.name}".'
+    )

@@ -1,0 +1,179 @@
+"""A2A over JSON-RPC, by hand, in the version that an agent's card declares (section 4.6)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.results import A2aAnswer
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+PATH = "/"
+_CARD = ".well-known/agent-card.json"
+_METHODS = {  # of version 1.0 and of 0.3
+    "send": ("SendMessage", "message/send"),
+    "stream": ("SendStreamingMessage", "message/stream"),
+    "task": ("GetTask", "tasks/get"),
+    "cancel": ("CancelTask", "tasks/cancel"),
+}
+_KINDS = {
+    "task": "task",
+    "message": "message",
+    "statusUpdate": "status-update",
+    "artifactUpdate": "artifact-update",
+}
+
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An A2A application at a path of a target, with its card as it came."""
+
+    target: Target
+    path: str
+    card: Mapping[str, Any]
+
+    @property
+    def modern(self) -> bool:
+        """Whether it speaks version 1.0."""
+        spoken = self.card.get("supportedInterfaces") or ()
+        return any(str(one.get("protocolVersion", "")).startswith("1.") for one in spoken)
+
+
+def card(target: Target, path: str) -> Call[Agent]:
+    """Return the call that reads the card of the application at a path (A2A-01)."""
+    request = calls.request(target, "GET", path.rstrip("/") + "/" + _CARD, surface="a2a")
+    return Call(request, lambda response: Agent(target, path, _object(response)))
+
+
+def send(agent: Agent, text: str, **ids: str | None) -> Call[A2aAnswer]:
+    """Return the call that sends a message and waits for what it comes to (A2A-02)."""
+    return Call(_request(agent, "send", _message(agent, text, ids)), _read_answer)
+
+
+def stream(agent: Agent, text: str, **ids: str | None) -> Request:
+    """Return the request that sends a message and streams what comes of it (A2A-03)."""
+    return _request(agent, "stream", _message(agent, text, ids))
+
+
+def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
+    """Return the call that reads a task as it is kept (A2A-04)."""
+    return Call(_request(agent, "task", {"id": task_id}), _read_answer)
+
+
+def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
+    """Return the call that ends a task."""
+    return Call(_request(agent, "cancel", {"id": task_id}), _read_answer)
+
+
+def read_event(response: httpx.Response, data: str) -> A2aAnswer:
+    """Return the event of one ``data:`` line; raise RefusedError, else AnswerError."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        raise _no_answer(response, data) from None
+    return _answer(response, document, data)
+
+
+def refuse_no_stream(response: httpx.Response) -> None:
+    """Raise what an answer says that is no stream of events."""
+    _read_answer(response)
+    raise _no_answer(response, response.text)
+
+
+def _message(agent: Agent, text: str, ids: Mapping[str, str | None]) -> dict[str, Any]:
+    given = {name: value for name, value in ids.items() if value is not None}
+    message: dict[str, Any] = {"messageId": uuid.uuid4().hex, **given}
+    if agent.modern:
+        return {"message": {**message, "role": "ROLE_USER", "parts": [{"text": text}]}}
+    part = {"kind": "text", "text": text}
+    return {"message": {**message, "kind": "message", "role": "user", "parts": [part]}}
+
+
+def _request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
+    modern, older = _METHODS[method]
+    body = {
+        "jsonrpc": "2.0",
+        "id": next(_ids),
+        "method": modern if agent.modern else older,
+        "params": params,
+    }
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    if agent.modern:
+        headers["A2A-Version"] = "1.0"
+    content = calls.json_content(body)
+    return calls.request(
+        agent.target, "POST", agent.path, surface="a2a", headers=headers, content=content
+    )
+
+
+def _read_answer(response: httpx.Response) -> A2aAnswer:
+    return _answer(response, calls.read_json(response), response.text)
+
+
+def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, dict):
+        raise RefusedError(
+            f"{response.request.url} refused: {error.get('message')} ({error.get('code')})",
+            status=response.status_code,
+            body=text,
+            code=str(error.get("code")),
+        )
+    result = document.get("result") if isinstance(document, dict) else None
+    if not isinstance(result, dict):
+        raise _no_answer(response, text)
+    try:
+        return _told(result)
+    except (AttributeError, TypeError, KeyError):
+        raise _no_answer(response, text) from None
+
+
+def _told(result: Mapping[str, Any]) -> A2aAnswer:
+    """Read a task, a message or an event of a stream, of either version."""
+    name = next((one for one in _KINDS if one in result), "")
+    said = result[name] if name else result
+    status = said.get("status") or {}
+    carriers = [said, status.get("message") or {}, said.get("artifact") or {}]
+    carriers += said.get("artifacts") or []
+    texts = [part["text"] for one in carriers for part in one.get("parts", ()) if "text" in part]
+    kind = _KINDS.get(name, said.get("kind", "task"))  # a task that is asked for is bare
+    return A2aAnswer(
+        kind=kind,
+        task_id=said.get("taskId") or (said.get("id") if kind == "task" else None),
+        context_id=said.get("contextId"),
+        state=_state(status.get("state")),
+        texts=tuple(texts),
+        raw=result,
+    )
+
+
+def _state(said: str | None) -> str | None:
+    """Return a state as version 0.3 calls it: ``input-required``."""
+    return said and said.removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+
+def _object(response: httpx.Response) -> Mapping[str, Any]:
+    document = calls.read_json(response)
+    if isinstance(document, dict):
+        return document
+    raise _no_answer(response, response.text)
+
+
+def _no_answer(response: httpx.Response, text: str) -> AnswerError:
+    return AnswerError(
+        f"{response.request.url} was answered with nothing of A2A: {text[:200]}",
+        status=response.status_code,
+        body=text,
+    )

@@ -1,0 +1,177 @@
+"""The double's own routes: its clock, journal, sessions and reset."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.errors import ArgumentError, NotADoubleError
+from doublecheck.ledger import Unknowns
+from doublecheck.ledger import unknowns as unknowns_of
+from doublecheck.results import JournalEntry, Session
+from doublecheck.series import Journal, Sessions
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call
+
+if TYPE_CHECKING:
+    import httpx
+
+PREFIX = "/_emulator"
+_CLOCK = f"{PREFIX}/clock"
+_UNKNOWNS = f"{PREFIX}/unknowns"
+
+
+@dataclasses.dataclass(frozen=True)
+class UnknownsInUse:
+    """A double's ledger: the answers in force by id, which of them a profile settles, and what
+    entries of the journal relied on, up to the one with the id ``last``."""
+
+    in_force: Mapping[str, str]
+    settled: frozenset[str]
+    relied_on: frozenset[str]
+    last: int
+
+
+def health(target: Target) -> Call[bool]:
+    """Return the call that tells whether a double answers."""
+    return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
+
+
+def now(target: Target) -> Call[dt.datetime]:
+    """Return the call that asks a double what time it is; raise NotADoubleError."""
+    _require_double(target, "A clock that can be read")
+    return Call(calls.request(target, "GET", _CLOCK), _read_now)
+
+
+def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
+    """Return the call that moves a double's time; raise NotADoubleError."""
+    _require_double(target, "A clock that can be moved")
+    content = calls.json_content({"advance_s": by.total_seconds()})
+    return Call(calls.request(target, "POST", _CLOCK, content=content), _read_now)
+
+
+def ahead(target: Target) -> Call[dt.timedelta]:
+    """Return the call that asks how far a double's time was moved; raise NotADoubleError."""
+    return Call(now(target).request, _read_ahead)
+
+
+def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
+    """Return the sum of the ways in which a duration can be given; raise ArgumentError."""
+    try:
+        whole = (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
+    except (OverflowError, ValueError) as error:  # infinity, and what is no number
+        raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
+    if whole < dt.timedelta(0):
+        raise ArgumentError(
+            f"The clock only moves forward, and {whole.total_seconds():g} seconds would move it "
+            "back. platform.reset() sets it to the time of this machine."
+        )
+    return whole
+
+
+def reset(target: Target, wait: bool) -> Call[None]:
+    """Return the call that destroys a double's sessions, and so on; raise NotADoubleError."""
+    _require_double(target, "reset()")
+    return Call(
+        calls.request(target, "POST", f"{PREFIX}/reset?wait={str(wait).lower()}"), calls.refuse
+    )
+
+
+def journal(target: Target) -> Call[Journal]:
+    """Return the call that reads a double's journal; raise NotADoubleError."""
+    _require_double(target, "A journal")
+    return Call(calls.request(target, "GET", f"{PREFIX}/journal?bodies=true"), _read_journal)
+
+
+def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
+    """Return the call that asks a double which answers are in force, and which were relied on.
+
+    Only by entries of its journal that came ``after`` that one. Raises NotADoubleError.
+    """
+    _require_double(target, "A ledger of unknowns")
+    return Call(calls.request(target, "GET", f"{_UNKNOWNS}?after={after}"), _read_unknowns)
+
+
+def ledger(target: Target) -> Call[Unknowns]:
+    """Return the call that reads a double's ledger; raise NotADoubleError."""
+
+    def read(response: httpx.Response) -> Unknowns:
+        found = _read_unknowns(response)
+        return unknowns_of(found.in_force, found.settled, found.relied_on)
+
+    return Call(unknowns(target).request, read)
+
+
+def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
+    """Return the call that has a double live other answers, until told anew.
+
+    On top of those it was started with; ``{}`` goes back to those. Raises NotADoubleError.
+    """
+    _require_double(target, "A ledger of unknowns")
+    content = calls.json_content(dict(chosen))
+    return Call(calls.request(target, "PUT", _UNKNOWNS, content=content), _read_unknowns)
+
+
+def sessions(target: Target) -> Call[Sessions]:
+    """Return the call that lists a double's living session instances; raise NotADoubleError."""
+    _require_double(target, "The list of living session instances")
+    return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
+
+
+def _require_double(target: Target, what: str) -> None:
+    if not target.admin:
+        raise NotADoubleError(what, target.url)
+
+
+def _read_health(response: httpx.Response) -> bool:
+    try:
+        document = response.json()
+    except ValueError:
+        return False
+    return response.is_success and isinstance(document, dict) and document.get("status") == "ok"
+
+
+def _read_now(response: httpx.Response) -> dt.datetime:
+    return dt.datetime.fromisoformat(calls.read_json(response)["now"])
+
+
+def _read_ahead(response: httpx.Response) -> dt.timedelta:
+    return dt.timedelta(seconds=calls.read_json(response)["offset_s"])
+
+
+def _read_journal(response: httpx.Response) -> Journal:
+    return Journal(_entry(entry) for entry in calls.read_json(response)["entries"])
+
+
+def _entry(entry: Mapping[str, Any]) -> JournalEntry:
+    # a newer double may tell more
+    known = {field.name: entry[field.name] for field in dataclasses.fields(JournalEntry)}
+    at = dt.datetime.fromisoformat(entry["at"])
+    named = {name: tuple(entry[name]) for name in ("unknowns", "unread", "faults")}
+    return JournalEntry(**{**known, **named, "at": at})
+
+
+def _read_unknowns(response: httpx.Response) -> UnknownsInUse:
+    document = calls.read_json(response)
+    settled, relied_on = (frozenset(document[name]) for name in ("settled", "relied_on"))
+    return UnknownsInUse(document["in_force"], settled, relied_on, document["last"])
+
+
+def _read_sessions(response: httpx.Response) -> Sessions:
+    return Sessions(_session(session) for session in calls.read_json(response)["sessions"])
+
+
+def _session(session: Mapping[str, Any]) -> Session:
+    return Session(
+        session_id=session["SessionId"],
+        user_session_id=session["UserSessionId"],
+        tool_id=session["ToolId"],
+        created_at=dt.datetime.fromisoformat(session["created_at"]),
+        deadline=dt.datetime.fromisoformat(session["deadline"]),
+        remaining_s=session["remaining_s"],
+        executions=session["executions"],
+        pids=tuple(session["pids"]),
+    )

@@ -1,0 +1,209 @@
+"""API-server mode: sessions, runs and their events (sections 2.2 to 2.4, 4.2)."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Mapping
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from doublecheck.errors import AnswerError, ArgumentError
+from doublecheck.results import AgentEvent, AgentSession
+from doublecheck.series import AgentEvents, AgentSessions
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def apps(target: Target) -> Call[tuple[str, ...]]:
+    """Return the call that lists the applications (API-01)."""
+    return Call(calls.request(target, "GET", "/list-apps"), read_apps)
+
+
+def create(
+    target: Target, app: str, user_id: str, session_id: str | None, state: Mapping[str, Any] | None
+) -> Call[AgentSession]:
+    """Return the call that creates a session (API-02, API-03)."""
+    given = {"sessionId": session_id, "state": None if state is None else dict(state)}
+    body = {name: value for name, value in given.items() if value is not None}
+    return Call(_request(target, "POST", sessions_path(app, user_id), body), read_session)
+
+
+def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSession]:
+    """Return the call that reads a session with its history (API-05)."""
+    path = session_path(app, user_id, session_id)
+    return Call(calls.request(target, "GET", path), read_session)
+
+
+def listed(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
+    """Return the call that lists a user's sessions (API-04)."""
+    return Call(calls.request(target, "GET", sessions_path(app, user_id)), _read_sessions)
+
+
+def delete(target: Target, session: AgentSession) -> Call[None]:
+    """Return the call that deletes a session (API-06)."""
+    path = session_path(session.app_name, session.user_id, session.id)
+    return Call(calls.request(target, "DELETE", path), calls.refuse)
+
+
+def artifacts(target: Target, session: AgentSession) -> Call[tuple[str, ...]]:
+    """Return the call that lists a session's artifacts (API-13)."""
+    return Call(calls.request(target, "GET", artifacts_path(session)), _read_names)
+
+
+def artifact(target: Target, session: AgentSession, name: str, version: int | None) -> Call[bytes]:
+    """Return the call that fetches an artifact, the newest version for None."""
+    path = f"{artifacts_path(session)}/{_segment('name', name)}"
+    query = "" if version is None else f"?version={version}"
+    return Call(calls.request(target, "GET", path + query), _read_content)
+
+
+def run(
+    target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
+) -> Call[AgentEvents]:
+    """Return the call that runs the agent for one turn (API-07)."""
+    return Call(_request(target, "POST", "/run", body(session, message, fields)), _read_events)
+
+
+def run_sse(
+    target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
+) -> Request:
+    """Return the request that runs the agent and streams its events (API-08)."""
+    return _request(target, "POST", "/run_sse", body(session, message, fields))
+
+
+def body(session: AgentSession, message: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a run (section 2.2); ``fields`` are further ones."""
+    return {
+        "appName": session.app_name,
+        "userId": session.user_id,
+        "sessionId": session.id,
+        "newMessage": {"role": "user", "parts": [{"text": message}]},
+        **fields,
+    }
+
+
+def sessions_path(app: str, user_id: str) -> str:
+    """Return the path of a user's sessions."""
+    return f"/apps/{_segment('app', app)}/users/{_segment('user_id', user_id)}/sessions"
+
+
+def session_path(app: str, user_id: str, session_id: str) -> str:
+    """Return the path of a session."""
+    return f"{sessions_path(app, user_id)}/{_segment('session_id', session_id)}"
+
+
+def artifacts_path(session: AgentSession) -> str:
+    """Return the path of a session's artifacts."""
+    return session_path(session.app_name, session.user_id, session.id) + "/artifacts"
+
+
+def _segment(name: str, value: str) -> str:
+    if not value:
+        raise ArgumentError(f"{name} is empty, and is a part of the path that is asked for.")
+    return quote(value, safe="")
+
+
+def read_apps(response: httpx.Response) -> tuple[str, ...]:
+    """Return the names of applications, whichever way they are listed (U-LIST-APPS)."""
+    document = calls.read_json(response)
+    if isinstance(document, dict):
+        document = document.get("apps", ())
+    return tuple(one["name"] if isinstance(one, dict) else str(one) for one in document)
+
+
+def read_session(response: httpx.Response) -> AgentSession:
+    """Return a session; raise RefusedError, or AnswerError for what is none."""
+    return _session(calls.read_json(response), response)
+
+
+def read_event(data: str) -> AgentEvent:
+    """Return the event of one ``data:`` line; raise AnswerError for what is none."""
+    try:
+        return _event(json.loads(data))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise AnswerError(f"This is no event: {data!r} ({error})", status=200, body=data) from None
+
+
+def _request(target: Target, method: str, path: str, document: Any) -> Request:
+    return calls.request(target, method, path, headers=_JSON, content=calls.json_content(document))
+
+
+def _read_sessions(response: httpx.Response) -> AgentSessions:
+    return AgentSessions(_session(one, response) for one in calls.read_json(response))
+
+
+def _read_names(response: httpx.Response) -> tuple[str, ...]:
+    return tuple(calls.read_json(response))
+
+
+def _read_content(response: httpx.Response) -> bytes:
+    """Return the bytes of an artifact, which is a part of a message: a text or inline data."""
+    part = calls.read_json(response)
+    found = part if isinstance(part, dict) else {}
+    if isinstance(found.get("text"), str):
+        return str(found["text"]).encode("utf-8", "surrogatepass")
+    with contextlib.suppress(TypeError, ValueError, KeyError):
+        return base64.urlsafe_b64decode(found["inlineData"]["data"])
+    raise AnswerError(
+        f"An artifact has a text or inline data, and this has {', '.join(found) or 'none'}.",
+        status=response.status_code,
+        body=response.text,
+    )
+
+
+def _read_events(response: httpx.Response) -> AgentEvents:
+    document = calls.read_json(response)
+    if not isinstance(document, list):
+        raise AnswerError(
+            "A run is answered with a list of events, and this is none.",
+            status=response.status_code,
+            body=response.text,
+        )
+    return AgentEvents(_event(event) for event in document)
+
+
+def _session(document: Any, response: httpx.Response) -> AgentSession:
+    if not isinstance(document, dict) or not isinstance(document.get("id"), str):
+        raise AnswerError(
+            "A session has an id, and this has none.",
+            status=response.status_code,
+            body=response.text,
+        )
+    return AgentSession(
+        id=document["id"],
+        app_name=document.get("appName", ""),
+        user_id=document.get("userId", ""),
+        state=document.get("state") or {},
+        events=AgentEvents(_event(event) for event in document.get("events") or ()),
+        last_update_time=document.get("lastUpdateTime"),
+    )
+
+
+def _event(document: Mapping[str, Any]) -> AgentEvent:
+    content = document.get("content") or {}
+    return AgentEvent(
+        role=content.get("role"),
+        parts=tuple(map(_part, content.get("parts") or ())),
+        author=document.get("author"),
+        partial=bool(document.get("partial")),
+        error=document.get("error") or document.get("errorMessage"),
+        id=document.get("id"),
+        invocation_id=document.get("invocationId"),
+        timestamp=document.get("timestamp"),
+        raw=document,
+    )
+
+
+def _part(part: Any) -> Mapping[str, Any]:
+    if not isinstance(part, dict) or not isinstance(part.get("text"), (str, NoneType)):
+        raise TypeError(f"{part!r:.80} is no part of an event")
+    return part

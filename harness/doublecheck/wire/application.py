@@ -1,0 +1,82 @@
+"""The simple application: invoke, stream and the four probes (sections 2.1 and 4.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.errors import AnswerError
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+_EVENT_STREAM = "text/event-stream"
+
+
+def invocation(
+    target: Target,
+    prompt: str,
+    fields: Mapping[str, Any],
+    *,
+    user_id: str | None,
+    session_id: str | None,
+    request_id: str | None,
+    headers: Mapping[str, str] | None,
+) -> Request:
+    """Return the request of an invocation; a header that is None is not sent (INV-03)."""
+    named = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
+    given = {name: value for name, value in named.items() if value is not None}
+    return calls.request(
+        target,
+        "POST",
+        "/invoke",
+        headers={"Content-Type": "application/json", **given, **(headers or {})},
+        content=calls.json_content({**fields, "prompt": prompt}),
+    )
+
+
+def read_value(response: httpx.Response) -> Any:
+    """Return an invocation's value; raise RefusedError, or AnswerError for no JSON."""
+    if response.is_success and streams(response):
+        raise AnswerError(
+            "The application streams its answer; read it with stream() instead of invoke().",
+            status=response.status_code,
+            body=response.text,
+        )
+    return calls.read_json(response)
+
+
+def streams(response: httpx.Response) -> bool:
+    """Whether an answer is a stream of events."""
+    content_type: str = response.headers.get("content-type", "")
+    return content_type.partition(";")[0].strip().lower() == _EVENT_STREAM
+
+
+def refuse_no_stream(response: httpx.Response) -> None:
+    """Raise RefusedError or AnswerError for an answer that is no stream of events."""
+    calls.refuse(response)
+    raise AnswerError(
+        "The application answers at once and does not stream; use invoke() instead of stream().",
+        status=response.status_code,
+        body=response.text,
+    )
+
+
+def probe(target: Target, name: str) -> Call[str]:
+    """Return the call of a probe: ping, health, readiness or liveness."""
+    return Call(calls.request(target, "GET", f"/{name}"), read_probe)
+
+
+def read_probe(response: httpx.Response) -> str:
+    """Return a probe's text, whichever way it is written (U-PROBE-BODIES)."""
+    calls.refuse(response)
+    try:
+        document = json.loads(response.text)
+    except ValueError:
+        return response.text
+    status = document.get("status") if isinstance(document, dict) else document
+    return status if isinstance(status, str) else response.text

@@ -1,0 +1,64 @@
+"""The browser of a session: what it is, what it shows, what is done to it (section 1, SBX-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from doublecheck.errors import AnswerError
+from doublecheck.results import BrowserInfo
+from doublecheck.secret import Secret
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.data_plane import Endpoint, data_of, field_of
+
+if TYPE_CHECKING:
+    import httpx
+
+Format = Literal["jpeg", "png"]
+
+
+def info(endpoint: Endpoint) -> Call[BrowserInfo]:
+    """Return the call that asks what the browser is; it is started if it does not run."""
+    return Call(Request("GET", endpoint.at("/v1/browser/info")), _read_info)
+
+
+def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
+    """Return the call that takes a picture of the page in front."""
+    chosen = "" if kind is None else f"&format={kind}"
+    return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
+
+
+def act(endpoint: Endpoint, action_type: str, fields: Mapping[str, Any]) -> Call[None]:
+    """Return the call that does one thing with mouse or keyboard."""
+    content = calls.json_content({"action_type": action_type, **fields})
+    headers = {"Content-Type": "application/json"}
+    return Call(Request("POST", endpoint.at("/v1/browser/actions"), headers, content), _read_done)
+
+
+def _read_info(response: httpx.Response) -> BrowserInfo:
+    data = data_of(response, calls.read_json(response))
+    size = field_of(response, data, "viewport")
+    return BrowserInfo(
+        user_agent=field_of(response, data, "user_agent"),
+        cdp_url=Secret(field_of(response, data, "cdp_url")),
+        width=field_of(response, size, "width"),
+        height=field_of(response, size, "height"),
+    )
+
+
+def _read_picture(response: httpx.Response) -> bytes:
+    calls.refuse(response)
+    if response.headers.get("content-type", "").startswith("image/"):
+        return response.content
+    data_of(response, calls.read_json(response))  # it says why
+    message = "The answer is no picture."
+    raise AnswerError(message, status=response.status_code, body=response.text)
+
+
+def _read_done(response: httpx.Response) -> None:
+    """Read an action's answer, in the public sandbox's envelope or in its older, bare form."""
+    document = calls.read_json(response)
+    if isinstance(document, dict) and document.get("status") == "success":
+        return
+    data_of(response, document)

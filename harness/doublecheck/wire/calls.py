@@ -1,0 +1,164 @@
+"""A call: a request as a value, and how to read its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
+from doublecheck.notebook_repr import without_token
+from doublecheck.target.surfaces import Surface, surface_of
+from doublecheck.target.target import Target
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+_QUOTED_CHARS = 200
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
+# what gateways answer with: of a page, the title is what it says
+_TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
+_TITLED_CHARS = 5000
+_ADVICE = {
+    "Session not found": "list_sessions() says which there are, create_session() makes one.",
+    "Agent not found": "list_apps() says which there are.",
+    "Artifact not found": "list_artifacts() says which there are.",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Request:
+    """One HTTP request; ``timeout_s`` None stands for the platform's own."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: bytes = field(default=b"", repr=False)
+    timeout_s: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {without_token(self.url)}>"
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request, and what reads the answer that its route promises."""
+
+    request: Request
+    reader: Callable[[httpx.Response], T]
+
+    def read(self, response: httpx.Response) -> T:
+        """Return what an answer comes to; raise AnswerError for one of another shape."""
+        try:
+            return self.reader(response)
+        except DoubleCheckError:
+            raise
+        except _UNREADABLE as error:
+            raise AnswerError(
+                f"{_asked(response)} was answered with something else than the route promises "
+                f"({error!r:.100}): {_quoted(response.text)}",
+                status=response.status_code,
+                body=response.text,
+            ) from error
+
+
+def request(
+    target: Target,
+    method: str,
+    path: str,
+    *,
+    surface: Surface | None = None,
+    headers: Mapping[str, str] | None = None,
+    content: bytes = b"",
+    timeout_s: float | None = None,
+) -> Request:
+    """Return a request to a surface, by default the one that the path is of, with its API key."""
+    if path[:1] not in ("/", "?", ""):
+        raise ArgumentError(f"A path begins with a slash, and {path!r} does not.")
+    asked = surface or surface_of(path)
+    key = target.key_of(asked)
+    authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+    return Request(
+        method,
+        target.at(asked) + path,
+        {**authorization, **(headers or {})},
+        content,
+        timeout_s,
+    )
+
+
+def json_content(document: Any) -> bytes:
+    """Return a document as the JSON that a request carries."""
+    try:
+        return json.dumps(document).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"What is to be sent as JSON cannot be: {error}.") from None
+
+
+def read_json(response: httpx.Response) -> Any:
+    """Return the JSON of an answer; raise RefusedError for an HTTP error, AnswerError for no JSON."""
+    refuse(response)
+    try:
+        return response.json()
+    except ValueError:
+        raise AnswerError(
+            f"{_asked(response)} was answered with no JSON: {_quoted(response.text)}",
+            status=response.status_code,
+            body=response.text,
+        ) from None
+
+
+def refuse(response: httpx.Response) -> None:
+    """Raise RefusedError if an answer's status is an error or a redirection."""
+    if response.is_success:
+        return
+    raise RefusedError(
+        f"{_asked(response)} was answered with HTTP {response.status_code}: {_told(response)}",
+        status=response.status_code,
+        body=response.text,
+    )
+
+
+def _told(response: httpx.Response) -> str:
+    """Return what an answer says went wrong, and what to do where that is known."""
+    if response.is_redirect:
+        return (
+            f"a redirection to {without_token(response.headers['Location'])}, which is not followed"
+        )
+    said = _detail(response)
+    advice = next((todo for what, todo in _ADVICE.items() if said.startswith(what)), None)
+    return said if advice is None else f"{said}. {advice}"
+
+
+def _detail(response: httpx.Response) -> str:
+    """Return the sentence in an error's JSON or the title of its page, else the body."""
+    sentence = _sentence(response)
+    if sentence:
+        return _quoted(sentence.rstrip("."))
+    if title := _TITLE.search(response.text[:_TITLED_CHARS]):
+        return _quoted(f"a page, {' '.join(title[1].split())!r}")
+    return _quoted(response.text) or "an empty body"
+
+
+def _sentence(response: httpx.Response) -> str | None:
+    """Return what an error's JSON says: FastAPI's, or JSON-RPC's."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = response.json()
+        error = document.get("error") if isinstance(document, dict) else None
+        said = error.get("message") if isinstance(error, dict) else None
+        detail = document.get("detail") if isinstance(document, dict) else None
+        return next((one for one in (detail, said) if isinstance(one, str)), None)
+    return None
+
+
+def _asked(response: httpx.Response) -> str:
+    return f"{response.request.method} {without_token(str(response.request.url))}"
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + "..."

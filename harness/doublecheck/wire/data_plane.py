@@ -1,0 +1,152 @@
+"""A session's data plane: its Endpoint, its terminal and its files (section 1)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from agentdouble import invoke_tool
+from agentdouble.run_code import DEFAULT_AGENT, Invocation
+from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.results import BashResult
+from doublecheck.secret import Secret
+from doublecheck.target.target import Target
+from doublecheck.wire import calls, sandbox
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a session's data plane is; its query, which opens it, is kept from sight."""
+
+    url: str
+    query: Secret
+
+    def at(self, path: str) -> str:
+        """Return the URL of a path: inserted, with the query kept."""
+        return f"{self.url.rstrip('/')}{path}?{self.query.reveal()}"
+
+
+def exec_bash(
+    target: Target,
+    command: str,
+    *,
+    user_id: str,
+    session_id: str,
+    timeout_s: int | None,
+    ttl_s: int | None,
+    when: dt.datetime,
+) -> Call[BashResult]:
+    """Return the call that runs a command in a session; raise CredentialsMissingError."""
+    request = sandbox.run(
+        target,
+        command,
+        "bash",
+        user_id=user_id,
+        session_id=session_id,
+        timeout_s=timeout_s,
+        ttl_s=ttl_s,
+        when=when,
+    )
+    return Call(request, _read_command)
+
+
+def endpoint(
+    target: Target, *, user_id: str, session_id: str, ttl_s: int | None, when: dt.datetime
+) -> Call[Endpoint]:
+    """Return the call that asks for a session's Endpoint, and makes the session if need be."""
+    body: dict[str, Any] = {
+        "ToolId": target.sandbox_tool(),
+        "UserSessionId": Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
+    }
+    if ttl_s is not None:
+        body |= {"Ttl": ttl_s, "TtlUnit": "second"}
+    signed = invoke_tool.build(body, target.address(), when, action="CreateSession")
+    request = Request(signed.method, signed.url, signed.headers, signed.body)
+    return Call(request, _read_endpoint)
+
+
+def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
+    """Return the call that puts a file into a session and tells where it is."""
+    import httpx
+
+    built = httpx.Request(
+        "POST",
+        endpoint.at("/v1/file/upload"),
+        data={"path": path},
+        files={"file": (posixpath.basename(path) or "file", content)},
+    )
+    headers = {"Content-Type": built.headers["Content-Type"]}
+    return Call(Request("POST", str(built.url), headers, built.read()), _read_upload)
+
+
+def download(endpoint: Endpoint, path: str) -> Call[bytes]:
+    """Return the call that fetches a file of a session."""
+    url = f"{endpoint.at('/v1/file/download')}&path={quote(path, safe='')}"
+    return Call(Request("GET", url), _read_download)
+
+
+def _read_command(response: httpx.Response) -> BashResult:
+    envelope, inner = sandbox.read_envelope(response)
+    data = data_of(response, inner)
+    return BashResult(
+        status=field_of(response, data, "status"),
+        exit_code=data.get("exit_code"),
+        stdout=data.get("stdout") or "",
+        stderr=data.get("stderr") or "",
+        session_id=envelope.session_id,
+        command=str(data.get("command", "")),
+    )
+
+
+def _read_endpoint(response: httpx.Response) -> Endpoint:
+    document = calls.read_json(response)
+    result = document.get("Result") if isinstance(document, dict) else None
+    found = result.get("Endpoint") if isinstance(result, dict) else None
+    parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+    if not parts.hostname or not parts.query:
+        raise AnswerError(
+            "The answer of CreateSession names no Endpoint.", status=response.status_code
+        )
+    return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
+
+
+def _read_upload(response: httpx.Response) -> str:
+    document = calls.read_json(response)
+    return str(field_of(response, data_of(response, document), "file_path"))
+
+
+def _read_download(response: httpx.Response) -> bytes:
+    calls.refuse(response)
+    return response.content
+
+
+def data_of(response: httpx.Response, document: Any) -> Mapping[str, Any]:
+    """Return the data of the public sandbox's envelope; raise RefusedError for a failure."""
+    if isinstance(document, dict) and document.get("success") is False:
+        message = str(document.get("message", ""))
+        raise RefusedError(message, status=response.status_code, body=response.text)
+    data = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(data, dict):
+        raise AnswerError(
+            "The answer has no data of an operation.",
+            status=response.status_code,
+            body=response.text,
+        )
+    return data
+
+
+def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> Any:
+    """Return a field of the data; raise AnswerError where it is missing."""
+    if name in data:
+        return data[name]
+    raise AnswerError(
+        f"The answer's data has no {name}.", status=response.status_code, body=response.text
+    )

@@ -1,0 +1,198 @@
+"""MCP over streamable HTTP, by hand: a session, its tools, their calls (sections 2.5 and 4.3)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.results import McpResult, McpTool
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+PATH = "/mcp"
+VERSION = "2025-11-25"
+CLIENT = {"name": "doublecheck", "version": "1"}
+
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server: where it answers, and the headers that every request to it has."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def at(
+        cls, target: Target, address: str, api_key: str | None, headers: Mapping[str, str] | None
+    ) -> McpServer:
+        """Return the server at a path of a target, or at a URL anywhere.
+
+        A path is asked with the target's API key, unless another is given.
+        """
+        ours = address.startswith("/")
+        key = target.key_of("mcp")
+        if api_key is None and ours and key is not None:
+            api_key = key.reveal()
+        authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        url = target.mcp + address if ours else address
+        return cls(url, {**authorization, **(headers or {})})
+
+
+@dataclass(frozen=True)
+class McpSession:
+    """What a server has agreed to: its version, and the id of a session if it keeps any."""
+
+    version: str
+    id: str | None
+    document: Mapping[str, Any]
+
+
+def initialize(server: McpServer) -> Call[McpSession]:
+    """Return the call that opens a session."""
+    params = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": CLIENT}
+    return Call(_request(server, None, _message("initialize", params)), _read_session)
+
+
+def initialized(server: McpServer, session: McpSession) -> Call[None]:
+    """Return the call that says that the session is taken up."""
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    return Call(_request(server, session, note), calls.refuse)
+
+
+def end(server: McpServer, session: McpSession) -> Call[None]:
+    """Return the call that ends a session; a server may refuse to (405)."""
+    return Call(Request("DELETE", server.url, _headers(server, session)), lambda _response: None)
+
+
+def ask(
+    server: McpServer, session: McpSession, method: str, params: Mapping[str, Any]
+) -> Call[dict[str, Any]]:
+    """Return the call of any method; it comes to its result."""
+    return Call(_request(server, session, _message(method, params)), read_result)
+
+
+def call_tool(
+    server: McpServer, session: McpSession, tool: str, arguments: Mapping[str, Any]
+) -> Call[McpResult]:
+    """Return the call of a tool."""
+    params = {"name": tool, "arguments": dict(arguments)}
+    request = _request(server, session, _message("tools/call", params))
+    return Call(request, lambda response: _tool_result(response, read_result(response)))
+
+
+def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
+    """Return the tools that a page of tools/list has; raise AnswerError if it is none."""
+    try:
+        return [_tool(tool) for tool in page["tools"]]
+    except (LookupError, TypeError, AttributeError) as error:
+        told = f"tools/list was answered with something else than tools ({error!r:.100})."
+        raise AnswerError(told, status=200, body=json.dumps(page)) from None
+
+
+def _tool(tool: Mapping[str, Any]) -> McpTool:
+    return McpTool(
+        name=tool["name"],
+        description=tool.get("description", ""),
+        input_schema=tool["inputSchema"],
+        output_schema=tool.get("outputSchema"),
+    )
+
+
+def read_result(response: httpx.Response) -> dict[str, Any]:
+    """Return the result that an answer carries, as JSON or as the last of its events.
+
+    Raises RefusedError for an HTTP error and for an error of JSON-RPC, whose ``code`` it has.
+    """
+    calls.refuse(response)
+    reply = next((one for one in messages(response) if "result" in one or "error" in one), None)
+    if reply is None:
+        raise _no_result(response)
+    error = reply.get("error")
+    if isinstance(error, dict):
+        raise RefusedError(
+            f"{response.request.url} refused: {error.get('message')} ({error.get('code')})",
+            status=response.status_code,
+            body=response.text,
+            code=str(error.get("code")),
+        )
+    result = reply.get("result")
+    if not isinstance(result, dict):
+        raise _no_result(response)
+    return result
+
+
+def messages(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Yield the messages of JSON-RPC in an answer."""
+    from httpx_sse import EventSource
+
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        yield calls.read_json(response)
+        return
+    for event in EventSource(response).iter_sse():
+        if event.data:
+            yield json.loads(event.data)
+
+
+def _message(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": dict(params)}
+
+
+def _request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        **_headers(server, session),
+    }
+    return Request("POST", server.url, headers, calls.json_content(message))
+
+
+def _headers(server: McpServer, session: McpSession | None) -> dict[str, str]:
+    found = dict(server.headers)
+    if session is not None:
+        found["MCP-Protocol-Version"] = session.version
+        if session.id is not None:
+            found["MCP-Session-Id"] = session.id
+    return found
+
+
+def _read_session(response: httpx.Response) -> McpSession:
+    document = read_result(response)
+    version = document.get("protocolVersion")
+    if not isinstance(version, str):
+        raise _no_result(response)
+    return McpSession(version, response.headers.get("mcp-session-id"), document)
+
+
+def _tool_result(response: httpx.Response, result: Mapping[str, Any]) -> McpResult:
+    content = result.get("content")
+    if not isinstance(content, list) or not all(map(_is_block, content)):
+        raise _no_result(response)
+    return McpResult(
+        is_error=bool(result.get("isError", False)),
+        structured=result.get("structuredContent"),
+        content=tuple(content),
+    )
+
+
+def _is_block(block: Any) -> bool:
+    if not isinstance(block, dict):
+        return False
+    return block.get("type") != "text" or isinstance(block.get("text"), str)
+
+
+def _no_result(response: httpx.Response) -> AnswerError:
+    return AnswerError(
+        f"{response.request.url} was answered with no result of MCP: {response.text[:200]}",
+        status=response.status_code,
+        body=response.text,
+    )

@@ -1,0 +1,92 @@
+"""What a double offers a notebook: what a session's code says live, and what the tab key offers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from agentdouble.invoke_tool import RUN_HEADER
+from agentdouble.run_code import DEFAULT_AGENT, Invocation
+from doublecheck.errors import NotADoubleError
+from doublecheck.live import Completion, LiveOutput
+from doublecheck.target.target import Target
+from doublecheck.wire import calls
+from doublecheck.wire.admin import PREFIX
+from doublecheck.wire.calls import Call, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+LISTENING = "listening"  # the first event: from then on everything is heard
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a double says of an execution: an output, how many were missed, or that it is over."""
+
+    output: LiveOutput | None = None
+    dropped: int = 0
+    over: bool = False
+
+
+def outputs(
+    target: Target, *, user_id: str, session_id: str, timeout_s: float | None
+) -> Request | None:
+    """Return the request that listens to a session, None on a live platform.
+
+    Raises CredentialsMissingError.
+    """
+    if not target.admin:
+        return None
+    session = _user_session(user_id, session_id)
+    query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": session})
+    return calls.request(target, "GET", f"{PREFIX}/outputs?{query}", timeout_s=timeout_s)
+
+
+def named(request: Request, run: str) -> Request:
+    """Return a request that runs code, whose execution bears a name for who listens."""
+    return dataclasses.replace(request, headers={**request.headers, RUN_HEADER: run})
+
+
+def read(kind: str, text: str, run: str) -> Said | None:
+    """Read an event of what is listened to, None where it is of another execution."""
+    data = json.loads(text)
+    if data.get("run") != run:
+        return None
+    if kind == "output":
+        return Said(output=LiveOutput(data["msg_type"], data["content"]))
+    return Said(dropped=data.get("messages", 0), over=kind == "finished")
+
+
+def complete(
+    target: Target, code: str, cursor: int, language: str, *, user_id: str, session_id: str
+) -> Call[Completion]:
+    """Return the call that asks a session's kernel what could stand at a place in code.
+
+    Raises NotADoubleError, and CredentialsMissingError where nobody says which tool it is.
+    """
+    if not target.admin:
+        raise NotADoubleError("Completion from a session's kernel", target.url)
+    content = calls.json_content(
+        {
+            "tool_id": target.sandbox_tool(),
+            "user_session_id": _user_session(user_id, session_id),
+            "language": language,
+            "code": code,
+            "cursor_pos": cursor,
+        }
+    )
+    request = calls.request(target, "POST", f"{PREFIX}/complete", content=content)
+    return Call(request, _read_completion)
+
+
+def _user_session(user_id: str, session_id: str) -> str:
+    return Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
+
+
+def _read_completion(response: httpx.Response) -> Completion:
+    found = calls.read_json(response)
+    return Completion(tuple(found["matches"]), found["cursor_start"], found["cursor_end"])

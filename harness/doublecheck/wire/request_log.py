@@ -1,0 +1,155 @@
+"""What a client has sent and heard: the last exchanges, for whoever has to explain a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, overload
+
+import httpx
+
+from doublecheck.notebook_repr import Shown
+from doublecheck.wire.calls import Request
+from doublecheck.wire.exchanges import Exchange
+
+KEPT = 64
+BODY_LIMIT = 64 * 1024
+_INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
+
+
+class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.exchanges"):
+    """The last exchanges of a client, oldest first, those under way included."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._recordings: deque[Recording] = deque(maxlen=kept)
+        self.total = 0  # of all that have begun, forgotten ones included
+
+    @contextmanager
+    def recording(self, request: Request) -> Iterator[Recording]:
+        """Record what comes of a request while the context lasts."""
+        recording = Recording(request)
+        self._recordings.append(recording)
+        self.total += 1
+        try:
+            yield recording
+        except BaseException as error:
+            recording.failed(error)
+            raise
+        finally:
+            recording.ended()
+
+    def since(self, total: int) -> tuple[Exchange, ...]:
+        """Return those that began when ``total`` had begun, as far as they are kept."""
+        begun = self.total - total
+        return self[-begun:] if begun else ()
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._recordings.clear()
+
+    @overload
+    def __getitem__(self, index: int) -> Exchange: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Exchange, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Exchange | tuple[Exchange, ...]:
+        if isinstance(index, slice):
+            return tuple(one.exchange for one in [*self._recordings.copy()][index])
+        return self._recordings[index].exchange
+
+    def __len__(self) -> int:
+        return len(self._recordings)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} exchanges>"
+
+
+class Recording:
+    """One exchange as it goes on; ``exchange`` is what is known by now."""
+
+    def __init__(self, request: Request) -> None:
+        self._began = time.monotonic()
+        self._body = bytearray()
+        self._known = _kept(request)
+        self._under_way = True
+
+    @property
+    def exchange(self) -> Exchange:
+        elapsed_s = self._elapsed_s() if self._under_way else self._known.elapsed_s
+        return dataclasses.replace(self._known, body=bytes(self._body), elapsed_s=elapsed_s)
+
+    def answered(self, response: httpx.Response) -> httpx.Response:
+        """Record an answer that has been read; return it."""
+        self._headed(response)
+        self._heard(response.content)
+        return response
+
+    def streamed(self, response: httpx.Response) -> httpx.Response:
+        """Record an answer while it is read; return it."""
+        self._headed(response)
+        response.stream = _Overheard(response.stream, self._heard)
+        return response
+
+    def failed(self, error: BaseException) -> None:
+        """Record that no answer came, or not all of it."""
+        if self._known.error is not None:
+            return
+        if isinstance(error, httpx.HTTPError):
+            self._known = dataclasses.replace(self._known, error=f"{type(error).__name__}: {error}")
+        elif isinstance(error, _INTERRUPTS):
+            self._known = dataclasses.replace(self._known, error="it was interrupted")
+
+    def ended(self) -> None:
+        """Record that it is over."""
+        self._known = dataclasses.replace(self._known, elapsed_s=self._elapsed_s())
+        self._under_way = False
+
+    def _headed(self, response: httpx.Response) -> None:
+        self._known = dataclasses.replace(
+            self._known, status=response.status_code, headers=dict(response.headers)
+        )
+
+    def _heard(self, chunk: bytes) -> None:
+        room = BODY_LIMIT - len(self._body)
+        self._body += chunk[:room]
+        if len(chunk) > room:
+            self._known = dataclasses.replace(self._known, body_cut=True)
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+
+def _kept(request: Request) -> Exchange:
+    content = request.content
+    if len(content) <= BODY_LIMIT:
+        return Exchange(request)
+    return Exchange(dataclasses.replace(request, content=content[:BODY_LIMIT]), request_cut=True)
+
+
+class _Overheard(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """An answer's stream, of which another hears every chunk."""
+
+    def __init__(self, stream: Any, heard: Any) -> None:
+        self._stream = stream
+        self._heard = heard
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._stream:
+            self._heard(chunk)
+            yield chunk
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._heard(chunk)
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

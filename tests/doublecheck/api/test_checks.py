@@ -1,0 +1,227 @@
+"""check(): the contract checks from Python and from notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psutil
+import pytest
+
+import doublecheck
+from doublecheck.api import check as checks
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.runner import checks_process as process
+from doublecheck.runner import subject
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+SECRET = "of-nobody-but-us"
+
+
+@pytest.fixture(scope="module")
+def report(platform_server: doublecheck.Target) -> doublecheck.Report:
+    """What some checks of a double in this process come to; CTL-01 needs its keys."""
+    with doublecheck.Platform(platform_server) as platform:
+        return doublecheck.check(platform, only="PRB-01 or PRB-05 or CTL-01")
+
+
+def test_a_platform_in_hand_is_checked_as_it_is(
+    report: doublecheck.Report, platform_server: doublecheck.Target
+) -> None:
+    """Its keys go along, and what it cannot show is told."""
+    expected = {
+        "PRB-01": Verdict.PASSED,
+        "PRB-05": Verdict.NOT_OBSERVABLE,
+        "CTL-01": Verdict.PASSED,
+    }
+
+    assert (platform_server.url, "double") == (report.url, report.kind)
+    assert expected == report.verdicts
+    assert () == report.failed
+
+
+def test_a_running_loop_goes_on_meanwhile(
+    platform_server: doublecheck.Target, report: doublecheck.Report
+) -> None:
+    """AsyncPlatform's own is awaited, and comes to the same."""
+
+    async def checked() -> tuple[bool, doublecheck.Report]:
+        async with doublecheck.AsyncPlatform(platform_server) as platform:
+            checks = asyncio.ensure_future(platform.check(only="PRB-01"))
+            await platform.ping()
+            return checks.done(), await checks
+
+    done, awaited = asyncio.run(checked())
+
+    assert (False, ["PRB-01"]) == (done, [*awaited.verdicts])
+    assert (report.url, report.verdicts["PRB-01"]) == (awaited.url, awaited.verdicts["PRB-01"])
+
+
+def test_cancelling_ends_the_checks(
+    platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them is left when it is over."""
+    begun: list[psutil.Process] = []
+    interrupted: list[process.Process] = []
+
+    async def cancelled() -> None:
+        started, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        class Begun(process.Process):
+            def advance(self) -> Iterator[None]:
+                begun.append(psutil.Process(self._process.pid))
+                loop.call_soon_threadsafe(started.set)
+                return super().advance()
+
+            def interrupt(self) -> None:
+                interrupted.append(self)
+                super().interrupt()
+
+        monkeypatch.setattr(checks, "Process", Begun)
+        async with doublecheck.AsyncPlatform(platform_server) as platform:
+            checking = asyncio.ensure_future(platform.check(only="PRB"))
+            await started.wait()
+            checking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await checking
+
+    asyncio.run(cancelled())
+
+    assert (1, [False]) == (len(interrupted), [one.is_running() for one in begun])
+
+
+def test_what_failed_is_told_without_colours(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel of a notebook asks every program for them, and a display has its own."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    platform.faults.gateway("liveness", times="all")
+
+    failed = doublecheck.check(platform, only="PRB-07").failed
+
+    assert ["PRB-07"] == [check.clause for check in failed]
+    assert "\x1b" not in failed[0].details
+
+
+def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
+    """Everybody on the machine can read those; what names another platform stays behind."""
+    monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
+    keys = doublecheck.Credentials("AK", SECRET)
+    target = dataclasses.replace(
+        platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
+    )
+
+    told = subject.in_hand(target, allow_writes=False)
+
+    assert not [one for one in told.arguments if SECRET in one]
+    assert (SECRET, SECRET) == (
+        told.environ["PLATFORM_SECRET_KEY"],
+        told.environ["DOUBLECHECK_API_KEY"],
+    )
+    assert "DOUBLECHECK_URL" not in told.environ
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_process_that_dies_is_told_with_what_it_said(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    """Whoever waits for it learns why, also when it was dead before it was told anything."""
+
+    class Dead(process.Process):
+        def _begin(self, arguments: Sequence[str]) -> None:
+            if early:
+                self._process.wait()
+            super()._begin(arguments)
+
+    monkeypatch.setattr(checks, "Process", Dead)
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+
+    with pytest.raises(doublecheck.ChecksCrashedError) as raised:
+        doublecheck.check(platform, only="PRB-01")
+
+    assert (1, True) == (raised.value.code, any("Fatal" in one for one in raised.value.lines))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"platform": "http://127.0.0.1:9"}, "Nothing answers at http://127.0.0.1:9"),
+        ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
+        ({"platform": 5}, "5 is no platform"),
+        ({"target": "nowhere"}, "There is no target 'nowhere'"),
+        ({"target": "live"}, "target live is about a platform that runs"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, told: str) -> None:
+    """The message says what to do."""
+    with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(told)):
+        doublecheck.check(**asked)
+
+
+def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:
+    """It would be a run in which nothing failed."""
+    with pytest.raises(doublecheck.TargetError, match="No check matches only='PRB-99'"):
+        doublecheck.check(platform, only="PRB-99")
+
+
+def test_an_interrupt_loses_nothing_of_what_is_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report is long, and comes in pieces."""
+    telling = """import os, sys; sys.stdin.readline(); os.write(1, b'{"chosen": 2}\\n{"run": {"a":')
+sys.stdin.read(); os.write(1, b' 1}}\\n')"""
+    monkeypatch.setattr(process, "_BEGIN", telling)
+
+    with process.Process([], os.environ) as begun:
+        for _ in begun.advance():
+            if begun.chosen:
+                break
+        begun.interrupt()
+
+    assert {"a": 1} == begun.document
+
+
+def test_where_nothing_could_be_ended_the_command_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On Windows, say."""
+    monkeypatch.delattr(os, "killpg")
+
+    with pytest.raises(doublecheck.DoubleCheckError, match="'doublecheck run' carries out"):
+        doublecheck.check()
+
+
+def test_without_pytest_the_command_that_brings_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It runs the checks, and an installation may be without."""
+    monkeypatch.setitem(sys.modules, "pytest", None)
+
+    with pytest.raises(doublecheck.MissingExtraError, match="pip install 'pytest'"):
+        doublecheck.check()
+
+
+def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> None:
+    """The double of the checks, its servers and kernels are gone; the report says how far it came."""
+    notebook.run("import doublecheck, os")
+    kernel = psutil.Process(int(notebook.run("os.getpid()").text))
+
+    begun: list[psutil.Process] = []
+    shown: list[dict[str, Any]] = []
+    for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
+        shown.append(content)
+        if not begun and re.search(r"\| [1-9]", str(content.get("data"))):  # code has run
+            begun = kernel.children(recursive=True)
+            notebook.interrupt()
+
+    assert "InterruptedChecksError" == shown[-1]["ename"]
+    told = r"Interrupted: \d+ of \d+ checks were carried out\. .*"
+    assert re.fullmatch(told, shown[-1]["evalue"])
+    assert {"text/plain": ""} == shown[-2]["data"]
+    assert len(begun) > 2
+    _, alive = psutil.wait_procs(begun, timeout=60)
+    assert [] == alive

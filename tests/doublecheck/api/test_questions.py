@@ -1,0 +1,51 @@
+"""unknowns(): the ledger as a value."""
+
+from __future__ import annotations
+
+import pytest
+
+import doublecheck
+from doublecheck import AsyncPlatform, Platform, Target
+from doublecheck.client.doubles import serving_double
+
+
+def test_the_ledger_says_what_answers_rested_on() -> None:
+    """And which answer is in force, with the others that there are."""
+    with serving_double(unknowns={"U-PROBE-BODIES": "text"}) as target, Platform(target) as double:
+        before = doublecheck.unknowns(double)
+        double.ping()
+        after = double.unknowns()
+
+    assert {} == dict(before.relied_on)
+    assert "text" == after.relied_on["U-PROBE-BODIES"].answer
+    assert "object" in after["U-PROBE-BODIES"].alternatives
+    count = len(after.relied_on)
+    assert f"<Unknowns: {len(after)}, {count} relied on>" == repr(after)
+    assert f"{count} relied on" in after._repr_mimebundle_()["text/html"]
+
+
+def test_without_a_double_it_is_what_one_begins_with() -> None:
+    """Nothing is relied on, and each shows its question and answers."""
+    one = doublecheck.unknowns()["U-SIGNING"]
+
+    assert "<Unknown U-SIGNING: hmac-sha256>" == repr(one)
+    assert one.question in one._repr_mimebundle_()["text/html"]
+
+
+def test_of_an_async_platform_it_is_the_same() -> None:
+    """Without a word to await, as with check(), twin() and calibrate()."""
+    with serving_double() as target:
+        assert {*doublecheck.unknowns()} == {*doublecheck.unknowns(AsyncPlatform(target))}
+
+
+def test_what_is_no_platform_is_refused() -> None:
+    """With what is taken."""
+    with pytest.raises(doublecheck.ArgumentError, match="5 is no platform: pass what connect"):
+        doublecheck.unknowns(5)  # type: ignore[arg-type]
+
+
+def test_a_live_platform_has_none() -> None:
+    """Nobody can ask it."""
+    live = Platform(Target("http://127.0.0.1:9", "live"))
+    with live, pytest.raises(doublecheck.NotADoubleError, match="ledger of unknowns"):
+        doublecheck.unknowns(live)

@@ -1,0 +1,239 @@
+"""The clients of API-server mode: blocking, async, and how their values show themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from doublecheck import AgentEvent, AgentSession, AnswerError, Platform, RefusedError, Target
+from doublecheck.client.async_platform import AsyncPlatform
+from doublecheck.client.doubles import serving_double
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.wire import api_server
+from tests.doublecheck import bad_servers
+
+APP = "doublecheck_reference"
+TOOL = json.dumps({"do": "tool", "word": "owl"})
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with serving_double(agents=REFERENCE_AGENTS) as target:
+        yield target
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    with Platform(target) as client:
+        client.reset()
+        yield client
+
+
+def test_a_session_lives_and_dies(client: Platform) -> None:
+    """Created, listed, read and deleted."""
+    created = client.create_session(APP, user_id="ann", session_id="s 1", state={"a": 1})
+    listed = client.list_sessions(APP, user_id="ann")
+    read = client.get_session(APP, "s 1", user_id="ann")
+    client.delete_session(created)
+
+    assert (APP, "ann", "s 1", {"a": 1}, ()) == (
+        created.app_name,
+        created.user_id,
+        created.id,
+        created.state,
+        created.events,
+    )
+    assert ((created,), created) == (listed, read)
+    assert () == client.list_sessions(APP, user_id="ann")
+
+
+def test_a_session_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+    """Whether it is read or run."""
+    deleted = client.create_session(APP)
+    client.delete_session(deleted)
+
+    for call in (
+        lambda: client.get_session(APP, deleted.id),
+        lambda: client.run(deleted, "hello"),
+        lambda: next(client.run_sse(deleted, "hello")),
+    ):
+        with pytest.raises(RefusedError, match=r"HTTP 404: Session not found.*list_sessions\(\)"):
+            call()
+
+
+def test_a_run_returns_events(client: Platform) -> None:
+    """As values: who, what, and what was called."""
+    session = client.create_session(APP)
+
+    text, call, response, final = client.run(session, TOOL, stateDelta={"b": 2})
+
+    assert ["owl", "owl has 3 letters."] == [text.text, final.text]
+    assert [("count_letters", {"word": "owl"})] == [
+        (one["name"], one["args"]) for one in call.function_calls
+    ]
+    assert [{"letters": 3}] == [one["response"] for one in response.function_responses]
+    history = client.get_session(APP, session.id)
+    assert (text, call, response, final) == history.events[1:]
+    assert {"b": 2} == history.state
+    assert (APP,) == client.list_apps()
+    assert () == client.list_artifacts(session)
+
+
+def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
+    """Increments first, if they are wanted; and it can be left."""
+    session = client.create_session(APP)
+
+    all_of_them = list(client.run_sse(session, "word"))
+    with closing(client.run_sse(session, TOOL, streaming=True)) as events:
+        first = next(events)
+
+    assert [("word", False)] == [(event.text, event.partial) for event in all_of_them]
+    assert ("o", True) == (first.text, first.partial)
+
+
+def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
+    """In a stream the last event says it, otherwise RefusedError does."""
+    session = client.create_session(APP)
+    wrong = json.dumps({"do": "stream"})
+
+    (event,) = client.run_sse(session, wrong)
+    with pytest.raises(RefusedError, match=r"HTTP 500.*missing 2 required") as caught:
+        client.run(session, wrong)
+
+    assert "TypeError" in (event.error or "")
+    assert 500 == caught.value.status
+
+
+@pytest.mark.parametrize("method", ["run", "run_sse"])
+def test_an_unknown_session_is_refused(client: Platform, method: str) -> None:
+    """RefusedError with the status, before any event."""
+    unknown = AgentSession("nope", APP, "ann")
+
+    with pytest.raises(RefusedError) as caught:
+        list(getattr(client, method)(unknown, "hi"))
+
+    assert 404 == caught.value.status
+
+
+def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) -> None:
+    """Keep the versions of the artifact ``plots/a 1.png``."""
+    for part in parts:
+        body = json.dumps({"filename": "plots/a 1.png", "artifact": part}).encode()
+        headers = {"Content-Type": "application/json"}
+        path = api_server.artifacts_path(session)
+        assert 200 == client.request("POST", path, headers=headers, content=body).status_code
+
+
+def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
+    """The newest, unless another is asked for; whatever bytes and whatever name."""
+    session = client.create_session(APP)
+    saved(client, session, {"text": "ü"}, {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
+
+    (name,) = client.list_artifacts(session)
+    assert b"\xfb\xff" == client.download_artifact(session, name)
+    assert ["ü".encode(), b"\xfb\xff"] == [
+        client.download_artifact(session, name, version=version) for version in (0, 1)
+    ]
+
+
+def test_an_artifact_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+    """Nor can one be fetched whose bytes are elsewhere."""
+    session = client.create_session(APP)
+    saved(client, session, {"fileData": {"fileUri": "gs://x/y", "mimeType": "x/y"}})
+
+    for name, version in (("none", None), ("plots/a 1.png", 1)):
+        with pytest.raises(RefusedError, match=r"HTTP 404: Artifact not found.*list_artifacts\(\)"):
+            client.download_artifact(session, name, version=version)
+    with pytest.raises(AnswerError, match="and this has fileData"):
+        client.download_artifact(session, "plots/a 1.png")
+
+
+def test_async_code_does_the_same(target: Target) -> None:
+    """Each method, awaited."""
+
+    async def main() -> list[object]:
+        async with AsyncPlatform(target) as client:
+            apps = await client.list_apps()
+            session = await client.create_session(APP, user_id="bob", session_id="s1")
+            events = await client.run(session, "hi")
+            async with contextlib.aclosing(client.run_sse(session, "hi")) as stream:
+                streamed = [event.text async for event in stream]
+            read = await client.get_session(APP, "s1", user_id="bob")
+            listed = await client.list_sessions(APP, user_id="bob")
+            artifacts = await client.list_artifacts(session)
+            with pytest.raises(RefusedError, match="Artifact not found"):
+                await client.download_artifact(session, "none", version=0)
+            await client.delete_session(session)
+            with pytest.raises(RefusedError):
+                await client.get_session(APP, "s1", user_id="bob")
+            with pytest.raises(RefusedError):
+                [event async for event in client.run_sse(session, "hi")]
+            texts = [event.text for event in events]
+            return [apps, texts, streamed, len(read.events), len(listed), artifacts]
+
+    assert [(APP,), ["hi"], ["hi"], 4, 1, ()] == asyncio.run(main())
+
+
+def test_names_are_quoted_in_paths() -> None:
+    """Whatever characters they have."""
+    assert "/apps/a%2Fb/users/%C3%BC%20x/sessions/%3F" == api_server.session_path("a/b", "ü x", "?")
+
+
+@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', "5"])
+def test_what_is_no_event_is_an_answer_error(data: str) -> None:
+    """With what was sent."""
+    with pytest.raises(AnswerError, match="This is no event"):
+        api_server.read_event(data)
+
+
+def test_values_show_themselves() -> None:
+    """Short in a terminal; escaped, line by line, in a notebook."""
+    call = {"functionCall": {"name": "<f>"}}
+    answer = {"functionResponse": {"name": "f"}}
+    said = AgentEvent("model", ({"text": "<hi>"}, call, answer), author="a", partial=True)
+    failed = AgentEvent(None, (), error="it broke")
+    session = AgentSession("s1", "app", "ann", {"k": 1}, (said, failed))
+
+    assert "<AgentEvent a partial '<hi>' calls <f> answers f>" == repr(said)
+    assert "<AgentEvent ? error='it broke'>" == repr(failed)
+    assert "<AgentSession app/ann/s1 events=2 state={'k': 1}>" == repr(session)
+    shown = session._repr_mimebundle_()
+    assert repr(session) == shown["text/plain"]
+    assert "&lt;hi&gt;" in shown["text/html"]
+    assert "&lt;f&gt;" in shown["text/html"]
+    assert "it broke" in shown["text/html"]
+    assert "&lt;hi&gt;" in said._repr_mimebundle_()["text/html"]
+
+
+SESSION = AgentSession("s1", APP, "ann")
+
+
+@pytest.mark.parametrize(
+    ("ask", "body"),
+    [
+        (lambda live: live.list_apps(), b'[{"nom": 1}]'),
+        (lambda live: live.list_apps(), b"5"),
+        (lambda live: live.list_sessions(APP), b"5"),
+        (lambda live: live.list_artifacts(SESSION), b"5"),
+        (lambda live: live.run(SESSION, "hi"), b'["x"]'),
+        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": ["x"]}}]'),
+        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": [{"text": 5}]}}]'),
+    ],
+)
+def test_json_of_another_shape_is_told_with_what_was_asked(
+    ask: Callable[[Platform], object], body: bytes
+) -> None:
+    """Not by the error of whoever reads it; it is in hand, too."""
+    with (
+        bad_servers.serving(bad_servers.answer(body)) as server,
+        Platform(Target(server.url, "live")) as live,
+        pytest.raises(AnswerError, match=r"^(GET|POST) http://.* was answered with") as raised,
+    ):
+        ask(live)
+
+    assert (200, body.decode()) == (raised.value.status, raised.value.body)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+from doublecheck import (
+    AnswerError,
+    AsyncPlatform,
+    Credentials,
+    NotADoubleError,
+    Platform,
+    RefusedError,
+    StreamEvent,
+    Target,
+    UnreachableError,
+)
+from doublecheck.client.doubles import serving_double
+from doublecheck.contracts.reference_app import reference_app
+
+
+def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
+    """Every method, awaited, gives what Platform gives."""
+
+    async def use(target: Target) -> None:
+        async with AsyncPlatform(target) as platform:
+            assert "hi" == await platform.invoke("hi", do="say")
+            stream = platform.stream("", do="stream", chunks=["a", "b"])
+            assert [StreamEvent("a"), StreamEvent("b")] == [event async for event in stream]
+            probes = [platform.ping(), platform.health(), platform.readiness(), platform.liveness()]
+            texts = ["reference application", "healthy", "success", "success"]
+            assert texts == list(await asyncio.gather(*probes))
+            assert "42" == (await platform.run_code("6 * 7")).text
+            assert "42\n" == (await platform.exec_bash("echo $((6 * 7))")).stdout
+            assert "/tmp/f" == await platform.upload("/tmp/f", b"\0\xff")
+            assert b"\0\xff" == await platform.download("/tmp/f")
+            assert 1 == len(await platform.sessions())
+            moved = await platform.clock.advance(minutes=30)
+            assert moved <= await platform.clock.now()
+            assert () == await platform.sessions()
+            assert 12 == len(await platform.journal())
+            saved = await platform.save_test(tmp_path / "test_saved.py")
+            assert "def test_saved(platform: Platform)" in saved.read_text()
+            await platform.reset()
+            assert () == await platform.journal()
+            with pytest.raises(RefusedError):
+                await platform.invoke("it broke", do="fail")
+            with pytest.raises(AnswerError, match="instead of stream"):
+                await anext(platform.stream("hi"))
+
+    with serving_double(reference_app()) as target:
+        asyncio.run(use(target))
+
+
+def test_both_have_the_same_methods() -> None:
+    """With the same arguments; the last ones differ because of what each is for."""
+    blocking, awaited = _methods(Platform), _methods(AsyncPlatform)
+
+    assert {"close"} == blocking.keys() - awaited.keys()
+    assert {"aclose", "before_each"} == awaited.keys() - blocking.keys()
+    both = blocking.keys() & awaited.keys()
+    assert {name: blocking[name] for name in both} == {name: awaited[name] for name in both}
+
+
+def _methods(kind: type) -> dict[str, list[str]]:
+    return {
+        name: list(inspect.signature(one).parameters)
+        for name, one in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
+    }
+
+
+@pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])
+def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it closes its connection, and leaves nothing to complain of when it is collected."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: complaints.append(found.exc_value))
+
+    async def use(target: Target) -> StreamEvent:
+        if not hooks:
+            sys.set_asyncgen_hooks(None, None)  # asyncio puts its own back
+        async with AsyncPlatform(target) as platform:
+            stream = platform.stream("", do="stream", chunks=["a", "b"], gate="left")
+            async with contextlib.aclosing(stream) as events:
+                return await anext(events)
+
+    with serving_double(reference_app()) as target:
+        assert (StreamEvent("a"), []) == (asyncio.run(use(target)), complaints)
+
+
+def test_errors_are_the_same() -> None:
+    """A dead address and a live platform's missing clock."""
+
+    async def use() -> None:
+        async with AsyncPlatform(
+            Target("http://127.0.0.1:1", tool_id="t-1", credentials=Credentials("AK", "SK"))
+        ) as dead:
+            with pytest.raises(UnreachableError):
+                await dead.ping()
+            with pytest.raises(UnreachableError):
+                await dead.run_code("1")
+            with pytest.raises(UnreachableError):
+                await anext(dead.stream("hi"))
+            with pytest.raises(NotADoubleError):
+                await dead.clock.now()
+
+    asyncio.run(use())

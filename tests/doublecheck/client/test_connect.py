@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from agentdouble import Emulator, SimpleApp, environment
+from agentdouble import running as doubles
+from doublecheck import (
+    Platform,
+    Secret,
+    Target,
+    TargetError,
+    UnreachableError,
+    connect,
+    connect_async,
+)
+from doublecheck.client.doubles import answers_as_double, running, serving_double, start_double
+
+_UNCLOSED = """
+import doublecheck
+
+platform = doublecheck.connect()
+platform.run_code("1")
+print(*platform.sessions()[0].pids)
+"""
+
+
+def test_without_a_url_a_double_starts_and_stops() -> None:
+    """It answers until the platform is closed; closing twice does no harm."""
+    with connect() as platform:
+        assert ("double", "pong!") == (platform.target.kind, platform.ping())
+    platform.close()
+
+    with Platform(platform.target) as gone, pytest.raises(UnreachableError):
+        gone.ping()
+
+
+def test_a_double_ends_with_its_interpreter() -> None:
+    """Nobody closed it, and neither a process nor a complaint is left."""
+    command = [sys.executable, "-W", "error", "-c", _UNCLOSED]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    pids = [int(pid) for pid in ended.stdout.split()]
+    assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
+
+
+def test_connecting_takes_the_same_with_await_and_without() -> None:
+    """Each says so itself, for help() and the tab key."""
+    one, other = inspect.signature(connect), inspect.signature(connect_async)
+
+    assert one.parameters == other.parameters
+
+
+def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted cell has nothing in hand that it could close."""
+    begun, go_on, started = threading.Event(), threading.Event(), []
+
+    def start(*apps: Any) -> Emulator:
+        begun.set()
+        go_on.wait()
+        started.append(start_double(*apps))
+        return started[0]
+
+    async def interrupted() -> None:
+        connecting = asyncio.ensure_future(connect_async())
+        await asyncio.to_thread(begun.wait)
+        connecting.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+
+    monkeypatch.setattr("doublecheck.client.connect.start_double", start)
+    asyncio.run(interrupted())
+
+    (double,) = started
+    with Platform(Target.of(double)) as gone, pytest.raises(UnreachableError):
+        gone.ping()
+
+
+def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
+    """And goes on when the platform is closed."""
+    with Emulator() as double:
+        with connect(double) as platform:
+            assert ("double", double.credentials) == (
+                platform.target.kind,
+                platform.target.credentials,
+            )
+            assert platform.target.admin
+        with connect(double) as platform:
+            assert "pong!" == platform.ping()
+
+
+def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
+    """Its clock can be moved; its keys come from arguments or the environment."""
+    with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as found:
+        assert ("double", "t-1") == (found.target.kind, found.target.tool_id)
+        found.clock.now()
+
+
+def test_a_target_of_the_project_is_found_by_its_name(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As tests find it; what is given besides comes first."""
+    (tmp_path / "pyproject.toml").write_text(
+        f"[tool.doublecheck.targets.mine]\nkind = 'double'\nurl = '{platform_server.url}'"
+    )
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+
+    with connect(target="mine", region="r") as found:
+        assert ("mine", "double", "r") == (
+            found.target.name,
+            found.target.kind,
+            found.target.region,
+        )
+        assert "pong!" == found.ping()
+    with pytest.raises(TargetError, match=r"There is no target 'mime'.* Did you mean mine"):
+        connect(target="mime")
+    with pytest.raises(TargetError, match="has its keys from the environment"):
+        connect(target="mine", api_key="k")
+
+
+def test_the_environment_names_a_platform(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The PLATFORM_ variables that a double prints are enough to run code in it."""
+    for name, value in platform_server.environment().items():
+        monkeypatch.setenv(name, value)
+
+    with connect() as found:
+        elsewhere = platform_server.offered - {"library"}
+        assert replace(platform_server, offered=elsewhere) == found.target
+        assert "42" == found.run_code("6 * 7", session_id="environment").text
+
+
+def test_what_answers_on_this_machine_and_is_no_double_is_live(
+    platform_server: Target,
+) -> None:
+    """An application of one's own, say: its clock is not ours to move."""
+    with connect(f"{platform_server.url}/runtimes/nobody") as found:
+        assert "live" == found.target.kind
+
+
+def test_a_dead_address_on_this_machine_is_told_at_once() -> None:
+    """Before anything is run against it."""
+    with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1 "):
+        connect("http://127.0.0.1:1")
+
+
+def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key comes from the argument or from DOUBLECHECK_API_KEY."""
+    with Emulator(api_key="k") as double:
+        assert Secret("k") == Target.of(double).api_key
+        assert not answers_as_double(double.url)
+        assert answers_as_double(double.url, "k")
+        monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
+        assert answers_as_double(double.url)
+
+
+def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:
+    """The error says how a live one is opted into."""
+    with pytest.raises(TargetError, match="opted into twice"):
+        running(f"{platform_server.url}/runtimes/nobody", "double", reference_app=False)
+
+
+def test_a_double_serves_with_settings() -> None:
+    """They are agentdouble's."""
+    with serving_double(tool_id="t-mine", reference_app=True) as target:
+        assert ("t-mine", True) == (target.tool_id, target.reference_app)
+
+
+def test_the_keys_of_a_double_that_this_user_serves_are_found(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What ``agentdouble env`` prints needs no typing; it wins over keys for another platform."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PLATFORM_ACCESS_KEY", "another")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
+    address = platform_server.address()
+    announced = environment.Connection(
+        url=platform_server.url,
+        tool_id=platform_server.sandbox_tool(),
+        access_key=address.credentials.access_key,
+        secret_key=address.credentials.secret_key,
+        region=address.region,
+    )
+
+    with doubles.announced(announced), connect(platform_server.url) as platform:
+        assert "42\n" == platform.run_code("print(6 * 7)").stdout
+
+
+def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address is enough where it says what to trust; without that nothing is exchanged."""
+    with Emulator(tls=True) as double:
+        with pytest.raises(UnreachableError, match="certificate"):
+            connect(double.url)
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        with connect(double.url) as found:
+            assert ("double", "42") == (found.target.kind, found.run_code("6 * 7").text)
+
+
+def test_a_file_to_trust_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message says which file, and which variable names it."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+
+    with pytest.raises(TargetError, match=r"gone\.pem.*SSL_CERT_FILE"):
+        connect("https://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"apps": SimpleApp()}, r"apps is a list: connect\(apps=\[app\]\)"),
+        ({"apps": "module:app"}, r"apps is a list: connect\(apps=\[app\]\)"),
+        ({"apps": [SimpleApp()], "url": "http://127.0.0.1:1"}, "leave out url and target, or apps"),
+    ],
+)
+def test_applications_are_served_by_a_double_of_their_own(
+    options: dict[str, Any], message: str
+) -> None:
+    """By nothing else, and they come in a list."""
+    with pytest.raises(TargetError, match=message):
+        connect(**options)

@@ -1,0 +1,42 @@
+"""Work beside whoever hears its outputs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from doublecheck import LiveOutput
+from doublecheck.client import loop_thread as beside
+from doublecheck.live import OnOutput
+
+
+def test_an_error_in_the_listener_may_come_when_the_work_has_just_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is raised all the same, though there is no loop any more in which to cancel anything."""
+    closed, cancelled = threading.Event(), threading.Event()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def close(self) -> None:
+            super().close()
+            closed.set()
+            cancelled.wait()
+
+        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+            if closed.is_set():
+                cancelled.set()
+            return super().call_soon_threadsafe(*args, **kwargs)
+
+    async def work(on_output: OnOutput) -> None:
+        on_output(LiveOutput("stream", {"name": "stdout", "text": "last"}))
+
+    def fail(_output: LiveOutput) -> None:
+        closed.wait()
+        raise LookupError("of the listener")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", Loop)
+    with pytest.raises(LookupError, match="of the listener"):
+        beside.run(work, fail)

@@ -1,0 +1,135 @@
+"""The harness's client of MCP servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator, MCPApp
+from doublecheck import (
+    AnswerError,
+    AsyncPlatform,
+    McpResult,
+    McpTool,
+    Platform,
+    RefusedError,
+    Secret,
+    Target,
+    UnreachableError,
+)
+from doublecheck.wire import mcp as wire
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    """A double with one tool, and an API key."""
+    app = MCPApp("one")
+
+    @app.tool
+    def add(a: int, b: int = 1) -> dict[str, int]:
+        """Add two numbers."""
+        return {"sum": a + b}
+
+    with Emulator(app, api_key="the-key") as double:
+        yield Target.of(double)
+
+
+RESULT = McpResult(
+    is_error=False,
+    structured={"sum": 3},
+    content=({"type": "text", "text": '{\n  "sum": 3\n}'},),
+)
+
+
+def test_tools_are_listed_and_called(target: Target) -> None:
+    """With their schemas; what they return is a value."""
+    with Platform(target) as platform, platform.mcp() as mcp:
+        (tool,) = mcp.tools()
+        result = mcp.call("add", a=2)
+
+    assert isinstance(tool, McpTool)
+    assert ("add", "Add two numbers.", ["a"], "object") == (
+        tool.name,
+        tool.description,
+        tool.input_schema["required"],
+        (tool.output_schema or {})["type"],
+    )
+    assert (RESULT, '{\n  "sum": 3\n}') == (result, result.text)
+
+
+def test_async_code_does_the_same(target: Target) -> None:
+    """The same methods, to be awaited."""
+
+    async def ask() -> tuple[list[str], McpResult]:
+        async with AsyncPlatform(target) as platform, platform.mcp() as mcp:
+            return [tool.name for tool in await mcp.tools()], await mcp.call("add", a=2)
+
+    assert (["add"], RESULT) == asyncio.run(ask())
+
+
+def test_a_url_is_asked_with_its_own_key(target: Target) -> None:
+    """The target's key goes to the target alone."""
+    with Platform(target) as platform:
+        with pytest.raises(RefusedError) as caught:
+            platform.mcp(f"{target.url}/mcp").tools()
+        assert 401 == caught.value.status
+        assert RESULT == platform.mcp(f"{target.url}/mcp", api_key="the-key").call("add", a=2)
+
+
+def test_a_wrong_key_is_refused(target: Target) -> None:
+    """What is refused says which status it was."""
+    with Platform(target) as platform, pytest.raises(RefusedError, match="HTTP 401"):
+        platform.mcp(api_key="another").tools()
+
+
+def test_any_method_can_be_asked(target: Target) -> None:
+    """What the protocol refuses has its code."""
+    with Platform(target) as platform, platform.mcp() as mcp:
+        assert {} == mcp.ask("ping")
+        with pytest.raises(RefusedError) as caught:
+            mcp.ask("nobody/knows")
+
+    assert "-32601" == caught.value.code
+
+
+def test_a_session_ends_with_its_client(target: Target) -> None:
+    """A closed client opens another when it is asked again."""
+    with Platform(target) as platform:
+        mcp = platform.mcp()
+        mcp.close()
+        assert RESULT == mcp.call("add", a=2)
+        before = mcp._session
+        mcp.close()
+        assert RESULT == mcp.call("add", a=2)
+
+    assert before != mcp._session
+
+
+def test_what_is_no_mcp_is_an_error(target: Target) -> None:
+    """Another route's answer, and an address where nothing answers."""
+    with Platform(target) as platform:
+        with pytest.raises(AnswerError):
+            platform.mcp("/invoke").tools()
+        with pytest.raises(UnreachableError):
+            platform.mcp("http://127.0.0.1:1/mcp").tools()
+
+
+def test_a_key_is_not_shown(target: Target) -> None:
+    """Neither the client nor the server it has print it."""
+    with Platform(target) as platform:
+        mcp = platform.mcp(api_key=Secret("hidden").reveal())
+
+    assert f"<McpClient of {target.url}/mcp>" == repr(mcp)
+    assert "hidden" not in repr(mcp._server)
+
+
+@pytest.mark.parametrize(
+    "page", [{}, {"tools": [{"name": "add"}]}, {"tools": ["add"]}, {"tools": None}]
+)
+def test_tools_that_are_none_are_told(page: dict[str, Any]) -> None:
+    """A server may list what it likes."""
+    with pytest.raises(AnswerError, match="tools/list was answered with something else"):
+        wire.tools_of(page)

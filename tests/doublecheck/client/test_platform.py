@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import gc
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from doublecheck import (
+    AnswerError,
+    NoAnswerError,
+    NotADoubleError,
+    Output,
+    Platform,
+    RefusedError,
+    StreamEvent,
+    Target,
+    UnreachableError,
+)
+from doublecheck.client.doubles import serving_double
+from doublecheck.contracts.reference_app import reference_app
+from doublecheck.errors import ArgumentError
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with serving_double(reference_app()) as target:
+        yield target
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    with Platform(target) as client:
+        client.reset()
+        yield client
+
+
+def test_an_invocation_carries_fields_and_headers(client: Platform) -> None:
+    """Fields go into the payload, the named headers and further ones into the headers."""
+    seen = json.loads(
+        client.invoke(
+            "hi",
+            user_id="u",
+            session_id="s",
+            request_id="r",
+            headers={"x-custom": "c"},
+            do="echo",
+            top_k=3,
+        )
+    )
+
+    assert {"prompt": "hi", "do": "echo", "top_k": 3} == seen["payload"]
+    sent = {"user_id": "u", "session_id": "s", "request_id": "r", "x-custom": "c"}
+    assert sent == {name: seen["headers"].get(name) for name in sent}
+
+
+def test_headers_that_are_not_given_are_not_sent(client: Platform) -> None:
+    """Their absence is something an application may see (INV-03)."""
+    headers = json.loads(client.invoke("hi"))["headers"]
+
+    assert set() == {"user_id", "session_id", "request_id"} & set(headers)
+
+
+def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
+    """The first event is here before the application is let go on to the second."""
+    with closing(client.stream("", do="stream", chunks=["a", "b"], gate="g")) as events:
+        first = next(events)
+        client.invoke("", do="release", gate="g")
+        second = next(events)
+
+    assert (StreamEvent("a"), StreamEvent("b")) == (first, second)
+
+
+def test_a_failure_in_a_stream_is_an_event(client: Platform) -> None:
+    """Its error tells what happened."""
+    events = list(client.stream("it broke", do="fail_late", chunks=["a"]))
+
+    assert [None, "it broke"] == [event.error for event in events]
+
+
+def test_an_entrypoint_that_raises_is_a_refusal(client: Platform) -> None:
+    """The error names request and status, and has the body."""
+    with pytest.raises(RefusedError, match=r"POST .*/invoke was answered with HTTP 500") as caught:
+        client.invoke("it broke", do="fail")
+
+    assert (500, True) == (caught.value.status, "RuntimeError" in caught.value.body)
+
+
+def test_invoke_and_stream_point_at_each_other(client: Platform) -> None:
+    """Whoever takes the wrong one is told of the right one."""
+    with pytest.raises(AnswerError, match=r"stream\(\) instead of invoke\(\)"):
+        client.invoke("", do="stream", chunks=["a"])
+    with pytest.raises(AnswerError, match=r"invoke\(\) instead of stream\(\)"):
+        list(client.stream("hi"))
+    with pytest.raises(RefusedError, match="HTTP 500"):
+        list(client.stream("it broke", do="fail"))
+
+
+def test_probes_are_texts(client: Platform) -> None:
+    """All four, whichever way the platform writes them."""
+    probes = [client.ping(), client.health(), client.readiness(), client.liveness()]
+
+    assert ["reference application", "healthy", "success", "success"] == probes
+
+
+def test_code_runs_in_the_session_of_a_user(client: Platform) -> None:
+    """One session keeps its state; another one knows nothing of it."""
+    first = client.run_code("x = 41; print('set')", user_id="u", session_id="s")
+    again = client.run_code("x + 1", user_id="u", session_id="s")
+    other = client.run_code("x", user_id="u", session_id="t")
+
+    assert (Output("stream", name="stdout", text="set\n"),) == first.outputs
+    assert (True, "ok", 2, "42") == (again.success, again.status, again.execution_count, again.text)
+    assert other.error is not None
+    assert "NameError" == other.error.ename
+    assert ["agent_u_s", "agent_u_t"] == [s.user_session_id for s in client.sessions()]
+
+
+def test_code_is_refused_in_the_platforms_words(client: Platform) -> None:
+    """The error has the platform's code."""
+    with pytest.raises(RefusedError) as caught:
+        client.run_code("1", "cobol")
+
+    assert ("InvalidParameter", 400) == (caught.value.code, caught.value.status)
+
+
+@pytest.mark.parametrize("language", ["bash", "shell"])
+def test_a_command_is_no_code(client: Platform, language: str) -> None:
+    """The answer of one is not that of the other, so nothing is run."""
+    with pytest.raises(ArgumentError, match=r"exec_bash\(command\)"):
+        client.run_code("ls", language)
+    assert () == client.journal()
+
+
+def test_the_clock_destroys_sessions(client: Platform) -> None:
+    """Thirty minutes pass at once, and the session is gone."""
+    before = client.clock.now()
+    client.run_code("1")
+
+    after = client.clock.advance(dt.timedelta(minutes=29), minutes=0.5, seconds=30)
+
+    assert dt.timedelta(minutes=30) <= after - before < dt.timedelta(minutes=31)
+    assert () == client.sessions()
+
+
+def test_the_journal_tells_what_was_asked(client: Platform) -> None:
+    """Each entry has what was asked and answered, and a curl line."""
+    client.ping()
+
+    (entry,) = client.journal()
+
+    assert ("GET", f"{client.url}/ping", 200) == (entry.method, entry.url, entry.status)
+    assert () == entry.unread
+    assert entry.curl.startswith("curl -X GET")
+
+
+def test_it_works_inside_a_running_loop(client: Platform) -> None:
+    """A notebook's cell runs in one."""
+
+    async def cell() -> str:
+        return client.ping()
+
+    assert "reference application" == asyncio.run(cell())
+
+
+def test_a_live_platform_has_no_clock() -> None:
+    """What only a double can do is refused before anything is sent."""
+    with Platform(Target("https://live.example.com")) as live:
+        for ask in (live.clock.now, live.clock.advance, live.journal, live.sessions, live.reset):
+            with pytest.raises(NotADoubleError, match="exists on a double only"):
+                ask()
+
+
+def test_a_dead_address_is_one_clear_error() -> None:
+    """It names the URL and what to do, and no traceback of httpx follows it."""
+    with Platform(Target("http://127.0.0.1:1")) as dead:
+        with pytest.raises(
+            UnreachableError, match=r"Nothing answers at http://127\.0\.0\.1:1"
+        ) as caught:
+            dead.ping()
+        with pytest.raises(UnreachableError):
+            next(dead.stream("hi"))
+
+    assert (True, None) == (caught.value.__suppress_context__, caught.value.__cause__)
+
+
+def test_an_answer_that_never_comes_is_told_from_a_dead_address() -> None:
+    """A server that hangs up without a word took the request."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = Platform(Target(f"http://127.0.0.1:{server.getsockname()[1]}"), timeout_s=0.1)
+        with silent, pytest.raises(NoAnswerError, match="did not finish its answer"):
+            silent.ping()
+
+
+def test_closing_leaves_no_socket(target: Target) -> None:
+    """Not even where a stream was left in the middle; a warning would be an error here."""
+    with Platform(target) as platform:
+        events = platform.stream("", do="stream", chunks=["a", "b"], gate="left")
+        next(events)
+    platform.close()
+    events.close()
+    gc.collect()

@@ -1,0 +1,172 @@
+"""What is no platform, or none that answers, is told from one at once."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from doublecheck import (
+    AnswerError,
+    Credentials,
+    DoubleCheckError,
+    NoAnswerError,
+    Platform,
+    Secret,
+    Target,
+    UnreachableError,
+    UntrustedError,
+    WrongAddressError,
+)
+from doublecheck.client import preflight
+from doublecheck.contracts.answering import Answering
+from tests.doublecheck import bad_servers
+from tests.doublecheck.bad_servers import Behaviour, answer
+
+SOON_S = 0.3  # for what never answers
+LATE_S = 60.0  # for what does, on a machine that does much else besides
+PAGE = answer(b"<html>welcome</html>", "text/html; charset=utf-8")
+SILENT = "took the request and did not finish its answer"
+
+
+def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleCheckError:
+    """Return the one problem that all surfaces have in common."""
+    target = Target(url, offered=frozenset({"application", "sandbox"}), **of_target)
+    found = preflight.problems(target, patience_s)
+    assert {"application", "control_plane"} >= found.keys()
+    return found["application"]
+
+
+@pytest.mark.parametrize(
+    ("behave", "patience_s", "kind", "told"),
+    [
+        (bad_servers.hang, SOON_S, NoAnswerError, SILENT),
+        (bad_servers.reset, LATE_S, NoAnswerError, SILENT),
+        (bad_servers.drip, SOON_S, NoAnswerError, SILENT),
+        (bad_servers.raw(b"SSH-2.0\r\n"), LATE_S, NoAnswerError, "did not finish its answer"),
+        (PAGE, LATE_S, WrongAddressError, "/ping answers with a web page: that is no platform."),
+    ],
+)
+def test_what_does_not_answer_like_a_platform_is_told(
+    behave: Behaviour, patience_s: float, kind: type[DoubleCheckError], told: str
+) -> None:
+    """By its kind, with the address."""
+    with bad_servers.serving(behave) as server:
+        found = problem(server.url, patience_s)
+
+    assert (kind, True) == (type(found), told in str(found)), found
+    assert f"{server.url}/ping" in str(found)
+
+
+def test_a_dead_address_is_told() -> None:
+    """Nobody listens there."""
+    assert isinstance(problem("http://127.0.0.1:1"), UnreachableError)
+
+
+def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As what it is: a name without an address."""
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+
+    found = problem("http://nobody.invalid")
+
+    assert isinstance(found, UnreachableError)
+    assert "Name or service not known" in str(found)
+
+
+def test_a_redirection_is_told_and_not_followed() -> None:
+    """Keys would go along; nor is what its query holds repeated."""
+    with bad_servers.serving(bad_servers.hang) as elsewhere:
+        location = f"Location: {elsewhere.url}/login?token=TOP-SECRET\r\n"
+        with bad_servers.serving(answer(b"", status="302 Found", more=location)) as server:
+            found = problem(server.url, api_key=Secret("KEY"))
+
+    assert [] == elsewhere.accepted
+    assert isinstance(found, WrongAddressError)
+    assert f"sends us on to {elsewhere.url.rpartition(':')[0]}/login: that" in str(found)
+    assert "TOP-SECRET" not in str(found)
+
+
+def test_no_request_follows_a_redirection() -> None:
+    """The signature or the key in it is for the platform alone."""
+    with bad_servers.serving(bad_servers.hang) as elsewhere:
+        location = f"Location: {elsewhere.url}/\r\n"
+        sent_on = answer(b"", status="307 Temporary Redirect", more=location)
+        with bad_servers.serving(sent_on) as server:
+            target = Target(
+                server.url,
+                tool_id="t-1",
+                credentials=Credentials("AK", "SK"),
+                api_key=Secret("KEY"),
+            )
+            with Platform(target) as platform:
+                for call in (platform.list_apps, lambda: platform.run_code("1")):
+                    with pytest.raises(AnswerError, match="307"):
+                        call()
+
+    assert [] == elsewhere.accepted
+
+
+def test_a_certificate_that_is_not_trusted_is_told() -> None:
+    """With what makes it trusted; once it is, nothing is in the way."""
+    with Emulator(tls=True) as double:
+        found = problem(double.url)
+        trusted = preflight.problems(Target(double.url, ca_file=str(double.ca_file)))
+
+    assert isinstance(found, UntrustedError)
+    for way in ("SSL_CERT_FILE", "ca_file", "--ca-file", "--platform-ca-file"):
+        assert way in str(found)
+    assert {} == trusted
+
+
+def test_rubbish_is_for_the_checks_to_judge() -> None:
+    """It is an answer; that it is a wrong one is the contract's matter."""
+    with bad_servers.serving(answer(b"\x00rubbish")) as server:
+        assert {} == preflight.problems(Target(server.url), LATE_S)
+
+
+def test_one_surface_that_hangs_is_for_its_checks_to_judge(platform_server: Target) -> None:
+    """Where another at that address answers, the platform is there."""
+    with bad_servers.serving(_hang_at_ping) as server:
+        assert {} == preflight.problems(Target(server.url), 60)
+
+
+def _hang_at_ping(connection: socket.socket) -> None:
+    if b"GET /ping" not in connection.recv(65536):
+        connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
+def test_each_address_has_its_own_problem(platform_server: Target) -> None:
+    """Where the others answer, they can be checked."""
+    target = Target(platform_server.url, mcp="http://127.0.0.1:1")
+
+    found = preflight.problems(target)
+
+    assert {"mcp"} == found.keys()
+    assert not preflight.none_left(target, found)
+
+
+def test_a_check_without_an_answer_casts_doubt_on_its_surface(
+    platform_server: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one asks first; what hangs from now on costs one time limit, not one a check."""
+    with bad_servers.serving(bad_servers.hang) as server:
+        answering = Answering(Target(server.url, api_server=platform_server.url))
+        for surface in ("sandbox", "api_server"):
+            answering.require(surface)
+            answering.doubt(surface, NoAnswerError(server.url, "timed out"))
+
+        monkeypatch.setattr(preflight, "PATIENCE_S", SOON_S)
+        for _ in range(3):
+            with pytest.raises(NoAnswerError):
+                answering.require("sandbox")
+        monkeypatch.setattr(preflight, "PATIENCE_S", LATE_S)
+        answering.require("api_server")
+        answering.require("application")
+
+    assert 1 == len(server.accepted)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from doublecheck import AnswerError, NoAnswerError, Target, UnreachableError
+from doublecheck.contracts.clauses import find
+from doublecheck.contracts.verdicts import Verdict, of_failure, of_skip, why_not, worst
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([Verdict.PASSED, Verdict.PASSED], Verdict.PASSED),
+        ([Verdict.PASSED, Verdict.FAILED, Verdict.ERROR], Verdict.FAILED),
+        ([Verdict.PASSED, Verdict.ERROR], Verdict.ERROR),
+        ([Verdict.PASSED, Verdict.NOT_OBSERVABLE], Verdict.PASSED),
+        ([Verdict.NOT_APPLICABLE], Verdict.NOT_APPLICABLE),
+    ],
+)
+def test_a_clause_has_the_worst_verdict_of_its_checks(
+    verdicts: list[Verdict], expected: Verdict
+) -> None:
+    """What was carried out counts; what was not counts only if nothing was."""
+    assert expected == worst(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("when", "error", "expected"),
+    [
+        ("call", AssertionError(), Verdict.FAILED),
+        ("call", AnswerError("", status=500), Verdict.FAILED),
+        ("call", NoAnswerError("", ""), Verdict.FAILED),
+        ("call", UnreachableError("", ""), Verdict.ERROR),
+        ("call", KeyError("a bug of the check"), Verdict.ERROR),
+        ("setup", AssertionError(), Verdict.ERROR),
+    ],
+)
+def test_only_what_the_platform_did_speaks_against_it(
+    when: str, error: Exception, expected: Verdict
+) -> None:
+    """A dead address and a slip of the harness are errors."""
+    assert expected == of_failure(when, error)
+
+
+def test_what_a_target_cannot_show_is_said() -> None:
+    """The library is not checked on a live platform, nor what it does not run or allow."""
+    live, double = Target("http://a"), Target("http://a", kind="double", reference_app=True)
+    generous = Target("http://a", allow_writes=True)
+
+    reasons = [
+        why_not(find("DEC-01"), live, reference_app=False),
+        why_not(find("INV-01"), live, reference_app=True),
+        why_not(find("INV-01"), double, reference_app=True),
+        why_not(find("CTL-01"), live, reference_app=False),
+        why_not(find("SVC-01"), live, reference_app=False),
+        why_not(find("HST-01"), live, reference_app=True),
+        why_not(find("SBX-01"), live, reference_app=False, writes=True),
+        why_not(find("SBX-01"), generous, reference_app=False, writes=True),
+        why_not(find("SBX-01"), double, reference_app=False, writes=True),
+    ]
+
+    assert [
+        "not applicable: checks the library of this process, not a platform",
+        "not observable: needs the reference application",
+        None,
+        None,
+        "not offered: live declares no services",
+        "not offered: live declares no runtimes",
+        (
+            "not run: makes or deletes something on live, which --allow-writes allows "
+            "(in pytest --platform-allow-writes, in Python allow_writes=True)"
+        ),
+        None,
+        None,
+    ] == reasons
+    assert [
+        Verdict.NOT_APPLICABLE,
+        Verdict.NOT_OBSERVABLE,
+        Verdict.NOT_OFFERED,
+        Verdict.NOT_OFFERED,
+        Verdict.NOT_RUN,
+    ] == [of_skip(reason) for reason in reasons if reason is not None]
+    assert Verdict.NOT_RUN == of_skip("not run: takes 30 minutes")

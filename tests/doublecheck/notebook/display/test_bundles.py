@@ -1,0 +1,207 @@
+"""What of a kernel's bundle reaches the page of a notebook."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from doublecheck.notebook.display.bundles import safe
+
+PNG = base64.b64encode(b"\x89PNG").decode()
+FRAME = """<style scoped>
+    .dataframe tbody tr th {
+        vertical-align: top;
+    }
+</style>
+<table border="1" class="dataframe"><tbody><tr style="text-align: right;"><th>0</th>
+<td>a &amp; b</td></tr></tbody></table>"""
+
+HOSTILE = [
+    "<script>parent.document.title = 'x'</script>",
+    "<img src=x onerror=alert(1)>",
+    "<img src='https://example.org/pixel.png'>",
+    "<svg onload=alert(1)></svg>",
+    "<svg/onload=alert(1)>",
+    "<math><mi><mglyph><style><img src=x onerror=alert(1)>",
+    "<base href='https://example.org/'>",
+    "<meta http-equiv=refresh content='0;url=https://example.org'>",
+    "<!-- never ends <b>",
+    "<b>never ends <!-- ",
+    "</div></td></table></iframe><script>alert(1)</script>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<a href='javascript:alert(1)'>a</a>",
+    "<a href='java&#115;cript:alert(1)'>a</a>",
+    "<a href='data:text/html,<script>alert(1)</script>'>a</a>",
+    "<div style='position:fixed;inset:0'>over all</div>",
+    "<div style='margin-top:-500px'>over what is above</div>",
+    "<div style='background-color:url(https://example.org/x)'>a</div>",
+    "<style>body { display: none }</style>",
+    "<style>.dataframe { color: red } body { display: none }</style>",
+    "<style>.dataframe, body { display: none }</style>",
+    "<link rel=stylesheet href=https://example.org/x.css>",
+    "<form action=https://example.org><button>a</button></form>",
+    "<button data-commandlinker-command=x>a</button>",
+    "<plaintext>",
+    "<b title='>' onclick='alert(1)'>a</b>",
+    "<div>" * 1000,
+]
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("html", HOSTILE)
+def test_html_that_does_more_than_format_is_isolated(html: str) -> None:
+    """Nothing of it stands in the page: it is the content of a frame without an origin."""
+    ((_, box), (_, frame), *_) = Page(safe({"text/html": html})[0]["text/html"]).elements
+
+    assert "allow-scripts" == frame["sandbox"]
+    ((_, policy), _, (_, inner)) = Page(frame["srcdoc"] or "").elements
+    assert "allow-scripts" == inner["sandbox"]
+    assert "default-src 'none'" in str(policy["content"])
+    assert str(inner["srcdoc"]).endswith(html)
+    assert "overflow:hidden" in str(box["style"])
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<h1>a</h1><ul><li>b</li></ul>", "<h1>a</h1><ul><li>b</li></ul>"),
+        ("<b style='color: red'>a</b>", '<b style="color: red">a</b>'),
+        ("a < b & c", "a &lt; b &amp; c"),
+        ("<!-- said --><i>a</i>", "<i>a</i>"),
+        (f"<img src='data:image/png;base64,{PNG}'>", f'<img src="data:image/png;base64,{PNG}">'),
+        (
+            "<a href='https://example.org' target=_top>a</a>",
+            '<a href="https://example.org" rel="noopener noreferrer">a</a>',
+        ),
+        ("<p class='jp-Dialog' id=main data-command=x>a</p>", "<p>a</p>"),
+    ],
+)
+def test_html_that_only_formats_is_shown_in_the_page(html: str, shown: str) -> None:
+    """What the page's own style sheets and scripts may know is taken away."""
+    assert shown == safe({"text/html": html})[0]["text/html"]
+
+
+def test_a_data_frame_is_a_table_of_the_page() -> None:
+    """The style sheet that pandas sends along stays away, as it would be one of the page's."""
+    shown = safe({"text/html": FRAME})[0]["text/html"]
+
+    assert ["table", "tbody", "tr", "th", "td"] == [tag for tag, _ in Page(shown).elements]
+    assert 'class="dataframe"' in shown
+    assert "a &amp; b" in shown
+
+
+def test_without_nh3_all_html_is_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A light install cannot tell what browsers make of HTML."""
+    monkeypatch.setitem(sys.modules, "nh3", None)
+
+    assert "<iframe" in safe({"text/html": "<b>a</b>"})[0]["text/html"]
+
+
+def test_what_only_shows_itself_passes_as_it_is() -> None:
+    """Text, images, LaTeX, JSON, Markdown, and charts that are data."""
+    bundle = {
+        "text/plain": "a",
+        "image/png": PNG,
+        "text/latex": "$x^2$",
+        "text/markdown": "# a\n**b**, $x < 3$ and [c](https://example.org)",
+        "application/json": {"a": ["<b>"]},
+        "application/vnd.vegalite.v5+json": {"mark": "bar"},
+        "application/vnd.plotly.v1+json": {"data": []},
+    }
+    metadata = {"image/png": {"width": 3}, "application/json": {"expanded": True}}
+
+    assert (bundle, metadata) == safe(bundle, {**metadata, "text/html": {"isolated": False}})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["application/javascript", "application/vnd.jupyter.widget-view+json", "text/x-unheard-of"],
+)
+def test_what_runs_in_the_page_does_not_pass(kind: str) -> None:
+    """Its text is shown, or at least what it was."""
+    assert ({"text/plain": "a"}, {}) == safe({kind: "alert(1)", "text/plain": "a"})
+    assert ({"text/plain": f"<{kind}>"}, {}) == safe({kind: "alert(1)"})
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "<script>alert(1)</script>",
+        "[a](javascript:alert(1))",
+        "[a](JavaScript&colon;alert(1))",
+        "[a]: java&#115;cript:alert(1)\n\n[a]",
+    ],
+)
+def test_markdown_that_is_more_than_text_is_rendered_here(markdown: str) -> None:
+    """A notebook would take its HTML for HTML."""
+    shown = safe({"text/markdown": f"**b** {markdown}", "text/plain": "<Markdown>"})[0]
+
+    assert {"text/plain", "text/html"} == set(shown)
+    assert {"strong", "p"} == {tag for tag, _ in Page(shown["text/html"]).elements} - {"a"}
+    assert not any("script:" in unescape(str(one)) for _, one in Page(shown["text/html"]).elements)
+
+
+def test_markdown_that_would_fetch_something_is_shown_as_text() -> None:
+    """The text is its source then, not what the kernel calls it."""
+    markdown = "![pixel](https://example.org/pixel.png)"
+
+    assert ({"text/plain": markdown}, {}) == safe(
+        {"text/markdown": markdown, "text/plain": "<Markdown>"}
+    )
+
+
+def test_a_drawing_is_an_image_and_never_part_of_the_page() -> None:
+    """An SVG has scripts as HTML has, which an image never runs."""
+    drawing = "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"
+
+    ((tag, image),) = Page(safe({"image/svg+xml": drawing})[0]["text/html"]).elements
+
+    assert "img" == tag
+    encoded = str(image["src"]).removeprefix("data:image/svg+xml;base64,")
+    assert drawing == base64.b64decode(encoded).decode()
+
+
+def test_latex_that_is_more_than_a_formula_is_text() -> None:
+    """Formulas may link and style, for those who wrote the page."""
+    expected = {"text/plain": "y"}
+
+    assert (expected, {}) == safe({"text/latex": r"$\href{javascript:x}{y}$", "text/plain": "y"})
+
+
+def test_what_is_no_image_is_left_out() -> None:
+    """As is metadata about what does not pass."""
+    broken = safe({"image/png": '"><script>', "text/plain": "a"}, {"image/png": {"width": 1}})
+
+    assert ({"text/plain": "a"}, {}) == broken
+
+
+def test_what_is_huge_is_bounded() -> None:
+    """A page that a notebook cannot hold helps nobody; its text says so."""
+    shown, _ = safe(
+        {
+            "text/plain": "x" * 1_000_000,
+            "text/html": "x" * 9_000_000,
+            "application/json": ["x" * 100] * 1_000_000,
+        }
+    )
+
+    assert {"text/plain"} == set(shown)
+    assert [
+        "… 800,000 more characters",
+        "… text/html has 9,000,000 characters, too many to be shown here (8,000,000)",
+    ] == shown["text/plain"].splitlines()[-2:]

@@ -1,0 +1,157 @@
+"""How the values of a platform look, and that nothing secret is seen of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from doublecheck import (
+    A2aAnswer,
+    AgentEvent,
+    AgentSession,
+    ArmedFault,
+    BashResult,
+    BrowserInfo,
+    CodeError,
+    Exchange,
+    JournalEntry,
+    McpResult,
+    McpTool,
+    Output,
+    Secret,
+    StreamEvent,
+)
+from doublecheck.series import AgentEvents, AgentSessions, ArmedFaults, Journal, McpTools
+from doublecheck.wire.calls import Request
+from doublecheck.wire.faults import FaultPlan
+from doublecheck.wire.request_log import Exchanges
+
+HOSTILE = "<script>alert('x')</script>"
+SHOWN = "&lt;script&gt;"
+NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)
+PNG = "iVBORw0K"
+
+CALL = {"functionCall": {"name": HOSTILE, "args": {HOSTILE: HOSTILE}}}
+SAID = AgentEvent("model", ({"text": HOSTILE}, CALL), author=HOSTILE)
+FAULT = ArmedFault("f1", "fail", "InvokeTool", f"fail {HOSTILE}", 1, 1, 1)
+TOOL = McpTool(HOSTILE, HOSTILE, {"properties": {HOSTILE: {"type": "string"}}}, {"x": HOSTILE})
+ENTRY = JournalEntry(
+    1, NOON, "POST", f"http://127.0.0.1/{HOSTILE}?Authorization=t0ken", 200, 1.0, ("U-ONE",),
+    (HOSTILE,), f"curl {HOSTILE} -H 'Authorization: Bearer t0ken'", {"Authorization": "Bearer t0ken"},
+    HOSTILE, {}, '{"a": ["' + "x" * 100 + HOSTILE + '"]}', ("f1 fail",),
+)  # fmt: skip
+EXCHANGE = Exchange(
+    Request("POST", f"http://127.0.0.1/{HOSTILE}?Authorization=t0ken", {"X-Api-Key": "t0ken"}),
+    status=200,
+    body=HOSTILE.encode(),
+)
+
+VALUES = [
+    Output("stream", name="stdout", text=HOSTILE),
+    CodeError("E", HOSTILE, f"\x1b[31mE\x1b[0m: {HOSTILE}"),
+    BashResult("ok", 1, HOSTILE, HOSTILE, "s-1", HOSTILE),
+    SAID,
+    AgentEvents((SAID, SAID)),
+    StreamEvent(HOSTILE),
+    StreamEvent('{"a": "' + HOSTILE + '"}'),
+    FAULT,
+    FaultPlan(ArmedFaults((FAULT,)), {HOSTILE: 1}),
+    TOOL,
+    McpTools((TOOL,)),
+    McpResult(True, {HOSTILE: HOSTILE}, ({"type": "text", "text": HOSTILE},)),
+    A2aAnswer("task", HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), {HOSTILE: HOSTILE}),
+    BrowserInfo(HOSTILE, Secret("ws://t0ken"), 1, 1),
+    ENTRY,
+    Journal((ENTRY,)),
+    EXCHANGE,
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_is_a_line_of_text_and_escaped_html(value: Any) -> None:
+    """Whatever a platform answers, it is never HTML, and no token of it is seen."""
+    bundle = value._repr_mimebundle_()
+
+    assert repr(value) == bundle["text/plain"]
+    assert "\n" not in repr(value)
+    assert len(repr(value)) < 400
+    assert (False, True) == ("<script" in bundle["text/html"], SHOWN in bundle["text/html"])
+    assert "t0ken" not in bundle["text/html"] + repr(value)
+
+
+def test_increments_of_a_text_are_folded() -> None:
+    """What is said once more as a whole stands below them."""
+    increments = [AgentEvent("model", ({"text": text},), "coder", partial=True) for text in "abc"]
+    whole = AgentEvent("model", ({"text": "abc"},), "coder")
+
+    shown = AgentEvents([*increments, whole])._repr_mimebundle_()["text/html"]
+
+    assert (1, 1) == (shown.count("<details"), shown.count("3 increments"))
+
+
+def test_null_stands_for_nothing() -> None:
+    """A platform may name each kind of part and fill only one."""
+    empty = dict.fromkeys(("functionCall", "functionResponse", "inlineData", "text"))
+    event = AgentEvent("model", ({**empty, "text": "hi"}, empty))
+
+    assert ((), (), "<AgentEvent model 'hi'>") == (
+        event.function_calls,
+        event.function_responses,
+        repr(event),
+    )
+    assert "hi" in event._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [(1893499200.0, "2030-01-01 12:00:00 UTC"), (1893499200000, "1893499200000")],
+)
+def test_a_session_says_when_it_was_updated(at: float, shown: str) -> None:
+    """As it came, where it is in no seconds."""
+    sessions = AgentSessions((AgentSession("s", "app", "u", last_update_time=at),))
+
+    assert f">{shown}<" in sessions._repr_mimebundle_()["text/html"]
+
+
+def test_an_image_of_a_tool_is_shown() -> None:
+    """What is none is a block as others."""
+    image = {"type": "image", "mimeType": "image/png", "data": PNG}
+    broken = {"type": "image", "mimeType": "image/png", "data": '"><script>'}
+
+    shown = McpResult(False, None, (image, broken))._repr_mimebundle_()["text/html"]
+
+    assert [f'data:image/png;base64,{PNG}"'] == [
+        part.partition(" ")[0] for part in shown.split('<img src="')[1:]
+    ]
+
+
+def test_a_journal_shows_the_newest() -> None:
+    """It says how many are left out, and where they are."""
+    shown = Journal((ENTRY,) * 203)._repr_mimebundle_()["text/html"]
+
+    assert "journal[:3] has the others" in shown
+    assert 200 == shown.count("12:00:00")
+
+
+def test_one_request_has_the_width_of_the_page() -> None:
+    """What was said lies open below its row; in a journal it is folded into a cell."""
+    several, _, _ = Journal((ENTRY,))._repr_mimebundle_()["text/html"].partition("</table>")
+    assert ">curl</summary>" in several
+
+    for one in (ENTRY, EXCHANGE):
+        row, _, below = one._repr_mimebundle_()["text/html"].partition("</table>")
+        assert (False, True) == (">curl<" in row, ">curl<" in below)
+
+
+def test_json_in_a_string_is_a_tree_too() -> None:
+    """Envelopes carry their results so."""
+    shown = StreamEvent('{"Result": "[' + '\\"abcdefgh\\", ' * 20 + '1]"}')
+
+    assert "JSON in a string" in shown._repr_mimebundle_()["text/html"]
+
+
+def test_exchanges_show_what_was_asked() -> None:
+    """Before there is any, they say so."""
+    assert "Nothing has been asked yet." in Exchanges()._repr_mimebundle_()["text/html"]

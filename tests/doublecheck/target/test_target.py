@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import pytest
+
+from doublecheck import (
+    Credentials,
+    CredentialsMissingError,
+    Platform,
+    Secret,
+    Target,
+    TargetError,
+    UnreachableError,
+)
+from doublecheck.target.addresses import is_loopback
+from doublecheck.target.surfaces import SURFACES, surface_of
+from doublecheck.target.target import named_url
+
+ENVIRON = {
+    "PLATFORM_TOOL_ID": "t-env",
+    "PLATFORM_TOOL_HOST": "tools.example.com",
+    "PLATFORM_TOOL_REGION": "eu-1",
+    "PLATFORM_ACCESS_KEY": "AKenv",
+    "PLATFORM_SECRET_KEY": "SKenv",
+    "DOUBLECHECK_API_KEY": "KEYenv",
+}
+
+
+def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
+    """Control plane, tool, keys and region are the variables'."""
+    expected = Target(
+        url="https://app.example.com",
+        kind="live",
+        control_plane="https://tools.example.com",
+        tool_id="t-env",
+        credentials=Credentials("AKenv", "SKenv"),
+        api_key=Secret("KEYenv"),
+        region="eu-1",
+    )
+
+    assert expected == Target.find("https://app.example.com/", "live", environ=ENVIRON)
+
+
+def test_a_double_is_its_own_control_plane() -> None:
+    """A variable that names another host does not draw a double's requests there."""
+    target = Target.find("http://127.0.0.1:8000", "double", environ=ENVIRON)
+
+    assert "http://127.0.0.1:8000" == target.control_plane
+
+
+def test_what_is_given_comes_before_the_environment() -> None:
+    """Each argument overrides its variable."""
+    expected = Target(
+        url="http://a",
+        kind="live",
+        control_plane="http://b",
+        tool_id="t-1",
+        credentials=Credentials("AK", "SK"),
+        api_key=Secret("KEY"),
+        region="r",
+        reference_app=True,
+    )
+
+    assert expected == Target.find(
+        "http://a",
+        "live",
+        control_plane="http://b",
+        tool_id="t-1",
+        access_key="AK",
+        secret_key="SK",
+        api_key="KEY",
+        region="r",
+        reference_app=True,
+        environ=ENVIRON,
+    )
+
+
+def test_no_secret_is_in_its_repr() -> None:
+    """Neither the secret key nor the API key."""
+    shown = repr(Target.find("http://a", "live", environ=ENVIRON))
+
+    assert ("SKenv" in shown, "KEYenv" in shown, "AKenv" in shown) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "foo",
+        "ftp://a",
+        "http://",
+        "http://a:99999",
+        "http://a?b=c",
+        "http://u:p@a",
+        "http://a b",
+        "http://a\nb",
+    ],
+)
+def test_an_unusable_address_is_refused(url: str) -> None:
+    """The error says what an address must read like."""
+    with pytest.raises(TargetError, match="is no usable address; it must read http://host"):
+        Target(url)
+
+
+def test_half_a_key_pair_is_refused() -> None:
+    """An access key without its secret is a slip, not a wish to go without."""
+    with pytest.raises(TargetError, match="belong together"):
+        Target.find("http://a", "live", access_key="AK", environ={})
+
+
+def test_missing_keys_are_named_when_they_are_needed() -> None:
+    """The errors name the variables."""
+    target = Target("http://a")
+
+    with pytest.raises(CredentialsMissingError, match="PLATFORM_ACCESS_KEY and PLATFORM_SECRET"):
+        target.address()
+    with pytest.raises(CredentialsMissingError, match="PLATFORM_TOOL_ID"):
+        target.sandbox_tool()
+
+
+def test_it_gives_the_environment_of_a_client() -> None:
+    """The specification's names by default, a real client's on request."""
+    target = Target("http://a:1", tool_id="t-1", credentials=Credentials("AK", "SK"), region="r")
+
+    assert {
+        "PLATFORM_TOOL_ID": "t-1",
+        "PLATFORM_TOOL_HOST": "a:1",
+        "PLATFORM_TOOL_SCHEME": "http",
+        "PLATFORM_TOOL_REGION": "r",
+        "PLATFORM_ACCESS_KEY": "AK",
+        "PLATFORM_SECRET_KEY": "SK",
+    } == target.environment()
+    assert "a:1" == target.environment("veadk")["AGENTKIT_TOOL_HOST"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, None),
+        ({"DOUBLECHECK_URL": "http://a", "PLATFORM_TOOL_HOST": "b"}, "http://a"),
+        ({"PLATFORM_TOOL_HOST": "b:1"}, "https://b:1"),
+        ({"PLATFORM_TOOL_HOST": "b:1", "PLATFORM_TOOL_SCHEME": "http"}, "http://b:1"),
+    ],
+)
+def test_the_environment_may_name_a_url(environ: dict[str, str], expected: str | None) -> None:
+    """DOUBLECHECK_URL comes first; PLATFORM_TOOL_HOST is https unless its scheme says not."""
+    assert expected == named_url(environ)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:1", True),
+        ("http://[::1]:1", True),
+        ("http://localhost", True),
+        ("http://localhost.example.com", False),
+        ("http://10.0.0.1", False),
+    ],
+)
+def test_loopback_is_this_machine(url: str, expected: bool) -> None:
+    """Addresses and the name of loopback are; nothing else is."""
+    assert expected == is_loopback(url)
+
+
+def test_a_target_declares_its_surfaces() -> None:
+    """By default those of its kind; the library is that of this process, if the double is."""
+    live = Target("http://a")
+    double = Target("http://a", kind="double")
+    narrow = Target("http://a", name="staging", offered=frozenset({"api_server"}))
+
+    assert [(True, False), (True, True), (False, False)] == [
+        (one.offers("application"), one.offers("services")) for one in (live, double, narrow)
+    ]
+    assert (False, True) == (double.offers("library"), double.offers("runtimes"))
+    assert not live.offers("runtimes")
+    assert ("live", "double", "staging") == (live.name, double.name, narrow.name)
+
+
+def test_a_double_in_this_process_offers_the_library(platform_server: Target) -> None:
+    """And everything else."""
+    assert SURFACES == platform_server.offered
+
+
+def test_each_surface_may_have_an_address_and_a_key_of_its_own() -> None:
+    """What has none is at the application's address, with the target's key."""
+    target = Target(
+        "http://a",
+        mcp="http://b/",
+        control_plane="http://c",
+        api_key=Secret("for all"),
+        api_keys={"mcp": Secret("for mcp")},
+    )
+
+    assert ("http://a", "http://b", "http://c") == (
+        target.at("api_server"),
+        target.at("mcp"),
+        target.at("control_plane"),
+    )
+    assert (Secret("for all"), Secret("for mcp")) == (target.key_of("a2a"), target.key_of("mcp"))
+    assert not Target("http://127.0.0.1:1", mcp="http://elsewhere.example").loopback
+
+
+def test_requests_go_to_the_surface_that_their_path_is_of(platform_server: Target) -> None:
+    """One whose path several have goes where it is told to."""
+    dead = "http://127.0.0.1:1"
+    url, key = platform_server.url, Secret("k")
+    target = Target(dead, api_server=url, mcp=url, a2a=url, api_keys={"api_server": key})
+
+    with Platform(target) as platform:
+        card = platform.request("GET", "/.well-known/agent-card.json")
+        health = platform.request("GET", "/health", surface="api_server")
+        assert platform.list_apps()
+        assert platform.mcp().tools()
+        with pytest.raises(UnreachableError):
+            platform.ping()
+
+    assert (200, None) == (card.status_code, card.request.headers.get("authorization"))
+    assert (200, "Bearer k") == (health.status_code, health.request.headers["authorization"])
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/", "a2a"),
+        ("/?x=y", "a2a"),
+        ("/.well-known/agent-card.json", "a2a"),
+        ("/run", "api_server"),
+        ("/run_sse?x", "api_server"),
+        ("/apps/a/users/b/sessions", "api_server"),
+        ("/mcp/service", "mcp"),
+        ("/mcpx", "application"),
+        ("/runtimes/x", "application"),
+        ("/invoke", "application"),
+        ("/_emulator/health", "application"),
+    ],
+)
+def test_a_path_is_of_one_surface(path: str, expected: str) -> None:
+    """As the specification has it; what it does not know is the application's."""
+    assert expected == surface_of(path)

@@ -1,0 +1,168 @@
+"""Each answer to each unknown that the double can live, seen on the wire: one table.
+
+Most are seen by a probe, which asks as it would ask a deployment. What no probe can see from
+outside has a witness of its own, which needs what a deployment does not have.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator, SimpleApp, ledger
+from agentdouble.apps import simple
+from agentdouble.sandbox.browser import chromium
+from doublecheck import Platform, Target
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.probes import probes
+from doublecheck.probes.probing import Patience, Probing
+from doublecheck.wire import admin
+from tests.agentdouble.calling import data_plane, http
+from tests.agentdouble.runtimes import small
+from tests.agentdouble.sandbox.browser.browsing import AT_REST, TAKES_NOTES, client_of, data_url
+
+Witness = Callable[[Emulator, pytest.MonkeyPatch], str]
+
+ANSWERS = [
+    pytest.param(unknown.id, answer.name, id=f"{unknown.id}-{answer.name}")
+    for unknown in ledger.unknowns().values()
+    if any(answer.built for answer in unknown.alternatives)
+    for answer in (unknown.default, *unknown.alternatives)
+    if answer.built
+]
+IDLE_S = 10  # of the settings
+held = threading.Event()
+
+
+def slow_ping(double: Emulator, patch: pytest.MonkeyPatch) -> str:
+    """U-PING-SLOW, with a ping that goes on until it is noticed that it is slow."""
+    patch.setattr(simple, "SLOW_PING_S", 0.05)
+    held.clear()
+    handler, log = logging.Handler(), logging.getLogger(simple.__name__)
+    handler.emit = lambda _record: held.set()  # type: ignore[method-assign]
+    log.addHandler(handler)
+    try:
+        status = http.get(f"{double.url}/runtimes/slow/ping").status_code
+    finally:
+        log.removeHandler(handler)
+    return {503: "503", 200: "late"}[status]
+
+
+def picture(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """U-BROWSER-FORMAT."""
+    _require_browser()
+    answer = data_plane(double, "browser").get("/v1/browser/screenshot")
+    return answer.headers["content-type"].removeprefix("image/")
+
+
+def wheel(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """U-BROWSER-SCROLL, by what a page is told of it."""
+    _require_browser()
+    plane = data_plane(double, "browser")
+    with client_of(plane) as client:
+        page = client.page()
+        page.go(data_url(TAKES_NOTES))
+        plane.post("/v1/browser/actions", x=1, y=1)
+        plane.post("/v1/browser/actions", action_type="SCROLL", dx=1, dy=-2)
+        noted = page.evaluate(f"{AT_REST}.then(() => notes.pop())")
+    return {"wheel 120,240": "notches-up", "wheel 1,-2": "pixels-down"}[noted]
+
+
+def idle(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """U-SCALE-IDLE, by whether a runtime has another process after the time of the settings."""
+    at = f"{double.url}/runtimes/answering/"
+    before = http.get(at).text
+    double.clock.advance(dt.timedelta(seconds=IDLE_S))
+    return "5-minutes" if http.get(at).text == before else "settings"
+
+
+def _require_browser() -> None:
+    if chromium.find(None) is None:
+        pytest.skip(f"needs Chromium: {chromium.INSTALL}")
+
+
+WITNESSES: dict[str, Witness] = {
+    "U-BROWSER-FORMAT": picture,
+    "U-BROWSER-SCROLL": wheel,
+    "U-PING-SLOW": slow_ping,
+    "U-SCALE-IDLE": idle,
+}
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """A double with the reference applications, one whose ping waits, and a runtime."""
+    answering = small.table(tmp_path_factory.mktemp("runtimes") / "answering")
+    slow = SimpleApp("slow")
+
+    @slow.entrypoint
+    async def entrypoint(payload: dict, headers: dict) -> str:  # type: ignore[type-arg]
+        return "slow"
+
+    @slow.ping
+    def ping() -> str:
+        return "late" if held.wait(20) else "never noticed"
+
+    with Emulator(
+        *reference_apps(),
+        slow,
+        agents=Path(REFERENCE_AGENTS),
+        runtimes=[answering],
+        runtime_idle_s=IDLE_S,
+    ) as double:
+        yield double
+
+
+@pytest.fixture(scope="module")
+def platform(double: Emulator) -> Iterator[Platform]:
+    """Its client."""
+    with Platform(Target.of(double, reference_app=True)) as platform:
+        yield platform
+
+
+@pytest.mark.parametrize(("id_", "answer"), ANSWERS)
+def test_an_answer_is_seen_on_the_wire(
+    double: Emulator, platform: Platform, id_: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tells it from the others finds it when it is in force; one without a witness fails."""
+    platform._call(admin.choose(platform.target, {id_: answer}))
+    try:
+        if id_ in WITNESSES:
+            seen = WITNESSES[id_](double, monkeypatch)
+        else:
+            with Probing(platform, Patience.of(platform)) as at:
+                seen = probes()[id_].look(at)
+    finally:
+        platform._call(admin.choose(platform.target, {}))
+
+    assert answer == seen
+
+
+def test_probes_and_witnesses_are_about_what_has_alternatives() -> None:
+    """There is one for each unknown, and none in vain."""
+    with_alternatives = {
+        unknown.id
+        for unknown in ledger.unknowns().values()
+        if any(answer.built for answer in unknown.alternatives)
+    }
+
+    assert with_alternatives == probes().keys() | WITNESSES.keys()
+    assert not probes().keys() & WITNESSES.keys()
+
+
+def test_probes_leave_nothing_behind(double: Emulator, platform: Platform) -> None:
+    """No session, tool or service that was made for one is left."""
+    known = {one.user_session_id for one in platform.sessions()}
+    left = [id_ for id_ in known if id_.startswith("doublecheck")]
+    with Probing(platform, Patience.of(platform)) as at:
+        tools = at.act("ListTools").ok()["Tools"]
+        services = at.act("ListMCPServices").ok()["MCPServices"]
+        toolsets = at.act("ListMCPToolsets").ok()["MCPToolsets"]
+
+    assert ([], 1, [], []) == (left, len(tools), services, toolsets)

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from agentdouble import SimpleApp
+from doublecheck import AsyncPlatform, Exchange, Platform, Secret, Target, UnreachableError
+from doublecheck.client.doubles import serving_double
+from doublecheck.target.target import API_KEY
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Request
+from doublecheck.wire.exchanges import curl, redacted
+from doublecheck.wire.request_log import BODY_LIMIT, KEPT
+
+KEY = "key-of-nobody-else"
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    app = SimpleApp("echo")
+
+    @app.entrypoint
+    async def entrypoint(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        return f"{payload['prompt']}!"
+
+    with serving_double(app, api_key=KEY) as target:
+        yield target
+
+
+@pytest.fixture
+def platform(target: Target) -> Iterator[Platform]:
+    with Platform(target) as platform:
+        yield platform
+
+
+def test_a_request_and_its_answer_are_kept(platform: Platform) -> None:
+    """As they were sent and received."""
+    platform.invoke("hello")
+
+    (exchange,) = platform.exchanges
+    assert ("POST", f"{platform.url}/invoke") == (exchange.request.method, exchange.request.url)
+    assert b'{"prompt": "hello"}' == exchange.request.content
+    assert (200, b'"hello!"', None) == (exchange.status, exchange.body, exchange.error)
+    assert exchange.headers["content-type"] == "application/json"
+    assert exchange.elapsed_s > 0
+
+
+def test_what_never_came_is_kept_with_its_reason() -> None:
+    """A dead address is an exchange without a status."""
+    with Platform(Target("http://127.0.0.1:1")) as platform:
+        with pytest.raises(UnreachableError):
+            platform.ping()
+
+        (exchange,) = platform.exchanges
+    assert (None, b"") == (exchange.status, exchange.body)
+    assert (exchange.error or "").startswith("ConnectError: ")
+
+
+def test_what_was_interrupted_says_so() -> None:
+    """It is no longer under way."""
+
+    async def interrupted(url: str) -> Exchange:
+        async with AsyncPlatform(Target(url)) as platform:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(platform.ping(), 0.05)
+            return platform.exchanges[-1]
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        exchange = asyncio.run(interrupted(f"http://127.0.0.1:{mute.getsockname()[1]}"))
+
+    assert (None, "it was interrupted") == (exchange.status, exchange.error)
+
+
+def test_the_last_ones_are_kept(platform: Platform) -> None:
+    """So many, and of bodies their beginning."""
+    for _ in range(KEPT):
+        platform.ping()
+    platform.invoke("x" * BODY_LIMIT)
+
+    last = platform.exchanges[-1]
+    assert (KEPT, "POST") == (len(platform.exchanges), last.request.method)
+    assert (BODY_LIMIT, BODY_LIMIT) == (len(last.request.content), len(last.body))
+    assert (True, True) == (last.request_cut, last.body_cut)
+    platform.exchanges.clear()
+    assert [] == [*platform.exchanges]
+
+
+STREAM = SimpleApp("stream")
+
+
+@STREAM.entrypoint
+async def _stream(payload: dict[str, Any], headers: dict[str, str]) -> AsyncIterator[str]:
+    yield "one"
+    yield "two"
+
+
+@pytest.fixture(scope="module")
+def streaming() -> Iterator[Target]:
+    with serving_double(STREAM) as target:
+        yield target
+
+
+def test_a_stream_is_kept_as_far_as_it_was_read(streaming: Target) -> None:
+    """While it is under way, too."""
+    with Platform(streaming) as platform:
+        events = platform.stream("")
+        next(events)
+        under_way = platform.exchanges[-1]
+        assert (200, None) == (under_way.status, under_way.error)
+        assert under_way.body.startswith(b"data: one")
+        assert 1 == len(list(events))
+
+        assert b"data: one\n\ndata: two\n\n" == platform.exchanges[-1].body
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The one that is installed with us."""
+    return "asyncio"
+
+
+@pytest.mark.anyio
+async def test_async_code_has_them_too(streaming: Target) -> None:
+    """Both whole answers and streams."""
+    async with AsyncPlatform(streaming) as platform:
+        await platform.ping()
+        async with aclosing(platform.stream("")) as events:
+            assert ["one", "two"] == [event.data async for event in events]
+
+        ping, stream = platform.exchanges
+    assert ("GET", 200) == (ping.request.method, ping.status)
+    assert b"data: one\n\ndata: two\n\n" == stream.body
+
+
+SECRETS = {
+    "header": {"headers": {"Authorization": "Bearer s3cret"}},
+    "signed": {"headers": {"Authorization": "HMAC-SHA256 Credential=s3cret, Signature=s3cret"}},
+    "session token": {"headers": {"X-Security-Token": "s3cret"}},
+    "another key": {"headers": {"X-My-Api-Key": "s3cret"}},
+    "endpoint": {"url": "http://h/v1?faasInstanceName=a&Authorization=s3cret&x=1"},
+    "json": {"content": b'{"password": "s3cret", "a": {"ApiKey":"s3cret"}}'},
+    "json in json": {"content": b'{"Payload": "{\\"secret_key\\": \\"s3cret\\"}"}'},
+    "endpoint in json": {"content": b'{"Endpoint": "http://h/?a=1\\u0026Authorization=s3cret"}'},
+    "access record": {"content": b'{"Authorization": "Bearer s3cret"}'},
+}
+
+
+@pytest.mark.parametrize("given", SECRETS.values(), ids=SECRETS)
+def test_secrets_are_redacted(given: dict[str, Any]) -> None:
+    """In URLs, headers and bodies, of request and answer."""
+    content = given.get("content", b"")
+    request = Request(
+        "POST", given.get("url", "http://h/"), given.get("headers", {}), content=content
+    )
+    exchange = Exchange(request, 200, given.get("headers", {}), content, error=request.url)
+
+    shown = redacted(exchange)
+
+    everything = (shown.request.url, shown.request.headers, shown.request.content)
+    assert "s3cret" not in repr((*everything, shown.headers, shown.body, shown.error))
+    assert "s3cret" not in curl(exchange)
+
+
+def test_what_is_no_secret_stays() -> None:
+    """Whole, whatever bytes it has."""
+    request = Request("POST", "http://h/?a=1", {"user_id": "u"}, content=b'\xff\xfe"a": 1')
+    exchange = Exchange(request, 200, {"content-type": "text/plain"}, "Grüße, tokens: 3".encode())
+
+    assert exchange == redacted(exchange)
+
+
+REQUESTS = {
+    "get": Request("GET", "/ping?a=1&b=it's"),
+    "json": Request(
+        "POST",
+        "/invoke",
+        {"Content-Type": "application/json"},
+        b'{"prompt": "it\'s $HOME `x` \\"q\\"\\n\xc3\xbc"}',
+    ),
+    "bytes": Request("POST", "/invoke", {}, b"\xff\x00%d\\"),
+    "put": Request("PUT", "/invoke", {"X-Empty": "", "user_id": "u 1"}, b"@file"),
+    "delete": Request("DELETE", "/ping"),
+}
+
+
+@pytest.fixture(scope="module")
+def listener() -> Iterator[HTTPServer]:
+    """A server that says what it was sent."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            seen = [self.command, self.path, dict(self.headers), content.hex()]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(seen).encode())
+
+        do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 (http.server's names)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
+def test_the_line_of_curl_sends_it_again(sent: Request, listener: HTTPServer) -> None:
+    """The same method, path, headers and body, with the key of the environment."""
+    target = Target(f"http://127.0.0.1:{listener.server_port}", api_key=Secret(KEY))
+    request = calls.request(
+        target, sent.method, sent.url, headers=sent.headers, content=sent.content
+    )
+    with Platform(target) as platform:
+        expected = platform.send(request).json()
+        line = curl(platform.exchanges[-1])
+
+    again = subprocess.run(
+        ["sh", "-c", line],
+        env={**os.environ, API_KEY: KEY},
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=True,
+    )
+
+    assert KEY not in line
+    assert _essential(expected) == _essential(json.loads(again.stdout))
+
+
+def _essential(seen: list[Any]) -> list[Any]:
+    """Return what was sent without the headers in which every client differs."""
+    method, path, headers, content = seen
+    own = ("accept", "accept-encoding", "connection", "user-agent")
+    kept = {name.lower(): value for name, value in headers.items() if name.lower() not in own}
+    return [method, path, kept, content]
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (Request("POST", "http://h/", {"authorization": "HMAC-SHA256 Credential=x"}), "signed"),
+        (Request("GET", "http://h/v1?Authorization=x"), "token of a session"),
+    ],
+)
+def test_what_curl_cannot_send_again_is_said(request_: Request, why: str) -> None:
+    """In a comment, so that pasting it does nothing."""
+    line = curl(Exchange(request_))
+
+    assert line.startswith("# ")
+    assert why in line
+    assert 1 == len(line.splitlines())
