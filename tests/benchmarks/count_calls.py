@@ -1,0 +1,60 @@
+"""How many functions and files of agentdouble's a warm InvokeTool enters, on the way there and back.
+
+Run: python -m tests.benchmarks.count_calls [--names]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import agentdouble
+from agentdouble import Emulator
+from tests.agentdouble.calling import result
+
+ROUNDS = 5
+_OWN = str(Path(agentdouble.__file__).parent)
+
+
+@contextmanager
+def entered(double: Emulator) -> Iterator[set[CodeType]]:
+    """Collect the functions of agentdouble that the event loop of a double enters inside."""
+    found: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(_OWN):
+            found.add(frame.f_code)
+
+    async def profile(hook: Any) -> None:
+        sys.setprofile(hook)
+
+    double._call(profile(note))
+    try:
+        yield found
+    finally:
+        double._call(profile(None))
+
+
+def warm_invoke_tool() -> set[CodeType]:
+    """Return the functions that every warm InvokeTool enters: not those of work beside it."""
+    with Emulator() as double:
+        result(double, "1+1")
+        rounds = []
+        for _ in range(ROUNDS):
+            with entered(double) as found:
+                result(double, "1+1")
+            rounds.append(found)
+    return set.intersection(*rounds)
+
+
+if __name__ == "__main__":
+    functions = warm_invoke_tool()
+    files = {code.co_filename for code in functions}
+    if "--names" in sys.argv:
+        names = sorted((code.co_filename[len(_OWN) + 1 :], code.co_name) for code in functions)
+        print(*(f"{file}: {name}" for file, name in names), sep="\n")
+    print(f"{len(functions)} functions in {len(files)} files")
