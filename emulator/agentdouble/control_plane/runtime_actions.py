@@ -22,7 +22,7 @@ from agentdouble.control_plane.reading import invalid, read
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes import Registry, Scaling
+from agentdouble.runtimes import RuntimeRegistry, Scaling
 from agentdouble.settings import MIB
 
 _FILTERS = {
@@ -56,7 +56,7 @@ _SHOWN = frozenset(("Description", "ProjectName", "Tags"))
 class RuntimeActions:
     """The actions on runtimes; each answers at ``/runtimes/<Name>``, its public Endpoint."""
 
-    def __init__(self, registry: Registry, sources: Sources) -> None:
+    def __init__(self, registry: RuntimeRegistry, sources: Sources) -> None:
         self._registry = registry
         self._sources = sources
         self._pages = Pages()

@@ -12,7 +12,7 @@ from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.reading import read
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import UnknownInstanceError, UnknownVersionError
-from agentdouble.runtimes import Registry
+from agentdouble.runtimes import RuntimeRegistry
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.managed import Managed
 from agentdouble.runtimes.versions import Version
@@ -24,7 +24,7 @@ _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
 class RuntimeVersionActions:
     """The actions on what a runtime has: its versions, its instances, what they print."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: RuntimeRegistry) -> None:
         self._registry = registry
         self._pages = Pages()
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import ServiceKeyError, ServiceNameError
-from agentdouble.mcp_services.backends import Backend, restored
-from agentdouble.state import Record
+from agentdouble.mcp_services.backends import Backend
+from agentdouble.state import Record, Resource, times_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SENDABLE = re.compile(r"[!-~]+")
-_TIMES = ("created_at", "updated_at")
 
 
 @dataclass(frozen=True)
@@ -30,20 +28,14 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Access:
+class Access(Resource):
     """What has an address and keys of its own: a service or a toolset.
 
     ``fields`` are what its maker said of it, in the platform's names.
     """
 
-    id: str
-    name: str
     keys: tuple[Key, ...]
-    created_at: dt.datetime
-    updated_at: dt.datetime
     fields: Mapping[str, Any] = field(default_factory=dict)
-    client_token: str | None = None
-    request: str | None = None
 
     @property
     def key_values(self) -> tuple[str, ...]:
@@ -54,25 +46,15 @@ class Access:
         keys = ", ".join(key.name for key in self.keys) or "none"
         return f"<{type(self).__name__} {self.name!r} {self.id}, keys: {keys}>"
 
-    def _record(self, **own: Any) -> Record:
-        """Return it as JSON-ready data, with what its kind has of its ``own``."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            **own,
-            "keys": [{"name": key.name, "value": key.value} for key in self.keys],
-            "created_at": self.created_at.isoformat(),
-            "updated_at": self.updated_at.isoformat(),
-            "fields": dict(self.fields),
-            "client_token": self.client_token,
-            "request": self.request,
-        }
+    def to_record(self) -> Record | None:
+        """Return it as JSON-ready data."""
+        return {**(super().to_record() or {}), "keys": [asdict(key) for key in self.keys]}
 
     @classmethod
-    def _restored(cls, record: Record, **own: Any) -> Self:
-        times = {name: dt.datetime.fromisoformat(record[name]) for name in _TIMES}
+    def of(cls, record: Record, **own: Any) -> Self:
+        """Return the one of a record, with what its kind has of its ``own``."""
         keys = tuple(Key(**key) for key in record["keys"])
-        return cls(**{**record, **times, "keys": keys, **own})
+        return cls(**{**record, **times_of(record), "keys": keys, **own})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -86,12 +68,8 @@ class Service(Access):
         backend = self.backend.to_record()
         if backend is None:
             return None
-        return self._record(backend={"kind": self.backend.kind, **backend})
-
-    @classmethod
-    def of(cls, record: Record) -> Service:
-        """Return the service of a record."""
-        return cls._restored(record, backend=restored(record["backend"]))
+        kept = {"kind": self.backend.kind, **backend}
+        return {**(super().to_record() or {}), "backend": kept}
 
 
 def check_name(name: str) -> None:

@@ -10,7 +10,15 @@ A request goes gateway, authentication, lease, proxy, and back as a stream.
 from agentdouble.runtimes.definition import Definition, Program, Scaling
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.handle import HostedRuntimes
-from agentdouble.runtimes.registry import Registry
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtimes import Runtimes
 
-__all__ = ["Definition", "Gateway", "HostedRuntimes", "Program", "Registry", "Runtimes", "Scaling"]
+__all__ = [
+    "Definition",
+    "Gateway",
+    "HostedRuntimes",
+    "Program",
+    "RuntimeRegistry",
+    "Runtimes",
+    "Scaling",
+]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from agentdouble.runtimes.logs import Line
 from agentdouble.runtimes.managed import Managed
-from agentdouble.runtimes.registry import Registry
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.status import Status
 from agentdouble.runtimes.versions import Version
 
@@ -29,7 +29,7 @@ class HostedRuntimes:
     RuntimeError if the double does not run, and UnknownRuntimeError for an unknown name.
     """
 
-    def __init__(self, registry: Registry, call: Call, url: str) -> None:
+    def __init__(self, registry: RuntimeRegistry, call: Call, url: str) -> None:
         self._registry = registry
         self._call = call
         self._url = url

@@ -17,7 +17,7 @@ from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
-from agentdouble.runtimes.registry import Registry
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.tracing import Traced, Tracing
@@ -59,7 +59,7 @@ class Hosting:
         self._gatekeeper = GatewayAuthenticator(clock)
         self._proxy = Proxy()
         self._gateway = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
-        self.registry = Registry(clock, self._runtimes, tables, store)
+        self.registry = RuntimeRegistry(clock, self._runtimes, tables, store)
 
     def handle(self, call: Call, url: str) -> HostedRuntimes:
         """Return what the program that started the double has of them."""

@@ -10,7 +10,7 @@ from typing import Any
 from agentdouble.runtimes.declarations import Table, declare
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.versions import Version
-from agentdouble.state import Record
+from agentdouble.state import Record, Resource, times_of
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Said:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Managed:
+@dataclass(frozen=True, kw_only=True)
+class Managed(Resource):
     """A runtime, what was said of its versions by their numbers, and who asked for it.
 
     ``latest`` is the version that was made or released last, from which a change starts;
@@ -32,23 +32,9 @@ class Managed:
 
     runtime: Runtime
     said: Mapping[int, Said]
-    latest: int
-    released: int
-    created_at: dt.datetime
-    updated_at: dt.datetime
+    latest: int = 1
+    released: int = 1
     declared: bool = False
-    client_token: str | None = None
-    request: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The runtime's id, ``r-...``."""
-        return self.runtime.id
-
-    @property
-    def name(self) -> str:
-        """The runtime's name."""
-        return self.runtime.name
 
     def with_version(self, version: Version, said: Said) -> Managed:
         """Return it with one more version; what was said of those that gave way is forgotten."""
@@ -67,24 +53,18 @@ class Managed:
 
     def to_record(self) -> Record:
         """Return what a restarted double needs, as JSON-ready data."""
-        return {
-            "name": self.name,
-            "latest": self.latest,
-            "released": self.released,
-            "created_at": self.created_at.isoformat(),
-            "updated_at": self.updated_at.isoformat(),
-            "client_token": self.client_token,
-            "request": self.request,
-            "versions": [
-                {
-                    "number": version.number,
-                    "created_at": version.created_at.isoformat(),
-                    "table": dict(self.said[version.number].table),
-                    "fields": dict(self.said[version.number].fields),
-                }
-                for version in self.runtime.versions
-            ],
-        }
+        record = dict(super().to_record() or {})
+        del record["runtime"], record["said"], record["declared"]
+        versions = [
+            {
+                "number": version.number,
+                "created_at": version.created_at.isoformat(),
+                "table": dict(self.said[version.number].table),
+                "fields": dict(self.said[version.number].fields),
+            }
+            for version in self.runtime.versions
+        ]
+        return {**record, "versions": versions}
 
 
 def versions_of(record: Record) -> tuple[Version, ...]:
@@ -101,13 +81,6 @@ def versions_of(record: Record) -> tuple[Version, ...]:
 
 def managed_of(record: Record, runtime: Runtime) -> Managed:
     """Return a runtime with what its record says of it."""
-    return Managed(
-        runtime,
-        {one["number"]: Said(one["table"], one["fields"]) for one in record["versions"]},
-        record["latest"],
-        record["released"],
-        dt.datetime.fromisoformat(record["created_at"]),
-        dt.datetime.fromisoformat(record["updated_at"]),
-        client_token=record["client_token"],
-        request=record["request"],
-    )
+    said = {one["number"]: Said(one["table"], one["fields"]) for one in record["versions"]}
+    kept = {name: value for name, value in record.items() if name != "versions"}
+    return Managed(**{**kept, **times_of(record), "id": runtime.id}, runtime=runtime, said=said)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,17 +19,18 @@ from agentdouble.runtimes.declarations import Declaration, Table, declare
 from agentdouble.runtimes.managed import Managed, Said
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.versions import Version
-from agentdouble.state import Change, MemoryStore, Store, unbroken
-
-KIND = "runtime"
+from agentdouble.state import Record, Registry, Store, unbroken
 
 
-class Registry:
-    """What the settings declare, and what is made besides; everything is called on one loop.
+class RuntimeRegistry(Registry[Managed]):
+    """What the settings declare, and what is made besides.
 
     What is made goes through the store; what is declared is as the settings say at each start,
     whatever was done to it.
     """
+
+    kind = "runtime"
+    noun = "runtime"
 
     def __init__(
         self,
@@ -39,39 +39,9 @@ class Registry:
         declared: Iterable[Declaration] = (),
         store: Store | None = None,
     ) -> None:
-        self._clock = clock
+        super().__init__(clock, store)
         self._runtimes = runtimes
         self._declared = tuple(declared)
-        self._store = store or MemoryStore()
-        self._managed: dict[str, Managed] = {}
-        self._changing = asyncio.Lock()
-
-    async def load(self) -> None:
-        """Take up what the store has kept and what is declared; raise DeclarationError."""
-        records = sorted(
-            (await self._store.load(KIND)).items(), key=lambda one: one[1]["created_at"]
-        )
-        for id_, record in records:
-            await self._restore(id_, record)
-        await self._declare()
-
-    def all(self) -> tuple[Managed, ...]:
-        """Return every runtime."""
-        return tuple(self._managed.values())
-
-    def get(self, id_: str) -> Managed:
-        """Return the runtime of that id; raise UnknownRuntimeError."""
-        found = self._managed.get(id_)
-        if found is None:
-            raise UnknownRuntimeError(id_, self._managed)
-        return found
-
-    def named(self, name: str) -> Managed:
-        """Return the runtime of that name; raise UnknownRuntimeError."""
-        found = next((one for one in self._managed.values() if one.name == name), None)
-        if found is None:
-            raise UnknownRuntimeError(name, (one.name for one in self._managed.values()))
-        return found
 
     async def create(
         self,
@@ -95,17 +65,11 @@ class Registry:
         request: str | None,
     ) -> Managed:
         async with self._changing:
-            made = self._made_by(client_token, request)
+            made = self._made_already(client_token, request)
             if made is not None:
                 return made
             made = await self._make(declare(_said(table)), fields)
-            made = replace(made, client_token=client_token, request=request)
-            try:
-                await self._keep(made)
-            except BaseException:
-                await self._runtimes.delete(made.name)
-                raise
-            return made
+            return await self._begin(replace(made, client_token=client_token, request=request))
 
     async def update(
         self,
@@ -134,7 +98,8 @@ class Registry:
             said = Said(declaration.resolved(), {**before.fields, **fields})
             changed = self.get(id_).with_version(version, said)
             try:
-                await self._keep(changed.with_release(version) if release else changed)
+                changed = changed.with_release(version) if release else changed
+                await self._keep(changed)
             except BaseException:
                 found.runtime.restore(earlier, found.runtime.version.number)
                 raise
@@ -160,26 +125,29 @@ class Registry:
             await self._keep(changed)
             return await found.runtime.release(version.number)
 
-    async def delete(self, id_: str) -> None:
-        """End a runtime and its instances; raise UnknownRuntimeError."""
-        await unbroken(self._delete(id_))
+    def _unknown(self, asked: str, by: str) -> UnknownRuntimeError:
+        return UnknownRuntimeError(asked, (getattr(one, by) for one in self._items.values()))
 
-    async def _delete(self, id_: str) -> None:
-        async with self._changing:
-            name = self.get(id_).name
-            await self._store.write([Change(KIND, id_)], _nothing)
-            del self._managed[id_]
-        await self._runtimes.delete(name)
+    async def _restore(self, id_: str, record: Record) -> Managed:
+        versions = managed.versions_of(record)
+        released = next(one for one in versions if one.number == record["released"])
+        runtime = await self._runtimes.create(released.definition, id_)
+        runtime.restore(versions, released.number)
+        return managed.managed_of(record, runtime)
 
-    async def reset(self) -> None:
-        """End every runtime; leave those that are declared, as they were at first."""
-        async with self._changing:
-            await self._store.write([Change(KIND, id_) for id_ in self._managed], _nothing)
-            self._managed.clear()
-            await self._runtimes.close()
-            await self._declare()
+    async def _keep(self, one: Managed) -> None:
+        if one.declared:
+            self._items[one.id] = one
+        else:
+            await super()._keep(one)
 
-    async def _declare(self) -> None:
+    async def _stop(self, gone: Managed) -> None:
+        await self._runtimes.delete(gone.name)
+
+    async def _stop_all(self, gone: Sequence[Managed]) -> None:
+        await self._runtimes.close()
+
+    async def _add_fixed(self) -> None:
         for declaration in self._declared:
             name = declaration.name
             try:
@@ -187,39 +155,17 @@ class Registry:
             except RuntimeNameError as error:
                 reason = f"{error.reason}; it was made at run time, and the state has kept it"
                 raise DeclarationError(name, "runtimes", reason) from None
-            self._managed[made.id] = replace(made, declared=True)
+            self._items[made.id] = replace(made, declared=True)
 
     async def _make(
         self, declaration: Declaration, fields: Mapping[str, Any], id_: str | None = None
     ) -> Managed:
         runtime = await self._runtimes.create(declaration.definition(), id_)
-        now = self._clock.now()
-        return Managed(runtime, {1: Said(declaration.resolved(), fields)}, 1, 1, now, now)
-
-    async def _restore(self, id_: str, record: Mapping[str, Any]) -> None:
-        versions = managed.versions_of(record)
-        released = next(one for one in versions if one.number == record["released"])
-        runtime = await self._runtimes.create(released.definition, id_)
-        runtime.restore(versions, released.number)
-        self._managed[id_] = managed.managed_of(record, runtime)
-
-    async def _keep(self, found: Managed) -> None:
-        if not found.declared:
-            await self._store.write([Change(KIND, found.id, found.to_record())], _nothing)
-        self._managed[found.id] = found
-
-    def _made_by(self, client_token: str | None, request: str | None) -> Managed | None:
-        if client_token is None:
-            return None
-        every = self._managed.values()
-        made = next((one for one in every if one.client_token == client_token), None)
-        if made is not None and made.request != request:
-            raise ValueError(f"another request, which made the runtime {made.id!r}, had it")
-        return made
-
-
-def _nothing() -> None:
-    """Take nothing back: memory follows what is kept, one change at a time."""
+        return Managed(
+            **self._described(runtime.id, runtime.name),
+            runtime=runtime,
+            said={1: Said(declaration.resolved(), fields)},
+        )
 
 
 def _said(table: Table) -> Table:

@@ -5,82 +5,43 @@ The tool of the setting ``tool_id`` is always there. Records go through the stor
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
-import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import FixedToolError, ToolNameTakenError, UnknownToolError
-from agentdouble.state import Change, MemoryStore, Record, Store, restoring
+from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 CODE_ENV = "CodeEnv"
 DEFAULT_NAME = "sandbox"
-KIND = "tool"
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Tool:
+@dataclass(frozen=True, kw_only=True)
+class Tool(Resource):
     """A sandbox tool; ``fields`` are what its maker said of it, in the platform's names."""
 
-    id: str
-    name: str
-    created_at: dt.datetime
-    updated_at: dt.datetime
     type: str = CODE_ENV
     fields: Mapping[str, Any] = field(default_factory=dict)
-    client_token: str | None = None
-    request: str | None = None
 
     @property
     def variables(self) -> Mapping[str, str]:
         """The environment variables that the tool gives its sessions."""
         return {one["Key"]: one.get("Value") or "" for one in self.fields.get("Envs") or ()}
 
-    def to_record(self) -> Record:
-        """Return the tool as JSON-ready data."""
-        times = {"created_at": self.created_at, "updated_at": self.updated_at}
-        return {**asdict(self), **{name: at.isoformat() for name, at in times.items()}}
 
-    @classmethod
-    def of(cls, record: Record) -> Tool:
-        """Return the tool of a record."""
-        times = ("created_at", "updated_at")
-        return cls(
-            **{**record, **{name: dt.datetime.fromisoformat(record[name]) for name in times}}
-        )
-
-
-class Tools:
+class Tools(Registry[Tool]):
     """The registry of tools; ``fixed_id`` is the id of the one that is always there."""
 
+    kind = "tool"
+    noun = "tool"
+
     def __init__(self, clock: Clock, fixed_id: str, store: Store | None = None) -> None:
-        self._clock = clock
+        super().__init__(clock, store)
         self._fixed_id = fixed_id
-        self._store = store or MemoryStore()
-        self._tools: dict[str, Tool] = {}
-        self._add_fixed()
-
-    async def load(self) -> None:
-        """Take up the tools that the store has kept."""
-        kept = [Tool.of(record) for record in (await self._store.load(KIND)).values()]
-        self._tools |= {tool.id: tool for tool in sorted(kept, key=lambda tool: tool.created_at)}
-
-    def all(self) -> tuple[Tool, ...]:
-        """Return every tool."""
-        return tuple(self._tools.values())
-
-    def get(self, tool_id: str) -> Tool:
-        """Return the tool of that id (CTL-04); raise UnknownToolError."""
-        tool = self._tools.get(tool_id)
-        if tool is None:
-            raise UnknownToolError(tool_id, list(self._tools)[:_SHOWN])
-        return tool
 
     def variables(self, tool_id: str) -> Mapping[str, str]:
         """Return the environment variables of a tool's sessions; raise UnknownToolError."""
@@ -94,69 +55,36 @@ class Tools:
         Raises ToolNameTakenError where the ledger says so (U-TOOL-NAMES), and ValueError if
         another request had the token.
         """
-        request = _digest(name, fields)
-        made = self._made_by(client_token, request)
-        if made is None:
-            self._check_name(name)
-            now = self._clock.now()
-            id_ = f"t-{secrets.token_hex(10)}"
-            made = Tool(id_, name, now, now, CODE_ENV, fields, client_token, request)
-            await self._keep(made)
-        await self._store.settled((KIND, made.id))
-        if made.id not in self._tools:  # the request that made it has been refused since
-            return await self.create(name, fields, client_token)
-        return made
+        said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
+        return await self._add(Tool(**said, fields=fields))
 
     async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
         """Change what is said of a tool; raise UnknownToolError."""
-        tool = self.get(tool_id)
-        changed = replace(tool, fields={**tool.fields, **fields}, updated_at=self._clock.now())
-        await self._keep(changed)
-        return changed
+        return await self._change(
+            tool_id, lambda tool: replace(tool, fields={**tool.fields, **fields})
+        )
 
-    async def delete(self, tool_id: str) -> None:
+    async def delete(self, id_: str) -> None:
         """Forget a tool; its sessions are the caller's to end.
 
         Raises UnknownToolError, and FixedToolError for the one that is always there.
         """
-        tool = self.get(tool_id)
-        if tool.id == self._fixed_id:
-            raise FixedToolError(tool_id)
-        undo = restoring(self._tools, tool_id)
-        del self._tools[tool_id]
-        await self._store.write([Change(KIND, tool_id)], undo)
+        if id_ == self._fixed_id:
+            raise FixedToolError(id_)
+        await super().delete(id_)
 
-    async def reset(self) -> None:
-        """Leave the one tool that is always there, as it was at first."""
-        changes = [Change(KIND, tool_id) for tool_id in self._tools]
-        undo = restoring(self._tools, *self._tools)
-        self._tools.clear()
-        self._add_fixed()
-        await self._store.write(changes, undo)
+    def _unknown(self, asked: str, by: str) -> UnknownToolError:
+        return UnknownToolError(asked, list(self._items)[:_SHOWN])
 
-    def _add_fixed(self) -> None:
-        now = self._clock.now()
-        self._tools[self._fixed_id] = Tool(self._fixed_id, DEFAULT_NAME, now, now)
+    async def _restore(self, id_: str, record: Record) -> Tool:
+        return Tool(**{**record, **times_of(record)})
 
-    async def _keep(self, tool: Tool) -> None:
-        undo = restoring(self._tools, tool.id)
-        self._tools[tool.id] = tool
-        await self._store.write([Change(KIND, tool.id, tool.to_record())], undo)
+    async def _add_fixed(self) -> None:
+        # first in the list, and as it was kept if it was changed
+        fixed = Tool(**self._described(self._fixed_id, DEFAULT_NAME))
+        self._items = {fixed.id: fixed, **self._items}
 
-    def _made_by(self, client_token: str | None, request: str) -> Tool | None:
-        if client_token is None:
-            return None
-        made = next((t for t in self._tools.values() if t.client_token == client_token), None)
-        if made is not None and made.request != request:
-            raise ValueError(f"another request, which made the tool {made.id!r}, had it")
-        return made
-
-    def _check_name(self, name: str) -> None:
-        same = next((tool for tool in self._tools.values() if tool.name == name), None)
+    async def _start(self, new: Tool) -> None:
+        same = next((tool for tool in self._items.values() if tool.name == new.name), None)
         if same is not None and ledger.choose("U-TOOL-NAMES") == "unique":
-            raise ToolNameTakenError(name, same.id)
-
-
-def _digest(name: str, fields: Mapping[str, Any]) -> str:
-    text = json.dumps([name, fields], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+            raise ToolNameTakenError(new.name, same.id)

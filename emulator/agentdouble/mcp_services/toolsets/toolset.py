@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from agentdouble.mcp_services.service import Access
-from agentdouble.state import Record
 
 Exposes = Literal["all", "search-and-use"]
 EXPOSES: tuple[Exposes, ...] = get_args(Exposes)
@@ -22,12 +21,3 @@ class Toolset(Access):
 
     service_ids: tuple[str, ...]
     exposes: Exposes
-
-    def to_record(self) -> Record:
-        """Return the toolset as JSON-ready data."""
-        return self._record(service_ids=list(self.service_ids), exposes=self.exposes)
-
-    @classmethod
-    def of(cls, record: Record) -> Toolset:
-        """Return the toolset of a record."""
-        return cls._restored(record, service_ids=tuple(record["service_ids"]))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,56 +14,30 @@ from agentdouble.mcp_hosting import Endpoint, Host
 from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
 from agentdouble.mcp_services.services import DEFAULT_KEY, Services
 from agentdouble.mcp_services.toolsets.toolset import Exposes, Toolset
-from agentdouble.state import Change, MemoryStore, Store, unbroken
+from agentdouble.state import Record, Registry, Store
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.toolsets.asking import Member
 
-KIND = "mcp_toolset"
 _SERVER = "agentdouble.mcp_services.toolsets.server"
 
 
-class Toolsets:
-    """The toolsets of a double; everything is called on its event loop.
+class Toolsets(Registry[Toolset]):
+    """The toolsets of a double; ``host`` answers ``/mcp/<toolset_name>`` for them.
 
-    ``host`` answers ``/mcp/<toolset_name>`` for them: no service has the name of a toolset. A
-    service that is deleted is no longer in them.
+    No service has the name of a toolset. A service that is deleted is no longer in them.
     """
+
+    kind = "mcp_toolset"
+    noun = "toolset"
 
     def __init__(
         self, clock: Clock, host: Host, services: Services, store: Store | None = None
     ) -> None:
-        self._clock = clock
+        super().__init__(clock, store)
         self._host = host
         self._services = services
-        self._store = store or MemoryStore()
-        self._toolsets: dict[str, Toolset] = {}
-        self._changing = asyncio.Lock()
-
-    async def load(self) -> None:
-        """Take up the toolsets that the store has kept."""
-        kept = [Toolset.of(record) for record in (await self._store.load(KIND)).values()]
-        for toolset in sorted(kept, key=lambda toolset: toolset.created_at):
-            await self._take_up(toolset)
-
-    def all(self) -> tuple[Toolset, ...]:
-        """Return every toolset, the oldest first."""
-        return tuple(self._toolsets.values())
-
-    def get(self, toolset_id: str) -> Toolset:
-        """Return the toolset of that id; raise UnknownToolsetError."""
-        found = self._toolsets.get(toolset_id)
-        if found is None:
-            raise UnknownToolsetError(toolset_id, self._names())
-        return found
-
-    def named(self, name: str) -> Toolset:
-        """Return the toolset of that name; raise UnknownToolsetError."""
-        found = next((one for one in self._toolsets.values() if one.name == name), None)
-        if found is None:
-            raise UnknownToolsetError(name, self._names())
-        return found
 
     def services(self, toolset: Toolset) -> tuple[Service, ...]:
         """Return the services of a toolset that are there."""
@@ -94,12 +65,6 @@ class Toolsets:
             found[service.id] = listing.missing.get(service.name, shown)
         return found
 
-    def made_by(self, client_token: str | None) -> Toolset | None:
-        """Return the toolset that a request with this token has made."""
-        if client_token is None:
-            return None
-        return next((t for t in self._toolsets.values() if t.client_token == client_token), None)
-
     async def create(
         self,
         name: str,
@@ -118,34 +83,11 @@ class Toolsets:
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))
         ids = tuple(dict.fromkeys(service_ids))
-        now = self._clock.now()
-        new = Toolset(
-            id=f"mcpts-{secrets.token_hex(10)}",
-            name=name,
-            service_ids=ids,
-            exposes=exposes,
-            keys=checked,
-            created_at=now,
-            updated_at=now,
-            fields=fields or {},
-            client_token=client_token,
-            request=_digest(name, ids, exposes, keys, fields or {}),
-        )
-        return await unbroken(self._create(new))
-
-    async def _create(self, new: Toolset) -> Toolset:
-        async with self._changing:
-            made = self._made_by(new.client_token, str(new.request))
-            if made is not None:
-                return made
-            self._check(new.name, new.service_ids)
-            await self._take_up(new)
-            try:
-                await self._keep(new)
-            except BaseException:
-                await self._leave(new)
-                raise
-            return new
+        given = [[key.name, key.value] for key in keys]
+        request = [name, ids, exposes, given, fields or {}]
+        said = self._described(f"mcpts-{secrets.token_hex(10)}", name, client_token, request)
+        new = Toolset(**said, service_ids=ids, exposes=exposes, keys=checked, fields=fields or {})
+        return await self._add(new)
 
     async def update(
         self,
@@ -170,39 +112,29 @@ class Toolsets:
                 fields={**toolset.fields, **(fields or {})},
             )
 
-        return await unbroken(self._change(toolset_id, change))
+        return await self._change(toolset_id, change)
 
-    async def delete(self, toolset_id: str) -> None:
-        """End a toolset with its sessions, not its services; raise UnknownToolsetError."""
-        await unbroken(self._delete(toolset_id))
+    def _unknown(self, asked: str, by: str) -> UnknownToolsetError:
+        return UnknownToolsetError(asked, [toolset.name for toolset in self._items.values()])
 
-    async def _delete(self, toolset_id: str) -> None:
-        async with self._changing:
-            toolset = self.get(toolset_id)
-            await self._store.write([Change(KIND, toolset_id)], _nothing)
-            await self._leave(toolset)
+    async def _restore(self, id_: str, record: Record) -> Toolset:
+        toolset = Toolset.of(record, service_ids=tuple(record["service_ids"]))
+        await self._serve(toolset)
+        return toolset
 
-    async def reset(self) -> None:
-        """Delete every toolset."""
-        for toolset_id in list(self._toolsets):
-            await self.delete(toolset_id)
+    async def _start(self, new: Toolset) -> None:
+        if new.name in self._host or new.name in (one.name for one in self._services.all()):
+            raise ServiceNameTakenError(new.name)
+        self._check_services(new.service_ids)
+        await self._serve(new)
 
-    async def _change(self, toolset_id: str, change: Callable[[Toolset], Toolset]) -> Toolset:
-        async with self._changing:
-            changed = replace(change(self.get(toolset_id)), updated_at=self._clock.now())
-            await self._keep(changed)
-            self._host.rekey(changed.name, changed.key_values)
-            self._toolsets[toolset_id] = changed
-        return changed
+    async def _stop(self, gone: Toolset) -> None:
+        await self._host.remove(gone.name)
 
-    async def _keep(self, toolset: Toolset) -> None:
-        await self._store.write([Change(KIND, toolset.id, toolset.to_record())], _nothing)
+    async def _exchange(self, before: Toolset, after: Toolset) -> None:
+        self._host.rekey(after.name, after.key_values)
 
-    async def _leave(self, toolset: Toolset) -> None:
-        del self._toolsets[toolset.id]
-        await self._host.remove(toolset.name)
-
-    async def _take_up(self, toolset: Toolset) -> None:
+    async def _serve(self, toolset: Toolset) -> None:
         def make_server() -> Any:
             import_now(_SERVER)
             from agentdouble.mcp_services.toolsets.server import make_server
@@ -210,40 +142,13 @@ class Toolsets:
             return make_server(toolset.name, toolset.exposes, lambda: self._members(toolset.id))
 
         await self._host.add(toolset.name, Endpoint(make_server), toolset.key_values)
-        self._toolsets[toolset.id] = toolset
 
     def _members(self, toolset_id: str) -> Sequence[Member]:
         from agentdouble.mcp_services.toolsets.asking import Member
 
-        services = self.services(self._toolsets[toolset_id])
+        services = self.services(self._items[toolset_id])
         return [Member(one.name, self._host.behind(one.name)) for one in services]
-
-    def _check(self, name: str, service_ids: Sequence[str]) -> None:
-        if name in self._host or name in (one.name for one in self._services.all()):
-            raise ServiceNameTakenError(name)
-        self._check_services(service_ids)
 
     def _check_services(self, service_ids: Sequence[str] | set[str]) -> None:
         for one in service_ids:
             self._services.get(one)
-
-    def _names(self) -> list[str]:
-        return [toolset.name for toolset in self._toolsets.values()]
-
-    def _made_by(self, client_token: str | None, request: str) -> Toolset | None:
-        made = self.made_by(client_token)
-        if made is not None and made.request != request:
-            raise ValueError(f"another request, which made the toolset {made.id!r}, had it")
-        return made
-
-
-def _nothing() -> None:
-    """Take nothing back: memory follows what is kept, one change at a time."""
-
-
-def _digest(
-    name: str, ids: Sequence[str], exposes: str, keys: Sequence[Key], fields: Mapping[str, Any]
-) -> str:
-    given = [[key.name, key.value] for key in keys]
-    text = json.dumps([name, list(ids), exposes, given, fields], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,212 @@
+"""One registry for what is made by requests: found, made once, changed, deleted, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from agentdouble.clock import Clock
+from agentdouble.state.changes import Change, Record, unbroken
+from agentdouble.state.store import MemoryStore, Store
+
+_TIMES = ("created_at", "updated_at")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What has an id, a name, and a record in the state.
+
+    ``client_token`` and ``request`` are the token of the request that made it, and a digest of
+    that request: the same one, sent again, makes nothing more.
+    """
+
+    id: str
+    name: str
+    created_at: dt.datetime
+    updated_at: dt.datetime
+    client_token: str | None = None
+    request: str | None = None
+
+    def to_record(self) -> Record | None:
+        """Return it as JSON-ready data; None if it goes with the process."""
+        record = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**record, **{name: record[name].isoformat() for name in _TIMES}}
+
+
+R = TypeVar("R", bound=Resource)
+
+
+class Registry(Generic[R]):
+    """The resources of one kind; everything is called on the event loop of the double.
+
+    A change is written first and then takes place in memory, one after the other, and whoever asked
+    for it may go away meanwhile. A kind says what else happens when one begins, changes and ends.
+    """
+
+    kind: ClassVar[str]  # of the records
+    noun: ClassVar[str]
+
+    def __init__(self, clock: Clock, store: Store | None = None) -> None:
+        self._clock = clock
+        self._store = store or MemoryStore()
+        self._items: dict[str, R] = {}
+        self._changing = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Restore what the store has kept."""
+        records = (await self._store.load(self.kind)).items()
+        for id_, record in sorted(records, key=lambda one: str(one[1]["created_at"])):
+            self._items[id_] = await self._restore(id_, record)
+        await self._add_fixed()
+
+    def all(self) -> tuple[R, ...]:
+        """Return every one, the oldest first."""
+        return tuple(self._items.values())
+
+    def get(self, id_: str) -> R:
+        """Return the one of that id; raise the error of its kind if there is none."""
+        found = self._items.get(id_)
+        if found is None:
+            raise self._unknown(id_, "id")
+        return found
+
+    def named(self, name: str) -> R:
+        """Return the one of that name; raise the error of its kind if there is none."""
+        for one in self._items.values():
+            if one.name == name:
+                return one
+        raise self._unknown(name, "name")
+
+    def made_by(self, client_token: str | None) -> R | None:
+        """Return the one that a request with this token has made."""
+        every = self._items.values() if client_token is not None else ()
+        return next((one for one in every if one.client_token == client_token), None)
+
+    async def delete(self, id_: str) -> None:
+        """Delete one; raise the error of its kind if it is not there."""
+        await unbroken(self._delete(id_))
+
+    async def reset(self) -> None:
+        """Leave what is always there, as it was at first."""
+        await unbroken(self._reset())
+
+    def _described(
+        self, id_: str, name: str, client_token: str | None = None, request: Any = None
+    ) -> dict[str, Any]:
+        """Return what every new resource is made with; ``request`` is JSON-ready."""
+        now = self._clock.now()
+        return {
+            "id": id_,
+            "name": name,
+            "created_at": now,
+            "updated_at": now,
+            "client_token": client_token,
+            "request": None if request is None else digest(request),
+        }
+
+    async def _add(self, new: R) -> R:
+        """Add one, or return what the same request with the same token has made.
+
+        Raises ValueError if another request had the token.
+        """
+        return await unbroken(self._add_once(new))
+
+    async def _change(self, id_: str, change: Callable[[R], R]) -> R:
+        """Put what a change makes of one in its place."""
+        return await unbroken(self._replace(id_, change))
+
+    async def _add_once(self, new: R) -> R:
+        async with self._changing:
+            made = self._made_already(new.client_token, new.request)
+            return made or await self._begin(new)
+
+    def _made_already(self, client_token: str | None, request: str | None) -> R | None:
+        made = self.made_by(client_token)
+        if made is not None and made.request != request:
+            raise ValueError(f"another request, which made the {self.noun} {made.id!r}, had it")
+        return made
+
+    async def _begin(self, new: R) -> R:
+        await self._start(new)
+        self._items[new.id] = new  # what it does may look itself up
+        try:
+            await self._keep(new)
+        except BaseException:
+            del self._items[new.id]
+            await self._stop(new)
+            raise
+        return new
+
+    async def _replace(self, id_: str, change: Callable[[R], R]) -> R:
+        async with self._changing:
+            before = self.get(id_)
+            after = replace(change(before), updated_at=self._clock.now())
+            await self._keep(after)
+            await self._exchange(before, after)
+        return after
+
+    async def _delete(self, id_: str) -> None:
+        async with self._changing:
+            found = self.get(id_)
+            await self._write(Change(self.kind, id_))
+            del self._items[id_]
+        # it may take a minute to stop, and others need not wait for that
+        await self._stop(found)
+
+    async def _reset(self) -> None:
+        async with self._changing:
+            await self._write(*(Change(self.kind, id_) for id_ in self._items))
+            gone = self.all()
+            self._items.clear()
+            await self._stop_all(gone)
+            await self._add_fixed()
+
+    async def _keep(self, one: R) -> None:
+        # one without a record may have had one before
+        await self._write(Change(self.kind, one.id, one.to_record()))
+        self._items[one.id] = one
+
+    async def _write(self, *changes: Change) -> None:
+        # nothing to take back: memory follows what is kept
+        await self._store.write(changes, lambda: None)
+
+    # What a kind says of itself
+
+    def _unknown(self, asked: str, by: str) -> Exception:
+        """Return the error of an id or a name that none has; ``by`` is "id" or "name"."""
+        raise NotImplementedError
+
+    async def _restore(self, id_: str, record: Record) -> R:
+        """Return what a record says, begun."""
+        raise NotImplementedError
+
+    async def _start(self, new: R) -> None:
+        """Begin what a new one does; raise what keeps it from being made."""
+
+    async def _exchange(self, before: R, after: R) -> None:
+        """Let what one does follow its change."""
+
+    async def _stop(self, gone: R) -> None:
+        """End what one does."""
+
+    async def _stop_all(self, gone: Sequence[R]) -> None:
+        for one in gone:
+            await self._stop(one)
+
+    async def _add_fixed(self) -> None:
+        """Add what is always there."""
+
+
+def times_of(record: Record) -> dict[str, dt.datetime]:
+    """Return the times of a record."""
+    return {name: dt.datetime.fromisoformat(record[name]) for name in _TIMES}
+
+
+def digest(request: Any) -> str:
+    """Return what tells a request from others; ``request`` is JSON-ready."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

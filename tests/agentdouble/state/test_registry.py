@@ -1,0 +1,157 @@
+"""The registry of resources, with a kind of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from agentdouble.clock import Clock
+from agentdouble.state import MemoryStore, Record, Registry, Resource, times_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lamp(Resource):
+    """A resource; only one that has a socket can start."""
+
+    socket: bool = True
+
+
+class NoLampError(Exception):
+    """There is no such lamp."""
+
+
+@dataclass
+class Lamps(Registry[Lamp]):
+    """Lamps, and what was begun and ended with them."""
+
+    kind = "lamp"
+    noun = "lamp"
+    store: MemoryStore
+    seen: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(Clock(), self.store)
+
+    async def create(self, name: str, token: str | None = None, socket: bool = True) -> Lamp:
+        said = self._described(f"l-{name}", name, token, [name, socket])
+        return await self._add(Lamp(**said, socket=socket))
+
+    async def unplug(self, id_: str) -> Lamp:
+        return await self._change(id_, lambda lamp: replace(lamp, socket=False))
+
+    def _unknown(self, asked: str, by: str) -> NoLampError:
+        return NoLampError(f"no {by} {asked}")
+
+    async def _restore(self, id_: str, record: Record) -> Lamp:
+        return Lamp(**{**record, **times_of(record)})
+
+    async def _start(self, new: Lamp) -> None:
+        if not new.socket:
+            raise ValueError("no socket")
+        self.seen.append(f"start {new.name}")
+
+    async def _exchange(self, before: Lamp, after: Lamp) -> None:
+        self.seen.append(f"change {after.name}")
+
+    async def _stop(self, gone: Lamp) -> None:
+        self.seen.append(f"stop {gone.name}")
+
+
+Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
+
+
+class FullStore(MemoryStore):
+    """A store that keeps nothing more."""
+
+    def put(self, kind: str, id_: str, record: Record) -> None:
+        raise OSError("full")
+
+
+def after(do: Doing, store: MemoryStore | None = None) -> tuple[Lamps, Sequence[str]]:
+    """Do something with lamps; return them with the names that another registry restores."""
+
+    async def both() -> tuple[Lamps, Sequence[str]]:
+        lamps = Lamps(store or MemoryStore())
+        await do(lamps)
+        others = Lamps(lamps.store)
+        await others.load()
+        return lamps, [lamp.name for lamp in others.all()]
+
+    return asyncio.run(both())
+
+
+def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
+    """Its kind is told of each step, in memory and in the state there is the same."""
+
+    async def do(lamps: Lamps) -> None:
+        for name in ("red", "green", "blue"):
+            await lamps.create(name)
+        await lamps.unplug("l-green")
+        await lamps.delete("l-red")
+
+    lamps, kept = after(do)
+
+    steps = ["start red", "start green", "start blue", "change green", "stop red"]
+    assert steps == lamps.seen
+    assert ["green", "blue"] == kept == [lamp.name for lamp in lamps.all()]
+    assert (False, True) == (lamps.get("l-green").socket, lamps.named("blue").socket)
+
+
+@pytest.mark.parametrize("by", ["id", "name"])
+def test_an_unknown_one_is_the_error_of_its_kind(by: str) -> None:
+    """Whether it is looked up by its id or by its name."""
+    lamps = Lamps(MemoryStore())
+
+    with pytest.raises(NoLampError, match=f"no {by} red"):
+        {"id": lamps.get, "name": lamps.named}[by]("red")
+
+
+def test_a_client_token_makes_one_thing() -> None:
+    """Two requests at once with the same token are one; another request with it is refused."""
+
+    async def do(lamps: Lamps) -> None:
+        first, second = await asyncio.gather(lamps.create("red", "t"), lamps.create("red", "t"))
+        assert first is second
+        with pytest.raises(ValueError, match="another request, which made the lamp 'l-red'"):
+            await lamps.create("green", "t")
+
+    _, kept = after(do)
+
+    assert ["red"] == kept
+
+
+@pytest.mark.parametrize(
+    ("store", "socket", "steps"),
+    [(MemoryStore(), False, []), (FullStore(), True, ["start red", "stop red"])],
+)
+def test_what_cannot_be_made_or_kept_is_not_there(
+    store: MemoryStore, socket: bool, steps: Sequence[str]
+) -> None:
+    """And what had begun of it has ended."""
+
+    async def do(lamps: Lamps) -> None:
+        with pytest.raises((ValueError, OSError)):
+            await lamps.create("red", socket=socket)
+
+    lamps, kept = after(do, store)
+
+    assert ((), []) == (lamps.all(), kept)
+    assert steps == lamps.seen
+
+
+def test_a_reset_leaves_nothing() -> None:
+    """Each has been ended, in the state there is none."""
+
+    async def do(lamps: Lamps) -> None:
+        await lamps.create("red")
+        await lamps.create("green")
+        await lamps.reset()
+
+    lamps, kept = after(do)
+
+    assert ["stop red", "stop green"] == lamps.seen[2:]
+    assert ((), []) == (lamps.all(), kept)
