@@ -206,7 +206,7 @@ def test_a_target_of_the_project_is_checked(
 
 def test_a_target_that_hangs_is_told_at_once(doublecheck: Command) -> None:
     """Before the first check: in a line, and the exit code of what was not carried out."""
-    impatient = "from doublecheck import preflight; preflight.PATIENCE_S = 0.3"
+    impatient = "from doublecheck.client import preflight; preflight.PATIENCE_S = 0.3"
     with bad_servers.serving(bad_servers.hang) as server:
         ended = doublecheck("run", "--target", "live", "--url", server.url, before=impatient)
 

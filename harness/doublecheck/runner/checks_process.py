@@ -24,7 +24,7 @@ from doublecheck.errors import ChecksCrashedError
 # The path of modules is that of this process; the folder it is started in is not on it.
 _BEGIN = (
     "import json, sys; told = json.loads(sys.stdin.readline()); sys.path[:] = told['path']; "
-    "from doublecheck.api import child; child.main(told['arguments'])"
+    "from doublecheck.runner import child_process; child_process.main(told['arguments'])"
 )
 _TICK_S = 0.25
 _PATIENCE_S = 20.0  # a run that is interrupted still ends its double

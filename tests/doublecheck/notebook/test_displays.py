@@ -50,7 +50,7 @@ def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
 
 def test_a_burst_is_shown_before_what_comes_next(notebook: NotebookKernel) -> None:
     """Whatever the stream does then, which may be to wait; a burst may take its time to draw."""
-    notebook.run("from doublecheck import following\nfollowing._AT_ONCE_S = 3600")
+    notebook.run("from doublecheck.notebook import live_display\nlive_display._AT_ONCE_S = 3600")
 
     shown = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
 
