@@ -8,9 +8,9 @@ import json
 from collections.abc import AsyncIterator
 
 from agentdouble.errors import DirectoryError
-from agentdouble.sandbox.execution import ExpressionError
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON
+from agentdouble.sandbox.questions import ExpressionError
 
 
 async def enter(kernel: Kernel, directory: str) -> str:

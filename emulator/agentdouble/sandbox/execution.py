@@ -1,4 +1,4 @@
-"""One execution under way: what its kernel has said of it so far, and what that comes to."""
+"""One execution: what its kernel has sent for it so far, and its result."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult, Status
 
 _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
-
-
-ASKED = "asked"
 _OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
-
-
-class ExpressionError(Exception):
-    """An expression that a kernel was asked for has no value."""
 
 
 def _unnoticed(_execution_count: int | None) -> None:
@@ -25,9 +18,9 @@ def _unnoticed(_execution_count: int | None) -> None:
 
 
 class Execution:
-    """One execution under way: finished when its reply and the kernel's idle are both here.
+    """One execution: ``finished`` when its reply and the kernel's idle status are both here.
 
-    It has ``begun`` when its kernel has said more of it than that it is busy. ``started`` is
+    It has ``begun`` when its kernel has sent more for it than its busy status. ``started`` is
     called with its number when the code is about to run.
     """
 
@@ -39,17 +32,16 @@ class Execution:
         started: Callable[[int | None], None] = _unnoticed,
     ) -> None:
         self.msg_id = ""
-        self.interrupted = False
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[None] = loop.create_future()
         self.finished: asyncio.Future[None] = loop.create_future()
-        self._code = code
+        self.code = code
         self._collector = collector
         self._reply: dict[str, Any] | None = None
         self._idle = False
         self._count = count
         self._started = started
-        self._told = 0
+        self._output_messages = 0
         self._awaited: tuple[int, asyncio.Future[None]] | None = None
 
     def on_iopub(self, msg_type: str, content: dict[str, Any]) -> None:
@@ -60,7 +52,7 @@ class Execution:
             if msg_type == "execute_input":
                 self._started(content.get("execution_count"))
             self._collector.add(msg_type, content)
-            self._told += msg_type in _OUTPUTS
+            self._output_messages += msg_type in _OUTPUTS
         self._check()
 
     def on_reply(self, content: dict[str, Any]) -> None:
@@ -72,56 +64,49 @@ class Execution:
         if self._reply is None:
             self.on_reply({})
 
-    def value(self) -> str:
-        """Return the text of what was asked for beside the code; raise ExpressionError."""
-        found = (self._reply or {}).get("user_expressions", {}).get(ASKED, {})
-        if found.get("status") != "ok":
-            raise ExpressionError(f"{found.get('ename')}: {found.get('evalue')}")
-        return str(found["data"]["text/plain"])
-
-    def has_told(self, outputs: int) -> asyncio.Future[None]:
-        """Return what is done when so many messages of output are here, or the execution is over."""
+    def has_put_out(self, messages: int) -> asyncio.Future[None]:
+        """Return a future that is done when so many outputs are here, or the execution is over."""
         awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._awaited = (outputs, awaited)
+        self._awaited = (messages, awaited)
         self._check()
         return awaited
 
     @property
-    def told(self) -> int:
+    def output_messages(self) -> int:
         """How many messages of output have come."""
-        return self._told
+        return self._output_messages
 
     def _check(self) -> None:
         if self._idle and self._reply is not None:
             settle(self.finished)
         if self._awaited is not None:
-            outputs, awaited = self._awaited
-            if self._told >= outputs or self.finished.done():
+            messages, awaited = self._awaited
+            if self._output_messages >= messages or self.finished.done():
                 settle(awaited)
 
     def result(
         self, status: Status | None = None, message: str = "", *, context_lost: bool = False
     ) -> ExecutionResult:
-        """Return the outcome; without a status, the kernel's reply says how it went."""
+        """Return the result; without a status, the kernel's reply has it."""
         reply = self._reply or {}
         if status is None:
             status, message = "ok", "Code executed successfully"
             if reply.get("status") != "ok":
                 status = "error"
                 self._collector.add_missing_error(reply)
-                message = f"Code execution failed: {_told(reply)}"
+                message = f"Code execution failed: {_error_text(reply)}"
         return ExecutionResult(
             status=status,
             message=message,
             outputs=self._collector.outputs(),
             execution_count=reply.get("execution_count", self._count),
-            code=self._code,
+            code=self.code,
             msg_id=self.msg_id,
             context_lost=context_lost or bool(reply.get("context_lost")),
         )
 
     def timed_out(self, timeout_s: float, *, context_kept: bool) -> ExecutionResult:
-        """Return the outcome of code that ran longer than it may."""
+        """Return the result of code that ran longer than it may."""
         ending = "was interrupted; the context is kept"
         if not context_kept:
             ending = "did not heed the interrupt and was killed; the context is lost"
@@ -129,7 +114,7 @@ class Execution:
         return self.result("timeout", message, context_lost=not context_kept)
 
     def died(self, reason: str) -> ExecutionResult:
-        """Return the outcome of code whose kernel ended under it."""
+        """Return the result of code whose kernel ended while it ran."""
         text = f"{reason}; the session's context is lost"
         self._collector.add_last_error(
             {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
@@ -137,13 +122,13 @@ class Execution:
         return self.result("error", f"Code execution failed: {text}", context_lost=True)
 
 
-def _told(error: Mapping[str, Any]) -> str:
+def _error_text(error: Mapping[str, Any]) -> str:
     """Return an error's name and value, the start of them where they are long."""
     text = f"{error.get('ename')}: {error.get('evalue')}"
     return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Have a future be done, once or again."""
+    """Mark a future as done, if it is not yet."""
     if not future.done():
         future.set_result(None)

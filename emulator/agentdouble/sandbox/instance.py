@@ -20,15 +20,14 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox import completion, languages
-from agentdouble.sandbox.completion import Completion
+from agentdouble.sandbox import languages, questions
 from agentdouble.sandbox.directory import inside
-from agentdouble.sandbox.injected import midway
-from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.notebooks import Notebooks
 from agentdouble.sandbox.on_demand_process import Kind, OnDemandProcess
+from agentdouble.sandbox.questions import Completion
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.terminal import Terminal
@@ -201,15 +200,15 @@ class Instance:
         self, kernel: Kernel, code: str, timeout_s: float, publisher: ExecutionPublisher | None
     ) -> ExecutionResult:
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
-        happening, lost = midway(self._expire), False
+        fault, lost = MidRunFault.armed(self._expire), False
         ended: Ended = "interrupted"
         try:
-            result = await kernel.execute(code, **limits, midway=happening, publisher=publisher)
+            result = await kernel.execute(code, **limits, fault=fault, publisher=publisher)
             ended, lost = result.status, ends_session(result)
             return result
         except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
             if self._ended is None and not kernel.alive:
-                self._on_lost(self, f"{kernel.last_words()}, and its caller had gone away")
+                self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had gone away")
             raise
         finally:
             if publisher is not None:
@@ -224,8 +223,8 @@ class Instance:
         kernel = self._kernels.get(languages.find(language).name)
         free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
         if kernel is None or not free:
-            return completion.nothing(place)
-        return await completion.complete(kernel, code, place)
+            return questions.no_completion(place)
+        return await questions.complete(kernel, code, place)
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher
@@ -329,7 +328,7 @@ class Instance:
     def _lost(self, kernel: Kernel) -> None:
         """Tell that a kernel has ended, unless that was meant or the code that ran will say so."""
         if self._ended is None and not self.busy:
-            self._on_lost(self, f"{kernel.last_words()}, while nothing ran")
+            self._on_lost(self, f"{kernel.how_it_ended()}, while nothing ran")
 
     def _note_start(self, what: str) -> None:
         self.log.note(what)

@@ -1,86 +1,118 @@
-"""One Jupyter kernel, spoken to over its sockets.
+"""One Jupyter kernel: its state, the code that it runs, the questions that it answers, its end.
 
-They are read by us and not by jupyter_client's client, because that one drops outputs at its
-high-water mark and always waits 200 ms for readiness. How a kernel comes to be: ``kernels``.
+Kernels are started by ``kernel_pool``; the sockets are in ``kernel_channels``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
+from agentdouble import faults
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox.execution import ASKED, Execution, ExpressionError, settle
+from agentdouble.sandbox.execution import Execution, settle
+from agentdouble.sandbox.kernel_channels import KernelChannels, Message
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
+from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.undivided import undivided
 
 if TYPE_CHECKING:
-    import zmq.asyncio
-
     from agentdouble.sandbox.manager import SandboxKernelManager
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
-_log = logging.getLogger(__name__)
-
 INTERRUPT_GRACE_S = 2.0
 _NUDGE = signal.SIGURG  # the Python kernel is woken by it; by default nothing heeds it
-_NUDGED_S = 0.2
-_ANSWERED_S = 0.5
-_EVALUATED_S = 5.0
-_HEARD_S = 0.02
-_SHARE = 20  # messages, some 0.1 ms each
-_SAID = 500  # characters
-_LARGE = 64 * 1024  # bytes; such a message takes as long as several
+_NUDGE_INTERVAL_S = 0.2
+_INFO_TIMEOUT_S = 0.5
+_EVALUATION_TIMEOUT_S = 5.0
+_IOPUB_TIMEOUT_S = 0.02
+_STDERR_LENGTH = 500  # characters
 
 _Ending = Literal["interrupted", "killed", "died"]
 
 
+class KernelState(Enum):
+    """What a kernel does: it does one thing at a time."""
+
+    STARTING = "starting"  # it has not answered yet
+    IDLE = "idle"
+    RUNNING = "running"  # code
+    ASKING = "asking"  # it was asked a question, and has not answered it yet
+    ENDING = "ending"  # the code or the question is interrupted
+    DEAD = "dead"
+
+
+# Any state may become DEAD at any moment, and nothing follows that: ``Kernel.died`` tells it.
+_NEXT: Mapping[KernelState, frozenset[KernelState]] = {
+    KernelState.STARTING: frozenset({KernelState.IDLE}),
+    KernelState.IDLE: frozenset({KernelState.RUNNING, KernelState.ASKING}),
+    KernelState.RUNNING: frozenset({KernelState.ENDING, KernelState.IDLE}),
+    KernelState.ASKING: frozenset({KernelState.ENDING, KernelState.IDLE}),
+    # again: code that has timed out is being interrupted, and its caller goes away
+    KernelState.ENDING: frozenset({KernelState.ENDING, KernelState.IDLE}),
+}
+
+
 @dataclass(frozen=True)
 class MidRunFault:
-    """What is to happen to a kernel while it runs code, after so many messages of output."""
+    """Something that happens to a kernel while it runs code, after so many outputs."""
 
     after: int
     happen: Callable[[Kernel], Awaitable[None]]
 
+    @classmethod
+    def armed(cls, expire: Callable[[], Awaitable[None]]) -> MidRunFault | None:
+        """Return the fault that is armed for this call, None if there is none.
+
+        ``expire`` lets the deadline of the kernel's session pass.
+        """
+        fault = faults.injected_fault()
+        if fault is None:
+            return None
+
+        async def happen(kernel: Kernel) -> None:
+            fault.happened()
+            await (kernel.crash() if fault.kind == "kill_kernel" else expire())
+
+        return cls(fault.after, happen)
+
 
 class Kernel:
-    """A kernel whose process has been started; ``died`` is done when it has ended."""
+    """A kernel whose process has been started; ``died`` is done when that has ended."""
 
     def __init__(self, manager: SandboxKernelManager, language: Language) -> None:
         self.language = language
         self._manager = manager
         self._provisioner: Any = manager.provisioner
-        self._session = manager.session
-        self._shell, self._iopub = _connected(manager)
-        self._running: Execution | None = None
+        self._channels = KernelChannels(manager, on_shell=self._on_shell, on_iopub=self._on_iopub)
+        self._state = KernelState.STARTING
+        self._turn = asyncio.Lock()  # whoever holds it has the kernel do something
+        self._code_waits = 0  # how many executions and expressions wait for their turn
+        self._request: Execution | Question | None = None
         self._count = 0
-        self._heard = False
-        self._unanswered = False
-        self._last_question = ""
-        self._asked: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
-        self._asking = asyncio.Lock()
-        self._wanted = 0
-        self._answered = _future()
-        self._ready = _future()
-        self.died = asyncio.ensure_future(self._wait())
-        self._listeners = (
-            asyncio.ensure_future(self._listen(self._iopub, self._on_iopub)),
-            asyncio.ensure_future(self._listen(self._shell, self._on_shell)),
-        )
+        self._info_id = ""
+        self._info = _future()  # the last kernel_info_request is answered
+        self._heard = _future()  # something has come on IOPub
         self._end_reason: str | None = None
+        self.died = asyncio.ensure_future(self._wait())
 
     @property
     def pid(self) -> int | None:
         """The kernel's process id, where its provisioner knows one."""
         return getattr(self._provisioner, "pid", None)
+
+    @property
+    def state(self) -> KernelState:
+        """What the kernel does now."""
+        return self._state if self.alive else KernelState.DEAD
 
     @property
     def alive(self) -> bool:
@@ -91,40 +123,81 @@ class Kernel:
         """Return whether the kernel's process lives this moment; asks the machine."""
         return self.alive and await self._provisioner.poll() is None
 
+    def _enter(self, state: KernelState) -> None:
+        if state not in _NEXT[self._state]:
+            raise RuntimeError(f"A kernel that is {self._state.value} cannot be {state.value}.")
+        self._state = state
+
+    async def ready(self) -> None:
+        """Return when the kernel has answered, and its outputs are received too.
+
+        The IOPub socket subscribes asynchronously: what a kernel publishes before is lost. So it
+        is asked again until something of its output arrives. Raises KernelStartError if the kernel
+        ends before that.
+        """
+        while not (self._info.done() and self._heard.done()):
+            await self._ask_info()
+            await self._wait_for(self._info, _INFO_TIMEOUT_S)
+            await self._wait_for(self._heard, _IOPUB_TIMEOUT_S)
+            if self.died.done():
+                raise KernelStartError(self.language.display_name, self._start_failure())
+        self._enter(KernelState.IDLE)
+
+    def _start_failure(self) -> str:
+        """Say how a kernel ended that has run no code yet, and what it printed last."""
+        with contextlib.suppress(OSError):  # one that is not forked prints to the double's stderr
+            printed = self._manager.stderr_file.read_text("utf-8", "replace").strip()
+            if printed:
+                return (
+                    f"{self.how_it_ended()}. It said: {printed.splitlines()[-1][:_STDERR_LENGTH]}"
+                )
+        return self.how_it_ended()
+
     async def execute(
         self,
         code: str,
         *,
         timeout_s: float,
         output_limit: int,
-        midway: MidRunFault | None = None,
+        fault: MidRunFault | None = None,
         publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
-        """Run code and return what it came to; call it for one execution at a time.
+        """Run code and return its result.
 
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
-        ``midway`` happens once the code runs; if the kernel has ended then, that is what the
-        code came to, however fast it was. ``publisher`` tells listeners of the code as it runs.
+        ``fault`` happens once the code runs; if the kernel has ended then, the result says so,
+        however fast the code was. ``publisher`` tells listeners of the code as it runs.
         """
-        await self._unasked()
-        self._count += 1
-        execution = self._execution(code, output_limit, publisher)
-        if not self.alive:  # it was killed while the code waited
-            return execution.died(self.last_words())
-        request = self._session.msg("execute_request", _execute_request(code))
-        execution.msg_id = request["header"]["msg_id"]
-        self._running = execution
+        async with self._turn_of_code():
+            self._count += 1
+            execution = self._execution(code, output_limit, publisher)
+            if not self.alive:  # it was killed while the code waited
+                return execution.died(self.how_it_ended())
+            self._enter(KernelState.RUNNING)
+            try:
+                return await self._run(execution, timeout_s, fault)
+            except asyncio.CancelledError:  # the caller has gone away
+                await undivided(self._end_execution(execution))
+                raise
+            finally:
+                self._be_idle()
+
+    @contextlib.asynccontextmanager
+    async def _turn_of_code(self) -> AsyncIterator[None]:
+        """Wait for the question that is asked now; those that wait for their turn are given up.
+
+        So code goes before the tab key: it waits a second for it at most.
+        """
+        self._code_waits += 1
         try:
-            await self._send(request)
-            if midway is None:
-                return await self._outcome(execution, timeout_s)
-            return await self._outcome_midway(execution, timeout_s, midway)
-        except asyncio.CancelledError:  # the caller has gone away
-            await asyncio.shield(self._end_execution(execution))
-            raise
+            await self._turn.acquire()
         finally:
-            self._running = None
+            self._code_waits -= 1
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _execution(
         self, code: str, output_limit: int, publisher: ExecutionPublisher | None
@@ -136,100 +209,19 @@ class Kernel:
             code, OutputCollector(output_limit, publisher.output), self._count, started
         )
 
-    async def evaluate(self, expression: str) -> str:
-        """Return the text of an expression's value; no execution is counted, nothing put out.
-
-        Call it while nothing runs. Raises ExpressionError if it fails or takes 5 s.
-        """
-        await self._unasked()
-        if not self.alive:
-            raise ExpressionError(self.last_words())
-        execution = Execution("", OutputCollector(0), self._count)
-        request = self._session.msg("execute_request", _question(expression))
-        execution.msg_id = request["header"]["msg_id"]
-        self._running = execution
-        try:
-            await self._send(request)
-            if not await self._finished(execution, _EVALUATED_S):
-                raise ExpressionError(f"the {self.language.display_name} kernel does not answer")
-            return execution.value()
-        finally:
-            self._running = None
-
-    async def ask(
-        self, msg_type: str, content: Mapping[str, Any], timeout_s: float
-    ) -> Mapping[str, Any] | None:
-        """Return the kernel's answer to a request, None if there is none in time.
-
-        Call it while nothing runs; one is asked after the other. An execution that comes
-        meanwhile waits for the one, and the others are not asked any more. What takes longer is
-        interrupted: a ``__dir__`` of the session's own, say.
-        """
-        now = asyncio.get_running_loop().time
-        deadline = now() + timeout_s
-        async with self._asking:
-            left_s = deadline - now()
-            if self._wanted or left_s <= 0:
-                return None
-            return await self._answer(self._session.msg(msg_type, dict(content)), left_s)
-
-    async def _answer(self, question: dict[str, Any], timeout_s: float) -> Mapping[str, Any] | None:
-        asked = question["header"]["msg_id"]
-        answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        self._asked[asked] = answer
-        try:
-            await self._send(question)
-            await self._wait_for(answer, timeout_s)
-            if answer.done():
-                return answer.result()
-            await self._give_up()
-            return None
-        finally:
-            del self._asked[asked]
-
-    async def _give_up(self) -> None:
-        """Interrupt what the kernel does for a question, until it is at the one that follows.
-
-        Once does not do: an interrupt is lost that comes before the kernel has begun, and what
-        completes code passes some over.
-        """
-        now = asyncio.get_running_loop().time
-        deadline = now() + INTERRUPT_GRACE_S
-        while self.alive and now() < deadline:
-            await self.interrupt()
-            await self._wait_for(self._answered, _NUDGED_S)
-            if self._answered.done():
-                return
-
-    async def _unasked(self) -> None:
-        """Return when nothing is asked: an answer may take its time, and be interrupted."""
-        self._wanted += 1
-        try:
-            async with self._asking:
-                pass
-        finally:
-            self._wanted -= 1
-
-    async def _outcome_midway(
-        self, execution: Execution, timeout_s: float, midway: MidRunFault
+    async def _run(
+        self, execution: Execution, timeout_s: float, fault: MidRunFault | None
     ) -> ExecutionResult:
-        await self._has_begun(execution)
-        await self._wait_for(execution.has_told(midway.after), timeout_s)
-        if execution.told < midway.after:  # it was over before that, or out of time
-            over = execution.finished.done()
-            return execution.result() if over else await self._unfinished(execution, timeout_s)
-        await midway.happen(self)
-        if self.died.done():
-            return execution.died(self.last_words())
-        return await self._outcome(execution, timeout_s)
-
-    async def crash(self) -> None:
-        """Kill the kernel's process as if it had died by itself; return when it is gone."""
-        if self.alive:
-            await self._provisioner.kill()
-        await asyncio.wait({self.died})
-
-    async def _outcome(self, execution: Execution, timeout_s: float) -> ExecutionResult:
+        await self._send(execution, "execute_request", _execute_request(execution.code))
+        if fault is not None:
+            await self._has_begun(execution)
+            await self._wait_for(execution.has_put_out(fault.after), timeout_s)
+            if execution.output_messages >= fault.after:
+                await fault.happen(self)
+                if self.died.done():
+                    return execution.died(self.how_it_ended())
+            elif not execution.finished.done():
+                return await self._unfinished(execution, timeout_s)
         if await self._finished(execution, timeout_s):
             return execution.result()
         return await self._unfinished(execution, timeout_s)
@@ -238,22 +230,26 @@ class Kernel:
         """End an execution that has had its time, or whose kernel has died."""
         ending = await self._end_execution(execution)
         if ending == "died":
-            return execution.died(self.last_words())
+            return execution.died(self.how_it_ended())
         return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
 
     async def _end_execution(self, execution: Execution) -> _Ending:
         """Interrupt the code; kill its kernel if it goes on; say how it ended."""
         if self.alive:
             await self._has_begun(execution)
-            execution.interrupted = True
+            self._enter(KernelState.ENDING)
             await self.interrupt()
             if await self._heeds(execution):
-                await self._wait_for(self._answered, _ANSWERED_S)  # no interrupt is on its way now
+                await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
                 return "interrupted"
         if self.died.done():
             return "died"
         await self.kill("killed: its code did not heed the interrupt")
         return "killed"
+
+    async def _has_begun(self, execution: Execution) -> None:
+        """Wait until the code runs: ipykernel ignores an interrupt that comes before."""
+        await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
 
     async def _heeds(self, execution: Execution) -> bool:
         """Wait until interrupted code has ended; return whether it has, in its time."""
@@ -264,29 +260,103 @@ class Kernel:
             nudging.cancel()
 
     async def _nudge(self) -> None:
-        """Wake code that has not heard of its interrupt, again and again.
+        """Wake code that has not noticed its interrupt, again and again.
 
         A signal that comes just before code waits in the system, by ``time.sleep`` say, is heeded
         only after that. Another one ends the wait, and does nothing else.
         """
         while True:
-            await asyncio.sleep(_NUDGED_S)
+            await asyncio.sleep(_NUDGE_INTERVAL_S)
             with contextlib.suppress(OSError):  # it ended meanwhile
                 await self._provisioner.send_signal(_NUDGE)
 
-    async def _finished(self, execution: Execution, timeout_s: float) -> bool:
-        """Wait until an execution is finished; return whether it is, at the latest after the timeout."""
-        await self._wait_for(execution.finished, timeout_s)
-        return execution.finished.done()
+    async def evaluate(self, expression: str) -> str:
+        """Return the text of an expression's value; no execution is counted, nothing put out.
 
-    async def _has_begun(self, execution: Execution) -> None:
-        """Wait until the code runs: an interrupt that comes before is lost."""
-        await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
+        Raises ExpressionError if it fails or takes 5 s.
+        """
+        async with self._turn_of_code():
+            answer = None
+            if self.alive:
+                content = expression_request(expression)
+                answer = await self._answer("execute_request", content, _EVALUATION_TIMEOUT_S)
+        if answer is not None:
+            return value_of(answer)
+        if not self.alive:
+            raise ExpressionError(self.how_it_ended())
+        raise ExpressionError(f"the {self.language.display_name} kernel does not answer")
+
+    async def ask(
+        self, msg_type: str, content: Mapping[str, Any], timeout_s: float
+    ) -> Mapping[str, Any] | None:
+        """Return the kernel's answer to a request, None if there is none in time.
+
+        A question that takes longer is interrupted.
+        """
+        now = asyncio.get_running_loop().time
+        deadline = now() + timeout_s
+        async with self._turn:
+            left_s = deadline - now()
+            if self._code_waits or left_s <= 0:
+                return None
+            return await self._answer(msg_type, content, left_s)
+
+    async def _answer(
+        self, msg_type: str, content: Mapping[str, Any], timeout_s: float
+    ) -> Mapping[str, Any] | None:
+        question = Question()
+        self._enter(KernelState.ASKING)
+        try:
+            await self._send(question, msg_type, content)
+            if await self._finished(question, timeout_s):
+                return question.answer
+            await self._end_question()
+            return None
+        finally:
+            self._be_idle()
+
+    async def _end_question(self) -> None:
+        """Interrupt what the kernel does for a question, until it answers the next one.
+
+        Once is not enough: an interrupt is lost that comes before the kernel has begun, and
+        IPython's completer ignores some.
+        """
+        self._enter(KernelState.ENDING)
+        now = asyncio.get_running_loop().time
+        deadline = now() + INTERRUPT_GRACE_S
+        while self.alive and now() < deadline:
+            await self.interrupt()
+            await self._wait_for(self._info, _NUDGE_INTERVAL_S)
+            if self._info.done():
+                return
+
+    async def _send(
+        self, request: Execution | Question, msg_type: str, content: Mapping[str, Any]
+    ) -> None:
+        message = self._channels.message(msg_type, content)
+        request.msg_id = message["header"]["msg_id"]
+        self._request = request
+        await self._channels.send(message)
+
+    async def _finished(self, request: Execution | Question, timeout_s: float) -> bool:
+        """Wait until a request is finished, at most so long; return whether it is."""
+        await self._wait_for(request.finished, timeout_s)
+        return request.finished.done()
+
+    async def _wait_for(self, future: asyncio.Future[None], timeout_s: float) -> None:
+        """Wait for a future, the kernel's end or the timeout, whatever comes first."""
+        if not (future.done() or self.died.done()):
+            first: set[asyncio.Future[Any]] = {future, self.died}
+            await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+
+    def _be_idle(self) -> None:
+        self._request = None
+        self._enter(KernelState.IDLE)
 
     async def interrupt(self) -> None:
         """Interrupt the code that runs.
 
-        ipykernel does not wake from an ``await`` by the signal alone, only by the next message
+        The signal alone does not wake ipykernel from an ``await``, only the next message does
         (https://github.com/ipython/ipykernel/issues/881); so one follows.
         """
         with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
@@ -294,20 +364,32 @@ class Kernel:
         await self._ask_info()
 
     async def _ask_info(self) -> None:
-        self._unanswered = True
-        if self._answered.done():
-            self._answered = _future()
-        question = self._session.msg("kernel_info_request", {})
-        self._last_question = question["msg_id"]
-        await self._send(question)
+        if self._info.done():
+            self._info = _future()
+        message = self._channels.message("kernel_info_request", {})
+        self._info_id = message["header"]["msg_id"]
+        await self._channels.send(message)
 
-    async def _send(self, message: dict[str, Any]) -> None:
-        """Send a message through the asyncio socket itself.
+    def _on_iopub(self, message: Message) -> None:
+        settle(self._heard)
+        request = self._request
+        if request is not None and message["parent_header"].get("msg_id") == request.msg_id:
+            request.on_iopub(message["header"]["msg_type"], message["content"])
 
-        ``Session.send`` goes past it, to the socket underneath, which takes away the one sign
-        that replies have come: then nobody reads them.
-        """
-        await self._shell.send_multipart(self._session.serialize(message))
+    def _on_shell(self, message: Message) -> None:
+        request, request_id = self._request, message["parent_header"].get("msg_id")
+        if request is not None and request_id == request.msg_id:
+            request.on_reply(message["content"])
+        elif request_id == self._info_id:  # what was asked before is answered, or interrupted
+            settle(self._info)
+            if request is not None and self._state is KernelState.ENDING:
+                request.on_no_reply()  # its own reply would have come before this one
+
+    async def crash(self) -> None:
+        """Kill the kernel's process as if it had died by itself; return when it is gone."""
+        if self.alive:
+            await self._provisioner.kill()
+        await asyncio.wait({self.died})
 
     async def kill(self, reason: str) -> None:
         """Kill the kernel, close its sockets and return when it is gone."""
@@ -316,18 +398,16 @@ class Kernel:
         await undivided(self._end())
 
     async def _end(self) -> None:
-        if self.alive:
-            await self._provisioner.kill()
-        await asyncio.wait({self.died})
-        for listener in self._listeners:
-            listener.cancel()
-        await asyncio.gather(*self._listeners, return_exceptions=True)
-        for socket in (self._shell, self._iopub):
-            socket.close(linger=0)  # jupyter_client gave it a second for what nobody will read
+        await self.crash()
+        await self._channels.close()
         await self._manager.cleanup_resources()
 
-    def last_words(self) -> str:
-        """Say how a kernel that has ended did."""
+    async def _wait(self) -> int | None:
+        code: int | None = await self._provisioner.wait()
+        return code
+
+    def how_it_ended(self) -> str:
+        """Say why a kernel was killed, or how its process ended."""
         if self._end_reason is not None:
             return self._end_reason
         code = self.died.result()
@@ -336,96 +416,6 @@ class Kernel:
         if code < 0:
             return f"the kernel's process was killed by signal {-code} ({_signal_name(-code)})"
         return f"the kernel's process exited with code {code}"
-
-    async def _wait(self) -> int | None:
-        code: int | None = await self._provisioner.wait()
-        return code
-
-    async def ready(self) -> None:
-        """Return when the kernel has answered all it was asked, and its outputs are heard too.
-
-        The output socket subscribes asynchronously: what a kernel publishes before is lost.
-        So it is asked again until something of its output arrives. Raises KernelStartError if
-        the kernel ends before that.
-        """
-        while not self._ready.done():
-            await self._ask_info()
-            await self._wait_for(self._answered, _ANSWERED_S)
-            await self._wait_for(self._ready, _HEARD_S)
-            if self.died.done():
-                raise KernelStartError(self.language.display_name, self._why_it_ended())
-
-    def _why_it_ended(self) -> str:
-        """Say how a kernel ended that has run no code yet, and what it said last."""
-        with contextlib.suppress(OSError):  # what is not forked says it to the double's own stderr
-            said = self._manager.words.read_text("utf-8", "replace").strip()
-            if said:
-                return f"{self.last_words()}. It said: {said.splitlines()[-1][:_SAID]}"
-        return self.last_words()
-
-    async def _wait_for(self, future: asyncio.Future[Any], timeout_s: float) -> None:
-        """Wait for a future, the kernel's end or the timeout, whatever comes first."""
-        first: set[asyncio.Future[Any]] = {future, self.died}
-        if not any(one.done() for one in first):
-            await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-
-    async def _listen(self, socket: zmq.asyncio.Socket, on_message: Any) -> None:
-        turn = 0
-        while True:
-            turn += 1
-            if turn % _SHARE == 0:  # what waits is received without a pause: let others run
-                await asyncio.sleep(0)
-            received = await socket.recv_multipart()
-            if sum(map(len, received)) > _LARGE:
-                turn = 0
-                await asyncio.sleep(0)
-            try:
-                message = self._session.deserialize(self._session.feed_identities(received)[1])
-            except (ValueError, TypeError):  # not signed with this kernel's key, or garbled
-                continue
-            try:
-                on_message(message)
-            except Exception:  # code can publish what it likes; the next message must be heard
-                _log.exception("A message of the %s kernel is malformed.", self.language.name)
-
-    def _on_iopub(self, message: dict[str, Any]) -> None:
-        self._heard = True
-        self._check_ready()
-        execution = self._running
-        if execution is not None and message["parent_header"].get("msg_id") == execution.msg_id:
-            execution.on_iopub(message["header"]["msg_type"], message["content"])
-
-    def _check_ready(self) -> None:
-        if self._unanswered:
-            return
-        settle(self._answered)
-        if self._heard:
-            settle(self._ready)
-
-    def _on_shell(self, message: dict[str, Any]) -> None:
-        execution, request_id = self._running, message["parent_header"].get("msg_id")
-        if request_id in self._asked and not self._asked[request_id].done():
-            self._asked[request_id].set_result(message["content"])
-        if request_id == self._last_question:  # those before it have been, or were interrupted
-            self._unanswered = False
-            self._check_ready()
-        if execution is None:
-            return
-        if request_id == execution.msg_id:
-            execution.on_reply(message["content"])
-        elif request_id == self._last_question and execution.interrupted:
-            execution.on_no_reply()  # its own would have come before this one
-
-
-def _connected(manager: SandboxKernelManager) -> tuple[zmq.asyncio.Socket, zmq.asyncio.Socket]:
-    """Return the sockets of requests and of outputs: asyncio ones, as the manager's context is."""
-    shell = manager.connect_shell()
-    try:
-        iopub = manager.connect_iopub()
-    except BaseException:
-        shell.close(linger=0)
-        raise
-    return cast("zmq.asyncio.Socket", shell), cast("zmq.asyncio.Socket", iopub)
 
 
 def _future() -> asyncio.Future[None]:
@@ -437,11 +427,6 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
-
-
-def _question(expression: str) -> dict[str, Any]:
-    asked = {"silent": True, "store_history": False, "user_expressions": {ASKED: expression}}
-    return {**_execute_request(""), **asked}
 
 
 def _execute_request(code: str) -> dict[str, Any]:

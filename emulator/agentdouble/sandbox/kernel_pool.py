@@ -400,5 +400,5 @@ async def _started(
         with _system_errors():
             return Kernel(manager, language)
     except BaseException:
-        await undivided(manager.let_go())
+        await undivided(manager.discard())
         raise

@@ -19,10 +19,10 @@ from agentdouble import threads
 from agentdouble.disconnects import Events
 from agentdouble.errors import LiveRequestError
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.completion import nothing
 from agentdouble.sandbox.instance import InstanceKey
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
+from agentdouble.sandbox.questions import no_completion
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class _Routes:
         if not 0 <= place <= len(code):
             raise LiveRequestError("cursor_pos", f"must be from 0 to {len(code)}, not {place}")
         languages.find(language)
-        found = nothing(place)
+        found = no_completion(place)
         if instance is not None:
             found = await instance.complete(code, place, language)
         ends = {"cursor_start": found.start, "cursor_end": found.end}

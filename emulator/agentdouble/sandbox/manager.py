@@ -45,13 +45,13 @@ class ForkPlan:
 class SandboxKernelManager(AsyncKernelManager):
     """A kernel manager for one kernel of a session; ``fork`` is for our own provisioner.
 
-    What a forked kernel says on standard error before it is ready is in the file ``words``.
+    ``stderr_file`` has what a forked kernel prints to standard error before it is ready.
     """
 
     fork: ForkPlan | None = None
-    words: Path
+    stderr_file: Path
 
-    async def let_go(self) -> None:
+    async def discard(self) -> None:
         """End the kernel's process, if there is one, and remove what was made for it."""
         if self.provisioner is not None and self.provisioner.has_process:
             await self.provisioner.kill()
@@ -99,5 +99,5 @@ def kernel_manager(
         connection_file=str(run / f"{language.name}.json"),
     )
     manager.fork = fork
-    manager.words = run / "words"
+    manager.stderr_file = run / "stderr"
     return manager

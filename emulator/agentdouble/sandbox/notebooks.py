@@ -11,7 +11,6 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
 from agentdouble.sandbox.directory import enter, inside
-from agentdouble.sandbox.injected import midway
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
@@ -35,7 +34,7 @@ class Notebook:
         timeout_s: float,
         output_limit: int,
         cwd: str | None,
-        midway: MidRunFault | None,
+        fault: MidRunFault | None,
     ) -> ExecutionResult:
         """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
         if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
@@ -44,7 +43,7 @@ class Notebook:
             self.last_used = dt.datetime.now(dt.timezone.utc)
             async with inside(self.kernel, cwd):
                 return await self.kernel.execute(
-                    code, timeout_s=timeout_s, output_limit=output_limit, midway=midway
+                    code, timeout_s=timeout_s, output_limit=output_limit, fault=fault
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +104,7 @@ class Notebooks:
         self, notebook: Notebook, code: str, timeout_s: float, cwd: str | None = None
     ) -> ExecutionResult:
         """Run code in a notebook; one whose context is lost by it is closed."""
-        fault = midway(self._expire)
+        fault = MidRunFault.armed(self._expire)
         result = await notebook.execute(code, timeout_s, self._output_limit, cwd, fault)
         if result.context_lost:
             await self.close(notebook.name)

@@ -8,9 +8,10 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.execution import ExpressionError
+from agentdouble.sandbox.kernel import KernelState
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import PYTHON
+from agentdouble.sandbox.questions import ExpressionError
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
@@ -339,6 +340,33 @@ def test_code_waits_for_one_question_and_no_more() -> None:
         return result.outputs[0].text or ""
 
     assert "1\n" == asyncio.run(asked_before_the_code())
+
+
+def test_a_kernel_does_one_thing_at_a_time() -> None:
+    """Its state says which: what comes meanwhile waits until it is idle again."""
+
+    async def states() -> list[tuple[KernelState, str | None]]:
+        kernels = KernelPool(Settings.load(pool_size=0))
+        kernel = await kernels.start(PYTHON, kernels.workspace())
+        seen: list[tuple[KernelState, str | None]] = [(kernel.state, None)]
+        running = asyncio.ensure_future(kernel.execute("x = 1", timeout_s=30, output_limit=100))
+        await asyncio.sleep(0)
+        asking = asyncio.ensure_future(kernel.evaluate("x"))
+        await asyncio.sleep(0)
+        seen.append((kernel.state, (await running).status))
+        seen.append((kernel.state, await asking))
+        seen.append((kernel.state, None))
+        await kernel.kill("the test is over")
+        await kernels.close()
+        return [*seen, (kernel.state, kernel.how_it_ended())]
+
+    assert [
+        (KernelState.IDLE, None),
+        (KernelState.RUNNING, "ok"),
+        (KernelState.ASKING, "1"),
+        (KernelState.IDLE, None),
+        (KernelState.DEAD, "the test is over"),
+    ] == asyncio.run(states())
 
 
 def test_code_that_waits_is_told_that_its_kernel_was_killed() -> None:

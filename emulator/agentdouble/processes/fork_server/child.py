@@ -65,7 +65,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     os.environ.clear()
     os.environ.update(request.env)
     time.tzset()
-    _redirect_stdio(descriptors if request.outputs else (), request.words)
+    _redirect_stdio(descriptors if request.outputs else (), request.stderr_file)
     os.chdir(request.cwd)
     _reseed()
     tempfile.tempdir = None
@@ -92,12 +92,12 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _redirect_stdio(outputs: Sequence[int], words: str | None) -> None:
+def _redirect_stdio(outputs: Sequence[int], stderr_file: str | None) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     said = null
-    if words is not None:
+    if stderr_file is not None:
         with contextlib.suppress(FileNotFoundError):  # its session has ended meanwhile
-            said = os.open(words, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            said = os.open(stderr_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     for descriptor, source in enumerate((null, *(outputs or (null, said)))):
         os.dup2(source, descriptor)
     for descriptor in {null, said}:

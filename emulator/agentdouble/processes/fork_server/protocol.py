@@ -25,7 +25,7 @@ class ForkRequest:
     traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
     ``confinement`` holds the fields of ``confinement.Confinement``, None confines nothing.
     With ``outputs`` two descriptors come, its standard output and its standard error; without,
-    what it says on the latter is kept in the file ``words``, if there is to be one.
+    what it prints to the latter is kept in the file ``stderr_file``, if there is to be one.
     ``number`` is what the answer is known by; the client gives it.
     """
 
@@ -37,7 +37,7 @@ class ForkRequest:
     limits: Mapping[str, int] = field(default_factory=dict)
     confinement: Mapping[str, Any] | None = None
     outputs: bool = False
-    words: str | None = None
+    stderr_file: str | None = None
     number: int = 0
 
 

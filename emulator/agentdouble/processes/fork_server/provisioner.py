@@ -45,7 +45,7 @@ class ForkProvisioner(KernelProvisionerBase):
                 config=plan.config,
                 limits=plan.limits,
                 confinement=plan.confinement,
-                words=str(self.parent.words),
+                stderr_file=str(self.parent.stderr_file),
             )
         )
         self.pid = self.process.pid
