@@ -35,7 +35,7 @@ class Output(Shown, drawn_by="notebook.display.outputs.output"):
 
 
 @dataclass(frozen=True)
-class BrowserInfo(Shown, drawn_by="notebook.display.browser.info"):
+class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
     """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
 
     ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
@@ -123,7 +123,7 @@ class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult(Shown, drawn_by="notebook.display.code.bundle"):
+class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
     """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
 
     success: bool
@@ -181,7 +181,7 @@ class CodeResult(Shown, drawn_by="notebook.display.code.bundle"):
 
 
 @dataclass(frozen=True, repr=False)
-class BashResult(Shown, drawn_by="notebook.display.bash.result"):
+class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
     """What a command came to; ``exit_code`` is None while it runs on after its timeout.
 
     ``session_id`` is the instance's SessionId (``s-...``).
@@ -208,7 +208,7 @@ class BashResult(Shown, drawn_by="notebook.display.bash.result"):
 
 
 @dataclass(frozen=True, repr=False)
-class StreamEvent(Shown, drawn_by="notebook.display.streams.event"):
+class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
     """One event of a streaming invocation."""
 
     data: str
@@ -299,7 +299,7 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
 
 
 @dataclass(frozen=True, repr=False)
-class AgentSession(Shown, drawn_by="notebook.display.agent_sessions.session"):
+class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
     """A session of API-server mode; ``events`` is its history, where it was asked for.
 
     ``last_update_time`` is in Unix seconds, None where a platform does not say it.

@@ -20,7 +20,7 @@ class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.e
 
 
 class AgentSessions(
-    Series[AgentSession], noun="session", drawn_by="notebook.display.agent_sessions.sessions"
+    Series[AgentSession], noun="session", drawn_by="notebook.display.sessions.agent_sessions"
 ):
     """The sessions of a user, in API-server mode."""
 

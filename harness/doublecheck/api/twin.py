@@ -17,7 +17,7 @@ from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target
 from doublecheck.twins import conversation, scripts
 from doublecheck.twins import run as holding
-from doublecheck.twins.command import Theirs
+from doublecheck.twins.command import PlatformOptions
 from doublecheck.twins.comparison import Comparison, Part
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _theirs(
     if other is None and target is None:
         raise TargetError("Say what the double is held to: twin(double, other), or target=...")
     if other is None:
-        return stack.enter_context(Theirs(target).opened())
+        return stack.enter_context(PlatformOptions(target).opened())
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
     if not isinstance(other, str):

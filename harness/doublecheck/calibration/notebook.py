@@ -6,14 +6,16 @@ from collections.abc import Iterable
 
 from agentdouble import ledger
 from doublecheck.calibration.findings import Finding, Findings
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     GOOD,
     INFO,
+    Markup,
     badge,
     box,
     code,
+    element,
     folded,
+    joined,
     quiet,
     table,
     title,

@@ -37,6 +37,6 @@ def record(
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
     from doublecheck.recordings import command as ordering
-    from doublecheck.twins.command import Theirs
+    from doublecheck.twins.command import PlatformOptions
 
-    ordering.record(Theirs(target, url, config), output, port)
+    ordering.record(PlatformOptions(target, url, config), output, port)

@@ -31,7 +31,7 @@ def replay(
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""
     from doublecheck.recordings import command as ordering
-    from doublecheck.twins.command import Ours, Showing
+    from doublecheck.twins.command import DoubleOptions, OutputOptions
 
-    code = ordering.replay(recording, Ours(url, apps or ()), Showing(html, as_json))
+    code = ordering.replay(recording, DoubleOptions(url, apps or ()), OutputOptions(html, as_json))
     raise typer.Exit(code)

@@ -49,10 +49,10 @@ def twin(
     from doublecheck.twins import command as ordering
 
     code = ordering.twin(
-        ordering.Theirs(target, url, config, allow_writes or None),
-        ordering.Ours(double, apps or ()),
+        ordering.PlatformOptions(target, url, config, allow_writes or None),
+        ordering.DoubleOptions(double, apps or ()),
         script,
-        ordering.Showing(html, as_json),
+        ordering.OutputOptions(html, as_json),
         agent,
     )
     raise typer.Exit(code)

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 def load(shell: InteractiveShell) -> None:
     """Give a shell the magics."""
-    from doublecheck.magics import loading
+    from doublecheck.magics import sandbox
 
-    loading.load(shell)
+    sandbox.load(shell)
 
 
 def unload(shell: InteractiveShell) -> None:
     """Take the magics from a shell and close what they opened, their double among it."""
-    from doublecheck.magics import loading
+    from doublecheck.magics import sandbox
 
-    loading.unload(shell)
+    sandbox.unload(shell)

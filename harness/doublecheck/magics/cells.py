@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck.errors import RefusedError
-from doublecheck.magics.failing import bad_exit_of, fail, failure_of
+from doublecheck.magics.cell_output import (
+    OutputDisplay,
+    TransientDisplay,
+    bad_exit_of,
+    fail,
+    failure_of,
+)
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import refuse_name, user_session_id
-from doublecheck.magics.showing import Passing, Showing
 from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:
@@ -40,18 +45,18 @@ class Cell:
         return platform.exec_bash(self.code, **who, **how)
 
 
-def show_for_now(cell: Cell, named: Named) -> Result:
+def show_transient(cell: Cell, named: Named) -> Result:
     """Run a cell, show what it says below the name of its platform, and return its result."""
     sys.stdout.write(f"── {named}\n")
     origin = user_session_id(cell.options.user, cell.options.session)
-    return cell.run(named.platform, Passing(f"{named.name}/{origin}"))
+    return cell.run(named.platform, TransientDisplay(f"{named.name}/{origin}"))
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:
     """Run a cell, show what it says, store its result; raise FailedCellError if it failed."""
     options = cell.options
     try:
-        result = cell.run(platform, Showing(user_session_id(options.user, options.session)))
+        result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
     except RefusedError as error:
         refuse_name(options.user, options.session, error)
     store(result)

@@ -1,4 +1,4 @@
-"""``%sandbox``: sessions, clock, faults and log of the platform that cells run on."""
+"""``%sandbox``: status, sessions, clock, faults and log of the platform that cells run on."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
-from doublecheck.magics import arming, durations
+from doublecheck.magics import faults as fault_commands
+from doublecheck.magics.durations import format_duration, parse_duration
+from doublecheck.magics.messages import refuse, refuse_unknown, tell
 from doublecheck.magics.options import Parser, words
 from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.sessions import living
-from doublecheck.magics.status import status
-from doublecheck.magics.telling import refuse, refuse_unknown, tell
 from doublecheck.wire import admin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from doublecheck.client.platform import Platform
+    from doublecheck.results import Session
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 
@@ -96,13 +99,13 @@ def _clock(rest: str, platforms: Platforms) -> None:
     if not action:
         tell(_time(platform.clock.now(), platform))
     elif action == "advance":
-        tell(_time(platform.clock.advance(durations.parse(duration)), platform))
+        tell(_time(platform.clock.advance(parse_duration(duration)), platform))
     else:
         refuse(f"%sandbox clock takes advance and a duration, 30m say, not {action!r}.")
 
 
 def _faults(rest: str, platforms: Platforms) -> object:
-    return arming.run(rest, _platform(platforms).faults)
+    return fault_commands.run(rest, _platform(platforms).faults)
 
 
 def _log(rest: str, platforms: Platforms) -> object:
@@ -135,7 +138,7 @@ def _reset(rest: str, platforms: Platforms) -> None:
 
 
 def _help(_rest: str, _platforms: Platforms) -> None:
-    kinds = f"{', '.join(arming.kinds())}."
+    kinds = f"{', '.join(fault_commands.kinds())}."
     tell(HELP.format(kinds=textwrap.fill(kinds, _COLUMNS)))
 
 
@@ -150,7 +153,7 @@ def _refuse_rest(name: str, rest: str) -> None:
 
 def _time(now: dt.datetime, platform: Platform) -> str:
     ahead = platform._call(admin.ahead(platform.target)).total_seconds()
-    moved = f", {durations.shown(ahead)} ahead" if ahead >= 1 else ""
+    moved = f", {format_duration(ahead)} ahead" if ahead >= 1 else ""
     return f"{now:%Y-%m-%d %H:%M:%S} UTC{moved}"
 
 
@@ -165,3 +168,32 @@ COMMANDS: Mapping[str, Command] = {
     "reset": _reset,
     "help": _help,
 }
+
+
+_MORE = "%sandbox help says what it can do."
+
+
+def status(platforms: Platforms) -> str:
+    """Return where cells run and what there is."""
+    current = platforms.known_current()
+    if current is None:
+        return f"Cells run on a double, which starts with the first of them. {_MORE}"
+    lines = [f"Cells run on {current}.", *_doubles(current.platform)]
+    others = [f"  {one}" for one in platforms.others(than=current)]
+    if others:
+        lines += ["There are also (%sandbox use NAME):", *others]
+    return "\n".join([*lines, _MORE])
+
+
+def _doubles(platform: Platform) -> Iterator[str]:
+    if not platform.target.admin:
+        return
+    sessions = ", ".join(map(_session, platform.sessions()))
+    yield f"Sessions: {sessions or 'none yet'}."
+    armed = platform.faults.plan().faults
+    if armed:
+        yield f"Faults: {', '.join(fault.described for fault in armed)}."
+
+
+def _session(session: Session) -> str:
+    return f"{session.user_session_id} ({format_duration(session.remaining_s)} left)"

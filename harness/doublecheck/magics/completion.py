@@ -1,20 +1,153 @@
-"""The tab key on the lines of the magics and inside a cell that runs in the sandbox."""
+"""The tab key on the lines of the magics, and inside a cell that runs in the sandbox.
+
+A question never starts a double, waits, or is journalled.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion, completion_matcher
 
-from doublecheck.magics import offering
-from doublecheck.magics.offering import Offer
+from agentdouble.run_code import DEFAULT_USER
+from doublecheck.client.platform import Platform
+from doublecheck.magics import commands, options
+from doublecheck.magics import faults as fault_commands
+from doublecheck.magics.platforms import Platforms
+from doublecheck.magics.sessions import living
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
 
-    from doublecheck.magics.platforms import Platforms
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def connection(platforms: Platforms, name: str | None = None) -> Iterator[Platform | None]:
+    """Yield a connection to a double, the one in use for None; None if none has started.
+
+    It is a connection of its own: what a notebook's platform was asked is kept, for saved tests.
+    """
+    known = platforms.known(name)
+    if known is None or not known.platform.target.admin:
+        yield None
+        return
+    with Platform(known.platform.target, timeout_s=_PATIENCE_S) as platform:
+        yield platform
+
+
+_OPERATIONS = ("InvokeTool", "invoke", "ping", "run", "run_sse", "mcp:", "a2a:message/send")
+_DURATIONS = ("90s", "30m", "2h")
+_FREE = ("--timeout", "--out", "--user", "--last")  # nobody knows what is meant
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What may stand where ``fragment`` stands; with ``more``, Python's names may, too."""
+
+    fragment: str
+    words: tuple[str, ...] = ()
+    more: bool = False
+
+
+def of_cell(before: str, platforms: Platforms) -> Offer:
+    """Return what may stand behind ``%%sandbox``, after what is there already."""
+    given, fragment = _split(before)
+    option, equals, value = fragment.partition("=")
+    if equals:
+        return _starting_with(value, _values(option, given, platforms))
+    last = given[-1] if given else ""
+    if last in ("--session", "--language", "--on", *_FREE):
+        return _starting_with(fragment, _values(last, given, platforms))
+    return _starting_with(fragment, [one for one in options.option_names() if one not in given])
+
+
+def of_code(before: str, after: str, options_line: str, platforms: Platforms) -> Offer:
+    """Return what may stand between the parts of a cell's code, as the session's kernel says."""
+    given = options.parse(options_line)
+    with connection(platforms, given.on) as platform:
+        if platform is None or given.language == options.BASH:
+            return Offer("")
+        found = platform.complete(
+            before + after,
+            len(before),
+            given.language,
+            user_id=given.user,
+            session_id=given.session,
+        )
+    return Offer(before[found.start :], found.matches)
+
+
+def of_line(before: str, platforms: Platforms) -> Offer:
+    """Return what may stand behind ``%sandbox``, after what is there already."""
+    given, fragment = _split(before)
+    if not given:
+        return _starting_with(fragment, commands.COMMANDS)
+    if given[-1] in _FREE:
+        return Offer(fragment)
+    offered = _starting_with(fragment, _arguments(given[0], given[1:], platforms))
+    return Offer(offered.fragment, offered.words, more=given[0] == "use")
+
+
+def _arguments(command: str, given: Sequence[str], platforms: Platforms) -> Iterable[str]:
+    if command == "faults":
+        return _faults(given, platforms)
+    if command == "clock" and list(given) == ["advance"]:
+        return _DURATIONS
+    if command == "destroy":
+        return (*_living(given, platforms), "--user")
+    once = {"clock": ("advance",), "log": ("--last",), "use": platforms.names()}
+    return () if given else once.get(command, ())
+
+
+def _faults(given: Sequence[str], platforms: Platforms) -> Iterable[str]:
+    if not given:
+        return (*fault_commands.kinds(), "clear", *fault_commands.BY_ID)
+    if given[0] in fault_commands.BY_ID:
+        return _armed(platforms)
+    if given[0] not in fault_commands.kinds():
+        return ()
+    return _OPERATIONS if len(given) == 1 else fault_commands.options_of(given[0])
+
+
+def _values(option: str, given: Sequence[str], platforms: Platforms) -> Iterable[str]:
+    if option == "--session":
+        return _living(given, platforms)
+    if option == "--language":
+        return options.LANGUAGES
+    return platforms.names() if option == "--on" else ()
+
+
+def _living(given: Sequence[str], platforms: Platforms) -> Iterable[str]:
+    user = _value_of("--user", given) or DEFAULT_USER
+    with connection(platforms, _value_of("--on", given)) as platform:
+        return () if platform is None else living(platform, user)
+
+
+def _armed(platforms: Platforms) -> Iterable[str]:
+    with connection(platforms) as platform:
+        return () if platform is None else [one.id for one in platform.faults.plan().faults]
+
+
+def _value_of(option: str, given: Sequence[str]) -> str | None:
+    if option not in given[:-1]:
+        return None
+    return given[given.index(option) + 1]
+
+
+def _split(before: str) -> tuple[list[str], str]:
+    """Return the words that are there, and the one that is being written."""
+    *given, fragment = before.split(" ")
+    return [word for word in given if word], fragment
+
+
+def _starting_with(fragment: str, words: Iterable[str]) -> Offer:
+    return Offer(fragment, tuple(word for word in words if word.startswith(fragment)))
+
 
 _MAGIC = "%%sandbox"
 _CELL = re.compile(r"%%sandbox(?:\s|$)")
@@ -56,16 +189,16 @@ def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if not _CELL.match(lines[first]):
         behind = _BEHIND_LINE.fullmatch(before)
-        return offering.of_line(behind[1], platforms) if behind else None
+        return of_line(behind[1], platforms) if behind else None
     if context.cursor_line > first:
         above = "".join(f"{line}\n" for line in lines[first + 1 : context.cursor_line])
         after = "\n".join(
             [context.line_with_cursor[len(before) :], *lines[context.cursor_line + 1 :]]
         )
         options_line = lines[first].removeprefix(_MAGIC)
-        return offering.of_code(above + before, after, options_line, platforms)
+        return of_code(above + before, after, options_line, platforms)
     behind = _BEHIND_CELL.fullmatch(before)
-    return offering.of_cell(behind[1], platforms) if behind else None
+    return of_cell(behind[1], platforms) if behind else None
 
 
 def _answer(offer: Offer) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from doublecheck.magics.telling import refuse
+from doublecheck.magics.messages import refuse
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([dhms])", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
 
 
-def parse(text: str) -> dt.timedelta:
-    """Return a duration; raise UsageError for what is none."""
+def parse_duration(text: str) -> dt.timedelta:
+    """Parse a duration; raise UsageError if it is none."""
     if not _WHOLE.fullmatch(text.strip().lower()):
         refuse(f"A duration is 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
     try:
@@ -22,8 +22,8 @@ def parse(text: str) -> dt.timedelta:
         refuse(f"{text.strip()!r} is longer than a clock can be moved.")
 
 
-def shown(seconds: float) -> str:
-    """Return a duration as people write it: ``29m 58s``."""
+def format_duration(seconds: float) -> str:
+    """Format a duration as people write it: ``29m 58s``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = [(hours, "h"), (minutes, "m"), (rest, "s")]

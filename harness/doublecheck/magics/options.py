@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck.magics.telling import refuse, refuse_unknown
+from doublecheck.magics.messages import refuse, refuse_unknown
 
 BASH = "bash"
 LANGUAGES = ("python3", "javascript", "typescript", BASH)

@@ -13,7 +13,7 @@ from doublecheck.client.async_platform import AsyncPlatform
 from doublecheck.client.connect import connect
 from doublecheck.client.platform import Platform
 from doublecheck.errors import DoubleCheckError
-from doublecheck.magics.telling import refuse, tell
+from doublecheck.magics.messages import refuse, tell
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")

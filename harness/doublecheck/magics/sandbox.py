@@ -1,7 +1,8 @@
-"""``%%sandbox`` and ``%sandbox``, as IPython has them."""
+"""``%%sandbox`` and ``%sandbox`` as IPython has them: the magics, and how a shell loads and unloads them."""
 
 from __future__ import annotations
 
+import atexit
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,10 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import clear_output, display
 
 from doublecheck.magics import cells, commands, completion, options
-from doublecheck.magics.both import compare
 from doublecheck.magics.cells import Cell
+from doublecheck.magics.messages import refuse, short_errors
 from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.telling import briefly, refuse
+from doublecheck.magics.side_by_side import compare
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -53,7 +54,7 @@ class SandboxMagics(Magics):
         ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
         sessions, clock, faults and log of that platform: ``%sandbox help``.
         """
-        with briefly():
+        with short_errors():
             if cell is None:
                 return commands.run(line, self.platforms)
             self._run(options.parse(line), cell)
@@ -70,7 +71,7 @@ class SandboxMagics(Magics):
         cells.show(cell, platform, lambda result: self._store(cell.options.out, result))
 
     def _compare(self, cell: Cell) -> None:
-        both = compare(self.platforms.pair(cell.options.on), partial(cells.show_for_now, cell))
+        both = compare(self.platforms.pair(cell.options.on), partial(cells.show_transient, cell))
         self._store(cell.options.out, both)
         clear_output(wait=True)
         display(both)
@@ -78,3 +79,30 @@ class SandboxMagics(Magics):
     def _store(self, name: str | None, result: object) -> None:
         if name is not None:
             self._shell.user_ns[name] = result
+
+
+_NAME = "sandbox"
+_REGISTERED = SandboxMagics.__name__
+
+
+def load(shell: InteractiveShell) -> None:
+    """Give a shell the magics; those that it has stay."""
+    if _REGISTERED in shell.magics_manager.registry:
+        return
+    magics = SandboxMagics(shell)
+    shell.register_magics(magics)
+    shell.Completer.custom_matchers.append(magics.matcher)
+    atexit.register(magics.platforms.close)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take the magics from a shell and close what they opened."""
+    magics = shell.magics_manager.registry.pop(_REGISTERED, None)
+    if magics is None:
+        return
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop(_NAME, None)
+    shell.configurables.remove(magics)
+    shell.Completer.custom_matchers.remove(magics.matcher)
+    atexit.unregister(magics.platforms.close)
+    magics.platforms.close()

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
-from doublecheck.magics.telling import refuse
+from doublecheck.magics.messages import refuse
 
 if TYPE_CHECKING:
     from doublecheck.client.platform import Platform

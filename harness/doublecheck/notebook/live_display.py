@@ -19,7 +19,7 @@ _SHARE = 5  # a display that is drawn anew takes at most one part in so many of 
 _AT_ONCE_S = 0.5  # but for so much of it: what comes in bursts is shown before it pauses
 
 
-class Collected(Series[T_co], noun="event", drawn_by="notebook.display.streams.collected"):
+class Collected(Series[T_co], noun="event", drawn_by="notebook.display.events.collected"):
     """The events of a stream that was shown."""
 
     _cell: ClassVar[int | None] = None

@@ -17,10 +17,10 @@ from agentdouble.errors import AgentDoubleError
 from agentdouble.signing import Credentials
 from doublecheck.client.platform import Platform
 from doublecheck.errors import MissingExtraError, TargetError
-from doublecheck.recordings import recording as recordings
-from doublecheck.recordings.recording import Writer
+from doublecheck.recordings import recording_file
+from doublecheck.recordings.recording_file import Writer
 from doublecheck.target.target import Target
-from doublecheck.twins.command import Ours, Showing, Theirs
+from doublecheck.twins.command import DoubleOptions, OutputOptions, PlatformOptions
 from doublecheck.wire.exchanges import Exchange
 from doublecheck.wire.redaction import without_secrets
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 
-def record(theirs: Theirs, output: Path, port: int) -> None:
+def record(theirs: PlatformOptions, output: Path, port: int) -> None:
     """Serve a recording proxy in front of a target until Ctrl-C.
 
     Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
@@ -67,17 +67,17 @@ def proxy(target: Target, own: Credentials, writer: Writer) -> ASGIApp:
     return application(target, own, keep)
 
 
-def replay(recording: Path, ours: Ours, showing: Showing) -> int:
+def replay(recording: Path, ours: DoubleOptions, showing: OutputOptions) -> int:
     """Replay a recording at a double and return the exit code.
 
     Raises RecordingError, TargetError and UnreachableError.
     """
-    from doublecheck.recordings import replay as replaying
+    from doublecheck.recordings.replay import replay as replay_at
 
     showing.check()
-    read = recordings.read(recording)
+    read = recording_file.read(recording)
     with ours.serving() as target, Platform(target) as double:
-        comparison = replaying.replay(read, double)
+        comparison = replay_at(read, double)
     return showing.show(comparison)
 
 

@@ -28,7 +28,7 @@ from agentdouble import guard, signing
 from agentdouble.canonical import read_query
 from agentdouble.errors import SignatureError
 from agentdouble.signing import ALGORITHM, Credentials
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.target.surfaces import surface_of
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
@@ -82,7 +82,7 @@ class _Proxy:
     async def open(self, _app: Starlette) -> AsyncIterator[None]:
         """Keep connections to the target open for as long as the proxy serves."""
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # they are the clients'
-        options = sending.options(self._target, TIMEOUT_S)
+        options = transport.options(self._target, TIMEOUT_S)
         async with httpx.AsyncClient(**options, cookies=no_cookies) as self._http:
             yield
 

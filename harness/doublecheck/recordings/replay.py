@@ -8,14 +8,14 @@ from contextlib import suppress
 
 from agentdouble import signing
 from agentdouble.invoke_tool import SERVICE
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.client.platform import Platform
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.errors import NoAnswerError
-from doublecheck.recordings.recording import Recorded, Recording
+from doublecheck.recordings.recording_file import Recorded, Recording
 from doublecheck.target.surfaces import surface_of
-from doublecheck.twins import run as holding
+from doublecheck.twins import run as conversation_run
 from doublecheck.twins.comparison import Compared, Comparison, Part, pair
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import HIDDEN, Exchange
@@ -73,7 +73,9 @@ def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | 
     double.exchanges.clear()
     with suppress(NoAnswerError):  # that there is none is what is compared
         double.send(_request(recorded.exchange.request, double, pairs))
-    (ours,) = holding.with_unknowns(without_secrets(double.exchanges[:], double.target), double)
+    (ours,) = conversation_run.with_unknowns(
+        without_secrets(double.exchanges[:], double.target), double
+    )
     _pair_sessions(ours, recorded.exchange, pairs)
     return pair(ours, recorded.exchange, pairs)
 
@@ -125,7 +127,7 @@ def _signed(
         credentials=address.credentials,
         region=target.region,
         service=SERVICE,
-        when=sending.wall(),
+        when=transport.wall(),
     )
     return Request(method, url, {**kept, **signed}, content, PATIENCE_S)
 

@@ -15,7 +15,7 @@ from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.notebook.display.elements import Markup, element, joined
+from doublecheck.notebook.display.markup import Markup, element, joined
 from doublecheck.reports.markup import page
 from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
 from doublecheck.reports.report import Report

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import FORGIVEN, Check, in_order
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
@@ -16,11 +15,14 @@ from doublecheck.notebook.display.markup import (
     ODD,
     QUIET,
     WARNING,
+    Markup,
     badge,
     box,
     clipped,
     code,
+    element,
     folded,
+    joined,
     pre,
     quiet,
     scrolled,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from doublecheck import atomic_files as files
+from doublecheck import atomic_files
 from doublecheck.errors import SaveError
 from doublecheck.saved_tests.statements import INDENT, PLATFORM, Statements
 from doublecheck.wire.exchanges import Exchange, redacted
@@ -25,7 +25,7 @@ def save(exchanges: Iterable[Exchange], path: Path) -> Path:
     if path.exists():
         raise SaveError(f"{path} is there already. Name another file, or remove it.")
     try:
-        files.write(path, text)
+        atomic_files.write(path, text)
     except OSError as error:
         raise SaveError(f"{path} cannot be written: {error.strerror}.") from None
     return path

@@ -10,7 +10,7 @@ from typing import Any
 
 from doublecheck.comparing.references import loaded
 from doublecheck.errors import SaveError
-from doublecheck.recordings import recording as recordings
+from doublecheck.recordings import recording_file
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
@@ -30,11 +30,11 @@ def read(path: Path) -> Sequence[Exchange]:
     except UnicodeDecodeError:
         raise SaveError(f"{path} is no journal: it is not UTF-8.") from None
     if _IS_RECORDING.match(text):
-        return list(_recorded(recordings.read(path)))
+        return list(_recorded(recording_file.read(path)))
     return _journal(path, text)
 
 
-def _recorded(recording: recordings.Recording) -> Iterator[Exchange]:
+def _recorded(recording: recording_file.Recording) -> Iterator[Exchange]:
     """Yield the exchanges with the address of what was recorded."""
     for one in recording.exchanges:
         request = one.exchange.request

@@ -13,24 +13,22 @@ from pathlib import Path
 from rich.console import Console
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck import atomic_files as files
-from doublecheck.client import doubles
-from doublecheck.client import open_target as opening
+from doublecheck import atomic_files
+from doublecheck.client import doubles, open_target
 from doublecheck.client.platform import Platform
 from doublecheck.errors import TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Said, plan
 from doublecheck.target.target import Target
-from doublecheck.twins import conversation, document, scripts, tree
-from doublecheck.twins import html_page as page
-from doublecheck.twins import run as holding
+from doublecheck.twins import conversation, document, html_page, scripts, tree
+from doublecheck.twins import run as conversation_run
 from doublecheck.twins.comparison import Comparison, Part
 
 SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
 
 
 @dataclass(frozen=True)
-class Ours:
+class DoubleOptions:
     """Which double is meant: the one at ``url``, or one that is started with ``apps``."""
 
     url: str | None = None
@@ -55,7 +53,7 @@ class Ours:
 
 
 @dataclass(frozen=True)
-class Theirs:
+class PlatformOptions:
     """Which platform is meant, by the options about it; the rest is said by the configuration."""
 
     target: str | None = None
@@ -71,12 +69,12 @@ class Theirs:
         planned = plan(said)
         if planned.in_process:
             raise TargetError("Say where the platform is that is meant: --url, or --target.")
-        with opening.opened(said, planned) as target:
+        with open_target.opened(said, planned) as target:
             yield target
 
 
 @dataclass(frozen=True)
-class Showing:
+class OutputOptions:
     """How a comparison is told: a tree on the terminal, or JSON, and an HTML page beside it."""
 
     html: Path | None = None
@@ -92,7 +90,7 @@ class Showing:
     def show(self, comparison: Comparison) -> int:
         """Tell what came out; return the exit code."""
         if self.html is not None:
-            write(self.html, page.page(comparison))
+            write(self.html, html_page.page(comparison))
         if self.as_json:
             print(json.dumps(document.document(comparison), indent=2))  # noqa: T201
         else:
@@ -103,7 +101,11 @@ class Showing:
 
 
 def twin(
-    theirs: Theirs, ours: Ours, script: Path | None, showing: Showing, agent: str | None = None
+    theirs: PlatformOptions,
+    ours: DoubleOptions,
+    script: Path | None,
+    showing: OutputOptions,
+    agent: str | None = None,
 ) -> int:
     """Hold a conversation with a double and another platform; return the exit code.
 
@@ -122,14 +124,16 @@ def twin(
             else scripts.read(script)
         )
         allow_writes = target.allow_writes
-        comparison = holding.hold(topics, one, other, allow_writes=allow_writes, told=_progress)
+        comparison = conversation_run.hold(
+            topics, one, other, allow_writes=allow_writes, told=_progress
+        )
     return showing.show(comparison)
 
 
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all; raise TargetError if it cannot be written."""
     try:
-        files.write(path, text)
+        atomic_files.write(path, text)
     except OSError as error:
         raise TargetError(f"{path} cannot be written: {error.strerror}.") from None
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from doublecheck.comparing.differences import Class
-from doublecheck.notebook.display.elements import Markup, element
-from doublecheck.twins import messages as telling
+from doublecheck.notebook.display.markup import Markup, element
+from doublecheck.twins import html_parts
 from doublecheck.twins.comparison import Comparison, Part
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -49,9 +49,9 @@ def page(comparison: Comparison) -> str:
     )
     body = element(
         "body",
-        element("h1", telling.TITLE, _verdict(comparison.cls)),
-        element("p", telling.addresses(comparison, _LOOK)),
-        element("p", telling.summary(comparison)),
+        element("h1", html_parts.TITLE, _verdict(comparison.cls)),
+        element("p", html_parts.addresses(comparison, _LOOK)),
+        element("p", html_parts.summary(comparison)),
         *(one for part in comparison.parts for one in _part(part)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
@@ -59,8 +59,8 @@ def page(comparison: Comparison) -> str:
 
 def _part(part: Part) -> Iterable[Markup]:
     if part.skipped:
-        return element("h2", part.name), element("p", _quiet(telling.not_carried_out(part)))
-    calls = (telling.call(call, _LOOK, opened=not call.cls.harmless) for call in part.calls)
+        return element("h2", part.name), element("p", _quiet(html_parts.not_carried_out(part)))
+    calls = (html_parts.call(call, _LOOK, opened=not call.cls.harmless) for call in part.calls)
     return element("h2", part.name, _verdict(part.cls)), *calls
 
 
@@ -82,7 +82,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Markup
     return element("table", above, *below)
 
 
-_LOOK = telling.Look(
+_LOOK = html_parts.Look(
     verdict=_verdict,
     code=partial(element, "code"),
     quiet=_quiet,

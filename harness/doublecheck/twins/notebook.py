@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from doublecheck.comparing.differences import Class, Difference
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
     ODD,
     WARNING,
+    Markup,
     badge,
     box,
     clipped,
     code,
     columns,
+    element,
     folded,
+    joined,
     pre,
     quiet,
     scrolled,
@@ -24,7 +26,7 @@ from doublecheck.notebook.display.markup import (
     title,
 )
 from doublecheck.notebook_repr import counted
-from doublecheck.twins import messages as telling
+from doublecheck.twins import html_parts
 from doublecheck.twins.comparison import Compared, Comparison, Part
 
 _TONES: Mapping[Class, str] = {
@@ -43,9 +45,9 @@ def render(comparison: Comparison) -> Markup:
     counts = comparison.counts().items()
     return box(
         title(
-            telling.TITLE, *(badge(f"{count} {cls.value}", _TONES[cls]) for cls, count in counts)
+            html_parts.TITLE, *(badge(f"{count} {cls.value}", _TONES[cls]) for cls, count in counts)
         ),
-        element("div", telling.addresses(comparison, _LOOK)),
+        element("div", html_parts.addresses(comparison, _LOOK)),
         *(_part(part, few=_few(comparison)) for part in comparison.parts),
     )
 
@@ -57,12 +59,12 @@ def part(one: Part) -> Markup:
 
 def call(one: Compared) -> Markup:
     """Return one call on both platforms."""
-    return box(telling.call(one, _LOOK, opened=True))
+    return box(html_parts.call(one, _LOOK, opened=True))
 
 
 def difference(one: Difference) -> Markup:
     """Return one place where two answers differ."""
-    return box(telling.differences((one,), _LOOK))
+    return box(html_parts.differences((one,), _LOOK))
 
 
 def _few(comparison: Comparison) -> bool:
@@ -77,10 +79,10 @@ def _open(cls: Class, few: bool) -> bool:
 
 def _part(part: Part, *, few: bool = False) -> Markup:
     if part.skipped:
-        return element("div", quiet(f"{part.name}: {telling.not_carried_out(part)}"))
+        return element("div", quiet(f"{part.name}: {html_parts.not_carried_out(part)}"))
     calls = quiet(counted(len(part.calls), "call"))
     summed = joined((element("b", part.name), _badge(part.cls), calls), " ")
-    shown = (telling.call(call, _LOOK, opened=_open(call.cls, few)) for call in part.calls)
+    shown = (html_parts.call(call, _LOOK, opened=_open(call.cls, few)) for call in part.calls)
     return folded(summed, *shown, opened=_open(part.cls, few))
 
 
@@ -92,7 +94,7 @@ def _side(name: Markup, *said: Markup) -> Markup:
     return joined((name, scrolled(*said)))
 
 
-_LOOK = telling.Look(
+_LOOK = html_parts.Look(
     verdict=_badge,
     code=code,
     quiet=quiet,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -33,7 +33,7 @@ def add(group: pytest.OptionGroup) -> None:
 def configure(config: pytest.Config) -> None:
     """Do what the options ask for; raise UsageError for what cannot be."""
     strict = config.getoption("platform_twin_strict")
-    if options.both(config):
+    if pytest_options.both(config):
         config.pluginmanager.register(Twinning(strict=strict), "doublecheck-twin")
     elif strict:
         raise pytest.UsageError("--platform-twin-strict is about --platform-target=both.")

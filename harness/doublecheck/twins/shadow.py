@@ -18,7 +18,7 @@ from doublecheck.client.mcp import McpClient
 from doublecheck.client.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
-from doublecheck.twins import run as holding
+from doublecheck.twins import run as conversation_run
 from doublecheck.twins.comparison import Compared, compared, seeded
 from doublecheck.wire.calls import Request
 from doublecheck.wire.redaction import without_secrets
@@ -100,12 +100,12 @@ class Both:
         """Compare what was said on both sides since a mark."""
         theirs = without_secrets(self._live.exchanges.since(mark[0]), self._live.target)
         ours = without_secrets(self._double.exchanges.since(mark[1]), self._double.target)
-        ours = holding.with_unknowns(ours, self._double)
+        ours = conversation_run.with_unknowns(ours, self._double)
         self.calls += compared(ours, theirs, self._pairs)
 
     def _own(self, given: Any) -> Any:
         """Return arguments with the double's ids."""
-        return owned(given, self._pairs)
+        return with_own_ids(given, self._pairs)
 
 
 class _Shadow:
@@ -128,17 +128,17 @@ class _Shadow:
         return result
 
 
-def owned(given: Any, pairs: Pairs) -> Any:
+def with_own_ids(given: Any, pairs: Pairs) -> Any:
     """Return values with the double's ids in place of the live platform's."""
     if isinstance(given, (list, tuple)):
-        return type(given)(owned(one, pairs) for one in given)
+        return type(given)(with_own_ids(one, pairs) for one in given)
     if isinstance(given, dict):
-        return {name: owned(one, pairs) for name, one in given.items()}
+        return {name: with_own_ids(one, pairs) for name, one in given.items()}
     if dataclasses.is_dataclass(given) and not isinstance(given, type):
         fields = {
             one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.init
         }
-        return dataclasses.replace(given, **owned(fields, pairs))
+        return dataclasses.replace(given, **with_own_ids(fields, pairs))
     return pairs.to_double(given)
 
 

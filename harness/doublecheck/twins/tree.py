@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.comparing.differences import Class, Difference
-from doublecheck.twins import messages as telling
+from doublecheck.twins import html_parts
 from doublecheck.twins.comparison import Compared, Comparison, Part
 
 STYLES = {
@@ -32,12 +32,14 @@ def show(comparison: Comparison, console: Console) -> None:
         _add_part(tree, part)
     console.print(tree)
     console.print()
-    console.print(Text(telling.summary(comparison)))
+    console.print(Text(html_parts.summary(comparison)))
 
 
 def _add_part(tree: Tree, part: Part) -> None:
     if part.skipped:
-        tree.add(Text.assemble((part.name, "dim"), (f"  {telling.not_carried_out(part)}", "dim")))
+        tree.add(
+            Text.assemble((part.name, "dim"), (f"  {html_parts.not_carried_out(part)}", "dim"))
+        )
         return
     branch = tree.add(_labelled(part.name, part.cls))
     for call in part.calls:

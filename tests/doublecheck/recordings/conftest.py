@@ -12,7 +12,7 @@ from agentdouble.signing import Credentials
 from doublecheck import Platform, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.recordings import command as ordering
-from doublecheck.recordings.recording import Writer
+from doublecheck.recordings.recording_file import Writer
 from tests.doublecheck.twins.conftest import application
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError
 from doublecheck.recordings import command as ordering
-from doublecheck.recordings import recording as recordings
-from doublecheck.twins.command import Theirs
+from doublecheck.recordings import recording_file
+from doublecheck.twins.command import PlatformOptions
 from tests.doublecheck.recordings.conftest import Recorder
 
 Start = Callable[[Target], Recorder]
@@ -185,7 +185,7 @@ def test_ctrl_c_ends_it(live: Target, tmp_path: Path) -> None:
     assert (0, f"{output}: 1 exchanges.\n") == (process.returncode, error)
     assert "export PLATFORM_SECRET_KEY=" in out
     assert 0o600 == output.stat().st_mode & 0o777
-    assert ["GET"] == [one.exchange.request.method for one in recordings.read(output).exchanges]
+    assert ["GET"] == [one.exchange.request.method for one in recording_file.read(output).exchanges]
 
 
 def test_a_recording_that_is_there_is_kept(live: Target, tmp_path: Path) -> None:
@@ -194,6 +194,6 @@ def test_a_recording_that_is_there_is_kept(live: Target, tmp_path: Path) -> None
     output.write_text("kept")
 
     with pytest.raises(TargetError, match="is there already"):
-        ordering.record(Theirs("live", live.url), output, 0)
+        ordering.record(PlatformOptions("live", live.url), output, 0)
 
     assert "kept" == output.read_text()

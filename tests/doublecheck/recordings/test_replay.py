@@ -11,8 +11,7 @@ from doublecheck import Platform, RecordingError, Target
 from doublecheck.cli.app import app
 from doublecheck.client.doubles import serving_double
 from doublecheck.comparing.differences import Class
-from doublecheck.recordings import recording as recordings
-from doublecheck.recordings import replay
+from doublecheck.recordings import recording_file, replay
 from tests.doublecheck.recordings.conftest import Recorder
 from tests.doublecheck.twins.conftest import application
 
@@ -40,7 +39,7 @@ def test_a_recording_is_replayed_with_the_doubles_own_ids(
     live: Target, double: Target, recorder: Start
 ) -> None:
     """Sessions of the API server and of MCP, the sandbox tool: each is the double's."""
-    recording = recordings.read(held(recorder(live)))
+    recording = recording_file.read(held(recorder(live)))
 
     with Platform(double) as platform:
         platform.reset()
@@ -74,7 +73,7 @@ def test_divergence_is_told_by_operation(live: Target, recorder: Start) -> None:
         client.invoke("y")
 
     with serving_double(application("Good day.")) as other, Platform(other) as platform:
-        comparison = replay.replay(recordings.read(recording.path), platform)
+        comparison = replay.replay(recording_file.read(recording.path), platform)
 
     assert [("GET /ping", Class.SAME, 1), ("POST /invoke", Class.DIVERGES, 2)] == [
         (part.name, part.cls, len(part.calls)) for part in comparison.parts
@@ -106,7 +105,7 @@ def test_what_cannot_be_sent_again_is_said(
     path.write_text(HEAD + line)
 
     with Platform(double) as platform:
-        (part,) = replay.replay(recordings.read(path), platform).parts
+        (part,) = replay.replay(recording_file.read(path), platform).parts
 
     assert (expected, True) == (part.skipped, part.name.endswith("(line 2)"))
 
@@ -135,7 +134,7 @@ def test_a_file_that_is_no_recording_is_refused(
     path.write_text(text)
 
     with pytest.raises(RecordingError) as refused:
-        recordings.read(path)
+        recording_file.read(path)
 
     assert (line, True) == (refused.value.line, said in str(refused.value)), str(refused.value)
 
@@ -147,12 +146,12 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 
     for path, said in ((tmp_path / "missing", "cannot be read"), (binary, "not UTF-8")):
         with pytest.raises(RecordingError, match=said):
-            recordings.read(path)
+            recording_file.read(path)
 
 
 def test_bytes_survive_a_recording(tmp_path: Path) -> None:
     """A body that is no text is written in base64."""
-    (one,) = recordings.read(_written(tmp_path, b"\xff\x00")).exchanges
+    (one,) = recording_file.read(_written(tmp_path, b"\xff\x00")).exchanges
 
     assert b"\xff\x00" == one.exchange.body
 
@@ -163,7 +162,7 @@ def _written(folder: Path, body: bytes) -> Path:
 
     path = folder / "recording.jsonl"
     with path.open("w") as file:
-        writer = recordings.Writer(file, "http://x")
+        writer = recording_file.Writer(file, "http://x")
         writer.add(Exchange(Request("GET", "/x"), 200, {}, body))
     return path
 

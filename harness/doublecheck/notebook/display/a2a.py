@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
     INFO,
     QUIET,
     WARNING,
+    Markup,
     badge,
     box,
     clipped,
     code,
+    element,
     folded,
+    joined,
     quiet,
 )
 from doublecheck.notebook.display.trees import tree

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from doublecheck.notebook.display import markdown
-from doublecheck.notebook.display.cleaning import cleaned
-from doublecheck.notebook.display.elements import Markup
 from doublecheck.notebook.display.frames import framed
-from doublecheck.notebook.display.markup import clipped, image
+from doublecheck.notebook.display.html_cleaner import cleaned
+from doublecheck.notebook.display.markup import Markup, clipped, image
 
 TEXT, HTML, MARKDOWN, LATEX, JSON, SVG = (
     "text/plain",

@@ -1,34 +1,36 @@
-"""How the events of agents look: a conversation, in which who speaks stands beside what is said."""
+"""How events look: those of agents as a conversation, all others as they are."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doublecheck.notebook.display.elements import Markup, element
+from doublecheck.notebook.display import a2a
 from doublecheck.notebook.display.markup import (
     BAD,
     INFO,
     ODD,
     QUIET,
+    Markup,
     box,
     clipped,
     code,
+    element,
     folded,
     image_of,
+    pre,
     quiet,
     toned,
 )
 from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import counted
-
-if TYPE_CHECKING:
-    from doublecheck.results import AgentEvent
+from doublecheck.results import A2aAnswer, AgentEvent, StreamEvent
 
 _TEXT = "white-space:pre-wrap;overflow-wrap:anywhere"
 _ARGUMENTS_CHARS = 100
+_SHOWN = 500
 
 
 def event(shown: AgentEvent) -> Markup:
@@ -126,3 +128,30 @@ def _json(value: Any) -> str:
 
 def _plain(value: Any) -> str:
     return clipped(value if isinstance(value, str) else _json(value), 5000)
+
+
+def stream_event(shown: StreamEvent) -> Markup:
+    """Return an stream_event of a streaming invocation."""
+    return box(_collected_part(shown))
+
+
+def collected(shown: Sequence[Any]) -> Markup:
+    """Return the events of a stream; of agents, they are a conversation."""
+    if shown and all(isinstance(one, AgentEvent) for one in shown):
+        return events(shown)
+    left_out = len(shown) - _SHOWN
+    more = quiet(f"{left_out:,} earlier events are not shown.") if left_out > 0 else None
+    return box(more, *map(_collected_part, shown[-_SHOWN:]), None if shown else quiet("No events."))
+
+
+def _collected_part(one: Any) -> Markup:
+    if isinstance(one, A2aAnswer):
+        return a2a.part(one)
+    if not isinstance(one, StreamEvent):
+        return pre(clipped(str(one)))
+    if one.error is not None:
+        return pre(one.error, tone=BAD)
+    try:
+        return element("div", tree(json.loads(one.data), opened=0))
+    except (ValueError, RecursionError):
+        return pre(clipped(one.data))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from doublecheck.notebook.display.elements import Markup, element
 from doublecheck.notebook.display.journal import section, status
 from doublecheck.notebook.display.markup import (
     BAD,
+    Markup,
     badge,
     box,
     clipped,
     code,
+    element,
     folded,
     pre,
     quiet,

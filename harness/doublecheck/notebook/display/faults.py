@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.elements import Markup, element
 from doublecheck.notebook.display.markup import (
     QUIET,
     WARNING,
+    Markup,
     badge,
     box,
     code,
+    element,
     quiet,
     table,
     title,

@@ -4,13 +4,66 @@ There are two frames, one in the other. The inner has no origin, so the page, it
 kernel are out of reach. The policy stands in the outer, where nothing of the HTML can precede it;
 the inner inherits it, and may not be led elsewhere either, which is what the outer is for: where a
 frame may go is said by the policy of the document around it.
+
+What HTML loads from elsewhere does not arrive; a line below the frame says so.
 """
 
 from __future__ import annotations
 
-from doublecheck.notebook.display import elsewhere
-from doublecheck.notebook.display.elements import Markup, element, joined
-from doublecheck.notebook.display.heights import height_px
+import re
+from collections.abc import Iterator
+from html import unescape
+
+from doublecheck.notebook.display.frame_heights import height_px
+from doublecheck.notebook.display.markup import Markup, code, element, joined, quiet
+
+_HOST = r"(?:https?:)?//([\w-]+(?:\.[\w-]+)*(?::\d+)?)"
+_BY_TAG = re.compile(
+    r"<(?:script|link|img|image|iframe|embed|object|audio|video|source|track)\b[^<>]*?"
+    rf"\s(?:src|href|data|poster)\s*=\s*(?:[\"']\s*)?{_HOST}",
+    re.I,
+)
+_BY_STYLE = re.compile(rf"(?:\burl\(|@import\s)\s*(?:[\"']\s*)?{_HOST}", re.I)
+_BY_SCRIPT = re.compile(rf"(?<!href=)[\"'`]({_HOST}/[^\s\"'`<>]*)[\"'`]", re.I)
+_RUNS = re.compile(r"<script\b", re.I)
+# how loaders name what they fetch: those of modules, of require.js, of bokeh and of altair
+_LIBRARY = re.compile(r"//(?:cdn|unpkg|esm)\b|/npm/|\.(?:m?js|css)(?:[?#]|$)", re.I)
+# a library that stands in the HTML itself names much that it loads only when it is asked to
+_LIBRARY_CHARS = 500_000
+_WITHIN = re.compile(r"\ssrcdoc\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.I)
+_NAMED = 3
+_REMEDIES = (
+    (re.compile(r"\bplotly\b", re.I), "to_html(include_plotlyjs=True)"),
+    (re.compile(r"\bbokeh\b", re.I), "file_html(plot, INLINE)"),
+    (re.compile(r"\bvega\b", re.I), "to_html(inline=True)"),
+)
+
+
+def external_hosts_note(html: str) -> Markup | None:
+    """Return a line that says what a frame of HTML lacks, and what to do; None if nothing."""
+    hosts = [*dict.fromkeys(_hosts(html))]
+    if not hosts:
+        return None
+    named = ", ".join(hosts[:_NAMED]) + (", ..." if len(hosts) > _NAMED else "")
+    missing = f"This HTML loads from {named}: frames here have no network, so that is missing. "
+    return element("div", quiet(missing), _remedy(html), style="font-size:.93em;margin:.2em 0")
+
+
+def _remedy(html: str) -> Markup:
+    for library, call in _REMEDIES:
+        if library.search(html):
+            return joined((code(call), quiet(" brings it along; a picture (PNG) needs nothing.")))
+    return quiet("Put it into the HTML itself, or show a picture (PNG).")
+
+
+def _hosts(html: str) -> Iterator[str]:
+    """Yield the hosts that HTML loads from, those of pages within it included."""
+    for page in (html, *(unescape(one or other) for one, other in _WITHIN.findall(html))):
+        yield from _BY_TAG.findall(page)
+        yield from _BY_STYLE.findall(page)
+        if len(page) <= _LIBRARY_CHARS and _RUNS.search(page):
+            yield from (host for url, host in _BY_SCRIPT.findall(page) if _LIBRARY.search(url))
+
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -29,7 +82,7 @@ def framed(html: str) -> Markup:
 
     Below it is said what the HTML loads from elsewhere, which does not arrive.
     """
-    lacking = elsewhere.told(html)
+    lacking = external_hosts_note(html)
     filling = "border:0;width:100%;height:100%;display:block"
     inner = element("iframe", sandbox="allow-scripts", srcdoc=_PAPER + _lines(html), style=filling)
     outer = (

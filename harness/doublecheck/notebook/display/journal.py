@@ -7,18 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
     INFO,
     QUIET,
     WARNING,
+    Markup,
     badge,
     box,
     clipped,
     code,
+    element,
     folded,
+    joined,
     pre,
     quiet,
     scrolled,

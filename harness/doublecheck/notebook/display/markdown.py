@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.cleaning import cleaned
+from doublecheck.notebook.display.html_cleaner import cleaned
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

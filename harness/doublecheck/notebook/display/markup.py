@@ -1,8 +1,4 @@
-"""What every display is made of: tables, folded parts, badges, blocks of text, images.
-
-Styles stand at the elements, as a notebook may drop style sheets, and its page may be light or
-dark: text has the page's colour, what is marked a middle tone that both show.
-"""
+"""What every display is made of: HTML that is escaped by construction, tables, folds, badges."""
 
 from __future__ import annotations
 
@@ -11,8 +7,57 @@ import binascii
 import io
 import re
 from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.elements import Markup, element, joined
+from doublecheck.sanitize import visible
+
+_EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
+
+
+class Markup(str):
+    """Text that is HTML already: of ``element`` and ``joined``, or made harmless before."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return str(self)
+
+
+if TYPE_CHECKING:
+    Attribute = str | bool | None
+
+
+def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
+    """Return an element; children that are no Markup are escaped, and None is left out.
+
+    ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``; True stands for an
+    attribute without a value, False and None for none.
+    """
+    opened = f"<{name}{''.join(_attribute(*one) for one in attributes.items())}>"
+    if name in _EMPTY:
+        return Markup(opened)
+    return Markup(f"{opened}{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str | None], separator: str = "") -> Markup:
+    """Return children one after the other, escaped where they are no Markup."""
+    return Markup(
+        _escaped(separator).join(_escaped(child) for child in children if child is not None)
+    )
+
+
+def _escaped(child: str) -> str:
+    return child if isinstance(child, Markup) else escape(visible(child))
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    name = name.rstrip("_").replace("_", "-")
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{escape(visible(str(value)))}"'
+
 
 GOOD, BAD, WARNING, INFO, ODD, QUIET = (
     "#2e8b57",

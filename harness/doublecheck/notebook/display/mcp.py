@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.notebook.display.elements import Markup, element
 from doublecheck.notebook.display.markup import (
     BAD,
+    Markup,
     badge,
     box,
     clipped,
     code,
+    element,
     folded,
     image_of,
     pre,

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.notebook.display import bundles, markdown
-from doublecheck.notebook.display.cleaning import cleaned
-from doublecheck.notebook.display.elements import Markup, element
 from doublecheck.notebook.display.frames import framed
+from doublecheck.notebook.display.html_cleaner import cleaned
 from doublecheck.notebook.display.markup import (
     BAD,
     WARNING,
+    Markup,
     box,
     clipped,
     coloured,
+    element,
     image,
     pre,
     scrolled,

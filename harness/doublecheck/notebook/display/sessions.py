@@ -1,16 +1,30 @@
-"""How the living sessions of a double look: how long each has left."""
+"""How sessions look: those of sandboxes, by the time that is left to each, and those of agents."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.elements import Markup, element, joined
-from doublecheck.notebook.display.markup import GOOD, WARNING, box, code, quiet, table, title, toned
+from doublecheck.notebook.display import events
+from doublecheck.notebook.display.markup import (
+    GOOD,
+    WARNING,
+    Markup,
+    box,
+    code,
+    element,
+    joined,
+    quiet,
+    table,
+    title,
+    toned,
+)
+from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import clock_time, counted
 
 if TYPE_CHECKING:
-    from doublecheck.results import Session
+    from doublecheck.results import AgentSession, Session
 
 _SOON_S = 120.0
 
@@ -25,14 +39,14 @@ def sessions(shown: Sequence[Session]) -> Markup:
     if not shown:
         return box(quiet("No session is living. The first run_code() makes one."))
     heads = ["session", "remaining", "", "until", "executions"]
-    rows = [_row(one) for one in sorted(shown, key=lambda one: one.remaining_s)]
+    rows = [_session_row(one) for one in sorted(shown, key=lambda one: one.remaining_s)]
     return box(
         title(counted(len(shown), "session"), quiet("when this was asked for")),
         table(heads, rows, right=["executions"]),
     )
 
 
-def _row(one: Session) -> list[str | None]:
+def _session_row(one: Session) -> list[str | None]:
     return [
         joined((element("b", one.user_session_id), element("div", code(one.session_id)))),
         _bar(one),
@@ -54,3 +68,37 @@ def _bar(one: Session) -> Markup:
 
 def _tone(one: Session) -> str:
     return WARNING if one.remaining_s < _SOON_S else GOOD
+
+
+def agent_session(shown: AgentSession) -> Markup:
+    """Return a session of an agent: whose it is, its state, and its history as a conversation."""
+    told = [f"of {shown.user_id} with {shown.app_name}", counted(len(shown.events), "event")]
+    return box(
+        title("Session", code(shown.id), quiet(", ".join(told))),
+        tree(dict(shown.state), name="state") if shown.state else None,
+        *events.lines(shown.events),
+    )
+
+
+def agent_sessions(shown: Sequence[AgentSession]) -> Markup:
+    """Return the sessions of a user, without their histories."""
+    if not shown:
+        return box(quiet("No session yet."))
+    rows = [
+        [code(one.id), one.app_name, one.user_id, _updated_at(one), tree(dict(one.state), opened=0)]
+        for one in shown
+    ]
+    return box(
+        title(counted(len(shown), "session")),
+        table(["session", "app", "user", "updated", "state"], rows),
+    )
+
+
+def _updated_at(one: AgentSession) -> str:
+    if one.last_update_time is None:
+        return ""
+    try:
+        at = dt.datetime.fromtimestamp(one.last_update_time, dt.timezone.utc)
+    except (ValueError, OverflowError, OSError, TypeError):  # in other units, or no number
+        return str(one.last_update_time)
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -6,8 +6,18 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doublecheck.notebook.display.elements import Markup, element
-from doublecheck.notebook.display.markup import GOOD, INFO, clipped, code, folded, pre, quiet, toned
+from doublecheck.notebook.display.markup import (
+    GOOD,
+    INFO,
+    Markup,
+    clipped,
+    code,
+    element,
+    folded,
+    pre,
+    quiet,
+    toned,
+)
 from doublecheck.notebook_repr import counted
 
 _ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from doublecheck.notebook.display.elements import Markup, element, joined
 from doublecheck.notebook.display.markup import (
     GOOD,
     WARNING,
+    Markup,
     badge,
     box,
     code,
+    element,
     folded,
+    joined,
     quiet,
     table,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck.notebook.display.heights import height_px
+from doublecheck.notebook.display.frame_heights import height_px
 
 CELL_STYLES = "<style>\n" + "#T_row0_col0 { color: red; }\n" * 200 + "</style>"
 

@@ -1,4 +1,4 @@
-"""What code says in a sandbox, shown as if a cell had said it here."""
+"""Show what code says in a sandbox as if the cell had said it here, and raise how it failed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import clear_output, publish_display_data
 
+from doublecheck.errors import FailedCellError
 from doublecheck.notebook.display.bundles import safe
+from doublecheck.notebook.display.markup import box
+from doublecheck.notebook.display.outputs import traceback
 
 if TYPE_CHECKING:
     from doublecheck.live import LiveOutput
+    from doublecheck.results import BashResult, CodeResult
 
 
-class Showing:
-    """Shows what arrives; displays that are updated later are those of the same ``origin``."""
+class OutputDisplay:
+    """Shows outputs as they arrive; a display is updated only by code of the same ``origin``."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -49,8 +53,8 @@ class Showing:
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 
 
-class Passing(Showing):
-    """Shows what is taken away when the code has ended: its last value is not the cell's own."""
+class TransientDisplay(OutputDisplay):
+    """Shows outputs that the cell replaces at its end, so a last value is not the cell's own."""
 
     def _execute_result(self, content: Mapping[str, Any]) -> None:
         self._display_data(content)
@@ -73,3 +77,38 @@ class RemoteValue:
 
 def _bundle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return safe(content.get("data") or {}, content.get("metadata"))
+
+
+def fail(failure: FailedCellError | None, *, raises: bool) -> None:
+    """Raise a failure, if there is one; where it is not to end the cell it is shown instead."""
+    if failure is None:
+        return
+    if raises:
+        raise failure
+    told = "\n".join(failure.lines)
+    shown = str(box(traceback(told)))
+    publish_display_data({"text/plain": told, "text/html": shown})
+
+
+def failure_of(result: CodeResult) -> FailedCellError | None:
+    """Return what ended the code, if something did."""
+    if result.success:
+        return None
+    error = result.error
+    if error is None:
+        return FailedCellError(result.message, [result.message])
+    lines = error.traceback.splitlines() or [f"{error.ename}: {error.evalue}"]
+    if result.status != "error":  # it was interrupted, and the message says why
+        lines = [*lines, result.message]
+    return FailedCellError(f"{error.ename}: {error.evalue}", lines)
+
+
+def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
+    """Return the exit code of a command that has failed or not ended, as a failure."""
+    if result.exit_code == 0:
+        return None
+    message = f"The command ended with exit code {result.exit_code}."
+    if result.exit_code is None:
+        waited = f"its {timeout_s} s" if timeout_s else "its time"
+        message = f"The command runs on after {waited}; --timeout waits longer."
+    return FailedCellError(message, [message])

@@ -1,7 +1,7 @@
-"""What tags stand in a piece of HTML, in a time that grows with its length and no faster.
+"""Find the tags in a piece of HTML, in a time that grows with its length and no faster.
 
-No parser: what this does not understand is Broken. Whether HTML is shown in the page at all is
-decided by it; what is shown then, by nh3.
+This is no parser: it raises Broken for what it does not understand. It decides whether HTML is
+shown in the page at all; nh3 decides what is shown then.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import pytest
 
 from doublecheck import CodeResult, Output, Platform, Target
 from doublecheck.live import of_outputs
-from doublecheck.magics.both import compare
 from doublecheck.magics.platforms import Named
+from doublecheck.magics.side_by_side import compare
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 

@@ -1,4 +1,4 @@
-"""``%sandbox faults``: arming the double's faults by name, and taking them away."""
+"""``%sandbox faults``: arm the double's faults by name, and take them away."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.client.faults import PlatformFaults, Which
+from doublecheck.magics.messages import refuse, refuse_unknown, tell
 from doublecheck.magics.options import Parser, words
-from doublecheck.magics.telling import refuse, refuse_unknown, tell
 
 if TYPE_CHECKING:
     from doublecheck.results import ArmedFault

@@ -20,7 +20,7 @@ def tell(message: str) -> None:
 
 
 @contextmanager
-def briefly() -> Iterator[None]:
+def short_errors() -> Iterator[None]:
     """Have an error show its message alone: the line that led there is the magic itself.
 
     After ``%xmode Verbose`` every frame shows, as ever.

@@ -1,8 +1,7 @@
-"""HTML of a sandbox's or a platform's, as far as it is harmless in the notebook's own page.
+"""Keep what is harmless of HTML that a sandbox or a platform wrote, for the notebook's own page.
 
-What is harmless is said by a list: elements, attributes and properties of style that only
-format. nh3 takes everything else away, and where that would take away what the HTML means, it
-is not shown in the page at all.
+A list says what is harmless: elements, attributes and style properties that only format. nh3
+removes everything else. HTML whose meaning that would change is not shown in the page at all.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections import Counter
 from importlib.util import find_spec
 
-from doublecheck.notebook.display.scanning import Broken, Style, Tag, scanned
+from doublecheck.notebook.display.html_scanner import Broken, Style, Tag, scanned
 
 _LIMIT = 500_000
 _DEEPEST = 100  # what is nested deeper takes nh3 seconds

@@ -7,8 +7,7 @@ from html import escape, unescape
 
 import pytest
 
-from doublecheck.notebook.display.elsewhere import told
-from doublecheck.notebook.display.frames import framed
+from doublecheck.notebook.display.frames import external_hosts_note, framed
 
 PLOTLY = '<script charset="utf-8" src="https://cdn.plot.ly/plotly-3.3.0.min.js"></script>'
 BOKEH = '<script>const js_urls = ["https://cdn.bokeh.org/bokeh-3.8.0.min.js"];</script>'
@@ -57,12 +56,14 @@ def test_what_html_loads_is_named_with_what_to_do_instead(
 )
 def test_what_loads_nothing_has_no_line(html: str) -> None:
     """Links, names and listings of code fetch nothing, nor does a library until it is asked to."""
-    assert told(html) is None
+    assert external_hosts_note(html) is None
 
 
 def test_of_many_hosts_a_few_are_named() -> None:
     """It is one line."""
-    line = read(told("".join(f"<img src='https://{name}.org/x'>" for name in "abcdef")))
+    line = read(
+        external_hosts_note("".join(f"<img src='https://{name}.org/x'>" for name in "abcdef"))
+    )
 
     assert line.startswith("This HTML loads from a.org, b.org, c.org, ...: ")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from doublecheck.comparing.differences import Class, Difference
-from doublecheck.notebook.display.elements import Markup, element, joined
+from doublecheck.notebook.display.markup import Markup, element, joined
 from doublecheck.twins.comparison import Compared, Comparison, Part
 from doublecheck.wire.exchanges import Exchange
 

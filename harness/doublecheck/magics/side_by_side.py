@@ -1,7 +1,8 @@
-"""``%%sandbox --both``: what a cell came to on two platforms, and whether that is the same."""
+"""Compare what a cell came to on two platforms, and show it side by side (``%%sandbox --both``)."""
 
 from __future__ import annotations
 
+import reprlib
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,19 @@ from doublecheck.comparing.references import Pairs
 from doublecheck.comparing.structure import compare as differences_of
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.live import of_outputs
+from doublecheck.notebook.display.markup import (
+    BAD,
+    GOOD,
+    Markup,
+    badge,
+    box,
+    code,
+    columns,
+    element,
+    pre,
+    quiet,
+    title,
+)
 from doublecheck.notebook_repr import Shown
 from doublecheck.results import BashResult, CodeResult
 
@@ -24,6 +38,8 @@ if TYPE_CHECKING:
 
 Outcome: TypeAlias = "CodeResult | BashResult | DoubleCheckError"
 
+_SHOWN_DIFFERENCES = 10
+_SHOWN_CHARS = 120
 _ASIDE = frozenset({"execution_count", "metadata"})
 
 
@@ -37,7 +53,7 @@ class Side:
 
 
 @dataclass(frozen=True, repr=False)
-class SideBySide(Shown, drawn_by="magics.columns.html"):
+class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
     """What a cell came to on two platforms, with what differs between them.
 
     In a difference, ``double`` is the value of the first and ``live`` that of the other.
@@ -52,9 +68,7 @@ class SideBySide(Shown, drawn_by="magics.columns.html"):
         return not self.differences
 
     def __repr__(self) -> str:
-        from doublecheck.magics import columns
-
-        return columns.text(self)
+        return text(self)
 
 
 def compare(
@@ -115,3 +129,78 @@ def _data(content: Mapping[str, Any]) -> dict[str, Any]:
 def _sum(image: Any) -> str:
     text = str(image)
     return f"{len(text)} characters, checksum {zlib.crc32(text.encode())}"
+
+
+def html(both: SideBySide) -> Markup:
+    """Return both as columns, below them what differs."""
+    verdict = badge("the same", GOOD) if both.same else badge("they differ", BAD)
+    told = [element("div", code(line)) for line in _told(both)]
+    return box(
+        columns(*map(_column, both.sides)), element("div", verdict, style="margin:.4em 0"), *told
+    )
+
+
+def text(both: SideBySide) -> str:
+    """Return both below each other, and what differs."""
+    parts = [f"── {side.name}: {side.where}\n{plain(side.outcome)}" for side in both.sides]
+    names = " and ".join(side.name for side in both.sides)
+    verdict = f"{names} say the same." if both.same else f"{names} differ:"
+    return "\n".join([*parts, f"── {verdict}", *_told(both)])
+
+
+def plain(outcome: Outcome) -> str:
+    """Return what code said, as a terminal shows it."""
+    if isinstance(outcome, CodeResult):
+        return "\n".join(_said(outcome)) or "(no output)"
+    if isinstance(outcome, BashResult):
+        said = f"{outcome.stdout}{outcome.stderr}".rstrip("\n")
+        return f"{said}\n(exit code {outcome.exit_code})".lstrip("\n")
+    return f"{type(outcome).__name__}: {outcome}"
+
+
+def _said(result: CodeResult) -> Iterator[str]:
+    for output in result.outputs:
+        if output.output_type == "error":
+            yield "\n".join(output.traceback or (f"{output.ename}: {output.evalue}",))
+        else:
+            said = output.text or (output.data or {}).get("text/plain", "")
+            yield str(said).rstrip("\n")
+    if not result.success and result.error is None:
+        yield result.message
+
+
+def _column(side: Side) -> Markup:
+    return element("div", title(side.name, quiet(side.where)), _outcome(side.outcome))
+
+
+def _outcome(outcome: Outcome) -> Markup:
+    if isinstance(outcome, DoubleCheckError):
+        return pre(plain(outcome), tone=BAD)
+    if isinstance(outcome, CodeResult) and not outcome.outputs and outcome.success:
+        return pre(quiet("no output"))
+    return Markup(outcome._repr_mimebundle_()["text/html"])
+
+
+def _told(both: SideBySide) -> Iterator[str]:
+    one, other = (side.name for side in both.sides)
+    for difference in both.differences[:_SHOWN_DIFFERENCES]:
+        yield _difference(difference, one, other)
+    more = len(both.differences) - _SHOWN_DIFFERENCES
+    if more > 0:
+        yield f"… and {more} more"
+
+
+def _difference(difference: Difference, one: str, other: str) -> str:
+    path = difference.path.removeprefix("$.")
+    if difference.kind == "only double":
+        return f"{path}: only {one}: {_short(difference.double)}"
+    if difference.kind == "only live":
+        return f"{path}: only {other}: {_short(difference.live)}"
+    what = "" if difference.kind == "value" else f"{difference.kind}: "
+    return f"{path}: {what}{one} {_short(difference.double)}, {other} {_short(difference.live)}"
+
+
+def _short(value: Any) -> str:
+    shower = reprlib.Repr()
+    shower.maxstring = shower.maxother = _SHOWN_CHARS
+    return shower.repr(value)
