@@ -1,0 +1,93 @@
+"""Circles of imports stay small: what is in one can only be read, and moved, together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"agentdouble": "emulator", "doublecheck": "harness"}
+# As many modules as may import each other, in whatever way: some pairs are easier to read apart.
+ALLOWED = 3
+# The larger circles that there are, by their size. They may shrink; a larger or a new one fails.
+KNOWN = {"agentdouble": (11, 4), "doublecheck": (68,)}
+
+Imports = Mapping[str, frozenset[str]]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle_of_imports_grows(package: str) -> None:
+    """An import in a function or under TYPE_CHECKING counts as well: readers follow it too."""
+    large = [one for one in cycles(imports_of(package)) if len(one) > ALLOWED]
+    sizes = [len(one) for one in large]
+    known = KNOWN[package] + (ALLOWED,) * len(large)
+
+    assert all(size <= most for size, most in zip(sizes, known, strict=False)), "\n".join(
+        f"{len(one)} modules import each other: {', '.join(one)}" for one in large
+    )
+
+
+def test_cycles_are_found() -> None:
+    """The largest first; a module that no path leads back to is in none."""
+    two = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": {"g"}}
+
+    assert [["a", "b", "c"], ["d", "e"]] == cycles({one: frozenset(two[one]) for one in two})
+
+
+def test_every_kind_of_import_counts(tmp_path: Path) -> None:
+    """In a function, under a condition, of a name in a package and of a module in it."""
+    (tmp_path / "__init__.py").write_text("from p.low import x\n")
+    (tmp_path / "low.py").write_text("def late():\n    import p.high\n")
+    (tmp_path / "high.py").write_text("if TYPE_CHECKING:\n    from p import late, low\n")
+
+    assert {"p": {"p.low"}, "p.low": {"p.high"}, "p.high": {"p", "p.low"}} == read(tmp_path, "p")
+
+
+def imports_of(package: str) -> Imports:
+    """Return what each module of a package imports of it."""
+    return read(ROOT / PACKAGES[package] / package, package)
+
+
+def read(folder: Path, package: str) -> Imports:
+    files = {_module(file.relative_to(folder), package): file for file in folder.rglob("*.py")}
+    return {
+        module: frozenset(_imported(ast.parse(file.read_text("utf-8")), frozenset(files)))
+        for module, file in files.items()
+    }
+
+
+def _module(file: Path, package: str) -> str:
+    return ".".join((package, *file.with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _imported(tree: ast.Module, modules: frozenset[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            for one in node.names:
+                below = f"{node.module}.{one.name}"
+                yield below if below in modules else node.module
+
+
+def cycles(imports: Imports) -> list[list[str]]:
+    """Return the modules that import each other, circle by circle, the largest first."""
+    reached = {module: _reached_from(module, imports) for module in imports}
+    found = {
+        tuple(sorted(other for other in reached[module] if module in reached[other]))
+        for module in imports
+    }
+    return sorted((list(one) for one in found if len(one) > 1), key=lambda one: (-len(one), one))
+
+
+def _reached_from(module: str, imports: Imports) -> frozenset[str]:
+    found: set[str] = set()
+    ahead = [module]
+    while ahead:
+        new = imports[ahead.pop()] - found
+        found |= new
+        ahead += new
+    return frozenset(found)
