@@ -1,6 +1,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 # A pytester run forgets what it has imported. These would not work if they were imported in one
 # and once more after it: httpx knows its errors by the classes of httpcore, and two copies of
@@ -9,6 +10,8 @@ import a2a.types  # noqa: F401
 import httpcore  # noqa: F401
 import pytest
 from _pytest import pytester
+
+from tests.stress.tally import TALLY
 
 pytest_plugins = ["pytester"]
 
@@ -41,6 +44,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("stress tests of agentdouble")
     group.addoption("--stress", choices=["short", "long"], default="short")
     group.addoption("--stress-seed", type=int, default=1, metavar="N")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Have one process for tests and files that are named, and for all with ``-s``.
+
+    Workers take a moment to start, and show nothing of what a test prints or asks.
+    """
+    folders = any(Path(one).is_dir() for one in config.args)
+    if folders and config.option.capture != "no":
+        return None  # as many as xdist finds best
+    config.option.dist = "no"
+    return 0
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line for each stress test, wherever it ran."""
+    reports = [one for kind in terminalreporter.stats.values() for one in kind]
+    tallies = [
+        str(value)
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == TALLY and report.when == "call"
+    ]
+    if tallies:
+        terminalreporter.section("stress")
+    for tally in tallies:
+        terminalreporter.line(tally)
 
 
 @pytest.hookimpl(wrapper=True)

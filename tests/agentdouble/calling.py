@@ -25,6 +25,7 @@ from agentdouble.invoke_tool import Address, HttpRequest, RunCode, build
 T = TypeVar("T")
 
 TIMEOUT_S = 60
+PAUSE_S = 0.005  # between two looks: what is waited for needs the processor
 
 # One client for all: each new one would read the machine's certificates first (20 ms).
 http = httpx.Client(
@@ -121,6 +122,7 @@ def eventually(read: Callable[[], T], done: Callable[[T], object]) -> T:
     until = time.monotonic() + 2 * TIMEOUT_S
     while not done(found := read()):
         assert time.monotonic() < until, found
+        time.sleep(PAUSE_S)
     return found
 
 
@@ -191,9 +193,10 @@ def home_of(double: Emulator, session: str) -> Path:
 
 def ended(double: Emulator) -> dict[str, str]:
     """Return the reasons of the sessions that have ended, once none is left that lives."""
-    listed: dict[str, Any] = {"sessions": [None]}
-    while listed["sessions"]:
-        listed = http.get(f"{double.url}/_emulator/sessions").json()
+    listed = eventually(
+        lambda: http.get(f"{double.url}/_emulator/sessions").json(),
+        lambda found: not found["sessions"],
+    )
     return {one["UserSessionId"]: one["reason"] for one in listed["ended"]}
 
 

@@ -7,9 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.stress.tally import Stress
-
-_TALLIES = pytest.StashKey[list[Stress]]()
+from tests.stress.tally import TALLY, Stress
 
 
 @pytest.fixture
@@ -18,31 +16,22 @@ def stress(request: pytest.FixtureRequest) -> Stress:
     config = request.config
     if config.getoption("--stress") == "long":
         faulthandler.cancel_dump_traceback_later()  # it takes longer than any test may
-    tally = Stress(
+    return Stress(
         request.node.name.removeprefix("test_"),
         seed=config.getoption("--stress-seed"),
         long=config.getoption("--stress") == "long",
     )
-    config.stash.setdefault(_TALLIES, []).append(tally)
-    return tally
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Check the tally of a stress test when it has come to its end."""
-    result = yield
+    """Check the tally of a stress test when it has come to its end, and have its line reported."""
     tally = pyfuncitem.funcargs.get("stress")
-    if isinstance(tally, Stress):
+    if not isinstance(tally, Stress):
+        return (yield)
+    try:
+        result = yield
         tally.check()
-    return result
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print a line for each stress test."""
-    tallies = config.stash.get(_TALLIES, [])
-    if tallies:
-        terminalreporter.section("stress")
-    for tally in tallies:
-        terminalreporter.line(tally.line())
+        return result
+    finally:
+        pyfuncitem.user_properties.append((TALLY, tally.line()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+TALLY = "tally"  # the property of a test's report that has its line
 _SHOWN = 5
 
 

@@ -32,6 +32,7 @@ T = TypeVar("T")
 When = Literal["while it waits", "while it waits, and again", "when its answer is there"]
 
 PATIENCE_S = 60
+PAUSE_S = 0.005  # between two looks: what is ending needs the processor
 OTHERS: list[psutil.Process] = []  # what other tests have running
 _OFTEN = 20
 
@@ -117,7 +118,7 @@ async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
     """
     until = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        await asyncio.sleep(0)
+        await asyncio.sleep(PAUSE_S)
         processes = own_processes()
         found = len(processes), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
         done = has_spare(processes) if expected is None else has_no_more(found, expected)
