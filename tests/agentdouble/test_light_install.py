@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.libraries
+
 INSTALL = "Install it: pip install 'agentdouble[emulator]'"
 ROOT = Path(__file__).parents[2]
 

@@ -14,6 +14,8 @@ from doublecheck import Target
 from doublecheck.reports.document import schema
 from tests.doublecheck import bad_servers
 
+pytestmark = pytest.mark.once
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -15,6 +15,8 @@ from tests.jupyterlab.hearing import Hearing, hearing
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
 
+pytestmark = pytest.mark.once
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

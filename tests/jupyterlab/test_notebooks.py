@@ -11,6 +11,8 @@ from tests.jupyterlab.conftest import NOTEBOOKS
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, opened
 from tests.jupyterlab.server import Lab
 
+pytestmark = pytest.mark.once
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

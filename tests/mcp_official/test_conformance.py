@@ -10,7 +10,10 @@ from tests.mcp_official.conftest import DIRECT, FRONT, server_of
 from tests.mcp_official.suite import Suite
 
 # sampling and logs are deprecated by the newest revision, and required by the one before
-pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+    pytest.mark.once,
+]
 
 # what a revision does not require, and is found all the same
 BESIDE = {

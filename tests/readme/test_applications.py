@@ -15,6 +15,8 @@ from tests.readme.consoles import run, shown
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import conftest, forget, pytest_in
 
+pytestmark = pytest.mark.once
+
 MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
 ASKED = block(DOUBLE, "console", "$ curl http://127.0.0.1:8000/invoke")
 MY_A2A = block(DOUBLE, "python", "# my_a2a.py")

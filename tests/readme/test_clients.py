@@ -13,6 +13,8 @@ from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, FRONT, block, read
 from tests.readme.projects import bash
 
+pytestmark = pytest.mark.once
+
 SHOWN = (
     block(FRONT, "console", "$ python3 -m venv clients"),
     block(DOUBLE, "console", "$ agentdouble serve --tls"),

@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from tests.readme.consoles import Shown, known, shown, unknown
 from tests.readme.pages import PAGES, blocks, read
 
+pytestmark = pytest.mark.once
+
 OURS = ("agentdouble", "doublecheck", "pytest")
 MAKING_READY = (
     "python3 -m venv",

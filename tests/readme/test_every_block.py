@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import pytest
+
 from tests import readme
 from tests.readme.consoles import shown
 from tests.readme.pages import Block, untaken
 from tests.readme.test_commands import OURS, made_ready
+
+pytestmark = pytest.mark.once
 
 
 def test_each_block_is_run() -> None:

@@ -14,6 +14,8 @@ from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, FRONT, block, blocks
 from tests.readme.projects import bash
 
+pytestmark = pytest.mark.once
+
 COMMANDS = [block(FRONT, "sh", one.text) for one in blocks(FRONT, "sh")]
 APPLICATION = block(FRONT, "python", "# my_agent.py")
 ITS_TEST = block(FRONT, "python", "# test_answers.py")

@@ -13,6 +13,8 @@ from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, HARNESS, block
 from tests.readme.projects import pytest_in
 
+pytestmark = pytest.mark.once
+
 TESTS = {
     f"test_my_{name}.py": block(HARNESS, "python", f"# test_my_{name}.py")
     for name in ("sandbox", "client", "retries")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.readme.pages import ROOT, read
 
+pytestmark = pytest.mark.once
+
 PACKAGES = {
     "emulator/agentdouble": "The double has floors",
     "harness/doublecheck": "The harness has rooms",

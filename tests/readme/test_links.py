@@ -12,6 +12,8 @@ import pytest
 
 from tests.readme.pages import PAGES, ROOT, read
 
+pytestmark = pytest.mark.once
+
 LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md")
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
 from tests.readme.pages import FRONT, HARNESS, block, read
 
+pytestmark = pytest.mark.once
+
 LOAD, PLOT = (block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox"))
 (FROM_PYTHON,) = re.findall(r"^From Python that is .*?\.$", read(FRONT), re.M | re.S)
 *CONNECT, RUN = re.findall(r"`(.*?)`", FROM_PYTHON)

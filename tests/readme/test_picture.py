@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
 from notebooks.pictures.drawing import draw, text_of
 from tests.readme.pages import FRONT, ROOT, read
+
+pytestmark = pytest.mark.once
 
 AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 

@@ -11,6 +11,8 @@ from tests.readme.consoles import run, shown
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import forget
 
+pytestmark = pytest.mark.once
+
 MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
 RUNTIMES = block(DOUBLE, "toml", "# runtimes.toml")
 DECLARED = block(DOUBLE, "console", "$ agentdouble serve --config runtimes")

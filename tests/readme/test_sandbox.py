@@ -12,6 +12,8 @@ from agentdouble.sandbox.browser import chromium
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import pytest_in
 
+pytestmark = pytest.mark.once
+
 JAVASCRIPT = block(DOUBLE, "python", "# test_my_javascript.py")
 BROWSER = block(DOUBLE, "python", "# test_my_browser.py")
 SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")

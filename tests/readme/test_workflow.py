@@ -13,6 +13,8 @@ from tests.readme.consoles import shown
 from tests.readme.pages import FRONT, ROOT, block
 from tests.readme.projects import bash
 
+pytestmark = pytest.mark.once
+
 WORKFLOW = block(FRONT, "yaml", "# .github/workflows/tests.yml")
 TESTS = block(FRONT, "python", "# test_my_agent.py")
 INSTALL = block(FRONT, "console", "$ python3 -m venv .venv && .")

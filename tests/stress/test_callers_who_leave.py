@@ -21,6 +21,8 @@ from agentdouble.invoke_tool import HttpRequest
 from tests.agentdouble.calling import body_of, eventually, home_of, http, result, signed
 from tests.stress.tally import Stress
 
+pytestmark = pytest.mark.once
+
 STARTS = {
     "python3": "print(1)",
     "javascript": "console.log(1)",

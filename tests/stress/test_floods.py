@@ -15,6 +15,8 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import background, http, text
 from tests.stress.tally import Stress
 
+pytestmark = pytest.mark.once
+
 HEAD = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 POST = HEAD.replace(b"GET", b"POST")
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

@@ -24,6 +24,8 @@ from tests import postgresql, small_disk
 from tests.agentdouble.calling import http
 from tests.stress.tally import Stress
 
+pytestmark = pytest.mark.once
+
 USER = "/apps/coder/users/u/sessions"
 WRITERS = 4
 _DOUBLE = """

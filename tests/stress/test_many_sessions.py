@@ -6,10 +6,14 @@ import datetime as dt
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from agentdouble import Emulator
 from agentdouble.processes import capacity
 from tests.agentdouble.calling import text
 from tests.stress.tally import Stress
+
+pytestmark = pytest.mark.once
 
 MINUTE = dt.timedelta(minutes=1)
 MOST = 2000  # or as many as there is memory for: each takes 20 MiB

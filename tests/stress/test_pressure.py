@@ -20,6 +20,8 @@ from tests.agentdouble.cli.conftest import Serving, command_line_in, serving
 from tests.stress.first_calls import KEYS
 from tests.stress.tally import Stress
 
+pytestmark = pytest.mark.once
+
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("only root on Linux mounts a small file system", allow_module_level=True)
 

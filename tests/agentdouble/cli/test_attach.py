@@ -19,6 +19,8 @@ from agentdouble.errors import PlatformError
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving, command
 
+pytestmark = pytest.mark.once
+
 
 @dataclass
 class Living:

@@ -4,9 +4,12 @@ import signal
 import subprocess
 
 import psutil
+import pytest
 
 from agentdouble.cli import demo
 from tests.agentdouble.cli.conftest import CommandLine
+
+pytestmark = pytest.mark.once
 
 
 def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -> None:

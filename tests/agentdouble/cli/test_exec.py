@@ -14,6 +14,8 @@ from agentdouble.cli.executing import Foreground
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import CommandLine, command
 
+pytestmark = pytest.mark.libraries
+
 RUNTIME = """
 [[runtimes]]
 name = "my-files"

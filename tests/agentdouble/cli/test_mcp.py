@@ -19,6 +19,8 @@ from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[Backend]:

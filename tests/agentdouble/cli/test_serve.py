@@ -15,6 +15,8 @@ from doublecheck import Platform, Target
 from tests.agentdouble.calling import TIMEOUT_S, http
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
+pytestmark = pytest.mark.libraries
+
 APP = """
 from agentdouble import SimpleApp
 

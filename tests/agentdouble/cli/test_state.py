@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from agentdouble.cli.control import ControlPlane
 from agentdouble.environment import Connection
 from agentdouble.errors import EnvelopeError, PlatformError, PlatformUnreachableError
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving
+
+pytestmark = pytest.mark.once
 
 
 def control_plane(command_line: CommandLine, double: Serving) -> ControlPlane:

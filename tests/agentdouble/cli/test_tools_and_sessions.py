@@ -13,6 +13,8 @@ from agentdouble import environment, running
 from agentdouble.environment import Connection
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
+pytestmark = pytest.mark.libraries
+
 
 def lines(command_line: CommandLine, *words: str) -> str:
     """Run a command that succeeds and return what it printed."""

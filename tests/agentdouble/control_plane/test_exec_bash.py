@@ -8,6 +8,8 @@ import pytest
 from agentdouble import Emulator, run_code
 from tests.agentdouble.calling import call, error_of, exec_bash, text
 
+pytestmark = pytest.mark.once
+
 
 def body(double: Emulator, payload: Any, session: str = "s1") -> dict[str, Any]:
     return {

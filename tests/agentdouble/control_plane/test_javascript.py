@@ -14,6 +14,8 @@ from agentdouble import Emulator
 from agentdouble.processes import isolation
 from tests.agentdouble.calling import body_of, call, error_of, http, output, result, run, text
 
+pytestmark = pytest.mark.once
+
 MIB = 1024 * 1024
 HEAP_OF_200_MB = "var all = []; while (all.length < 25000) all.push(new Array(1000).fill(1))"
 

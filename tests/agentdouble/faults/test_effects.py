@@ -30,6 +30,8 @@ from tests.agentdouble.calling import (
     http as client,
 )
 
+pytestmark = pytest.mark.libraries
+
 COUNT = "import pathlib; p = pathlib.Path('n'); p.write_text((p.read_text() if p.exists() else '') + 'x')"
 LENGTH = "print(len(open('n').read()))"
 APP = SimpleApp("counting")

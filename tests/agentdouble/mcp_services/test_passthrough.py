@@ -19,6 +19,8 @@ from tests.agentdouble.mcp_services.backend import (
     talking,
 )
 
+pytestmark = pytest.mark.libraries
+
 KEY = "service-key"
 
 

@@ -6,7 +6,11 @@ import copy
 import json
 import pickle
 
+import pytest
+
 from agentdouble.mcp_services import Key, access_record
+
+pytestmark = pytest.mark.libraries
 
 SECRET = "sk-very-secret"
 WHOLE = {

@@ -24,6 +24,8 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import Backend, server
 
+pytestmark = pytest.mark.libraries
+
 
 def at(double: Emulator, name: str) -> str:
     return f"{double.url}/mcp/{name}"

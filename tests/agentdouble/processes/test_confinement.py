@@ -17,6 +17,8 @@ if sys.platform != "linux":
 from agentdouble.processes import isolation
 from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, SECRET, Host, Session
 
+pytestmark = pytest.mark.once
+
 MIB = 1024 * 1024
 
 

@@ -15,6 +15,8 @@ from agentdouble.processes import isolation
 from tests.agentdouble.calling import http, text
 from tests.agentdouble.runtimes.asking import ask, asking
 
+pytestmark = pytest.mark.libraries
+
 ASK = """
 import socket
 def tried(host, port):

@@ -11,6 +11,8 @@ from agentdouble.errors import SettingsError
 from agentdouble.runtimes import Program, declarations
 from agentdouble.settings import Settings
 
+pytestmark = pytest.mark.libraries
+
 COMMAND = {"command": "serve --now 'a b'"}
 
 

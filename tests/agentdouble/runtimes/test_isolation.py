@@ -16,6 +16,8 @@ from agentdouble.runtimes import confining
 from agentdouble.runtimes.definition import Program
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
+pytestmark = pytest.mark.libraries
+
 SECRET = "of-the-other-runtime"
 GIVEN = {
     *("HOME", "TMPDIR", "PORT", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),

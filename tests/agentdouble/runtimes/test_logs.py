@@ -10,6 +10,8 @@ from agentdouble.clock import Clock
 from agentdouble.runtimes.logs import LINES, SIZE, InstanceLog
 from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs, Wanted
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.fixture
 def logs() -> RuntimeLogs:

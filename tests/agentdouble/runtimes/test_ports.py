@@ -10,6 +10,8 @@ import pytest
 from agentdouble.runtimes import ports
 from agentdouble.runtimes.ports import free_port
 
+pytestmark = pytest.mark.libraries
+
 
 def chosen() -> int:
     with free_port() as port:

@@ -18,7 +18,7 @@ from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.libraries]
 PATIENCE_S = 30
 
 

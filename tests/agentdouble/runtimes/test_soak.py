@@ -22,6 +22,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.runtimes import small
 
+pytestmark = pytest.mark.once
+
 REQUESTS, WORKERS, KILLED_EVERY = 1000, 24, 50
 NAMES = ("one", "two", "three")
 

@@ -18,6 +18,8 @@ from agentdouble.errors import MissingExtraError, SettingsError
 from agentdouble.runtimes import tracing
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.libraries
+
 TALKING = str(Path(__file__).with_name("applications") / "talking.py")
 TRACE = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

@@ -17,7 +17,7 @@ from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.libraries]
 
 
 @pytest.fixture

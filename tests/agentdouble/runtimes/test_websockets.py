@@ -14,6 +14,8 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.runtimes.programs import table
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:

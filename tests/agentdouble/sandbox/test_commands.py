@@ -11,6 +11,8 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import background, exec_bash, home_of, text
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
+pytestmark = pytest.mark.once
+
 STARTED: Heard = ("started", {"run": None, "language": "bash", "execution_count": None})
 WAITS = "echo first; echo > begun; cat go; echo second"
 

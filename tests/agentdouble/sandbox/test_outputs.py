@@ -13,6 +13,8 @@ from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import Output
 from tests.agentdouble.calling import output, run, text
 
+pytestmark = pytest.mark.libraries
+
 LIMIT = 100
 
 

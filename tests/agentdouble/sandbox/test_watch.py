@@ -23,6 +23,8 @@ from agentdouble.sandbox import watch as watching
 from agentdouble.sandbox.watch import Watch, Watched
 from tests.agentdouble.calling import has_gone, http, pid_of, run, text
 
+pytestmark = pytest.mark.once
+
 MIB = 1024 * 1024
 FOR_EVER = "\nwhile True: pass"
 FORKING = """

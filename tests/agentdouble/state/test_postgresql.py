@@ -8,6 +8,8 @@ import pytest
 from agentdouble.errors import MissingExtraError, StateError
 from agentdouble.state import make_store
 
+pytestmark = pytest.mark.libraries
+
 
 def refusal(url: str) -> str:
     """Return why a store cannot be opened."""

@@ -9,6 +9,8 @@ from agentdouble import Emulator
 from agentdouble.control_plane.fields import stamp
 from tests.agentdouble.calling import act, body_of, http, refusal, result
 
+pytestmark = pytest.mark.libraries
+
 TOOL = "t-sandbox"
 
 

@@ -10,6 +10,8 @@ import pytest
 from doublecheck.api.progress_bar import Bar
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
+pytestmark = pytest.mark.libraries
+
 BAR = """
 from doublecheck.api.progress_bar import Bar
 

@@ -20,6 +20,8 @@ from doublecheck.runner import checks_process as process
 from doublecheck.runner import subject
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
+pytestmark = pytest.mark.once
+
 SECRET = "of-nobody-but-us"
 
 

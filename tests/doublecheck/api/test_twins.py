@@ -13,6 +13,8 @@ from doublecheck import Platform, Target
 from doublecheck.twins import scripts
 from doublecheck.twins.conversation import Topic
 
+pytestmark = pytest.mark.libraries
+
 SCRIPT = '[[step]]\npath = "/ping"\n\n[[step]]\npath = "/invoke"\njson = { prompt = "print(1)" }\n'
 
 

@@ -20,6 +20,8 @@ from doublecheck import (
 )
 from doublecheck.client.doubles import serving_double
 
+pytestmark = pytest.mark.once
+
 LAST_WORDS = (
     "x=kept; bash -c 'trap \"echo last; exit 1\" INT; echo begun; while :; do sleep 0.1; done'"
 )

@@ -13,6 +13,8 @@ from doublecheck.reports.collector import Collector
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import answer
 
+pytestmark = pytest.mark.once
+
 CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR}
 
 

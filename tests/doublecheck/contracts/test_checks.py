@@ -17,6 +17,8 @@ from doublecheck.contracts.run_result import Run as CheckRun
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner as running
 
+pytestmark = pytest.mark.once
+
 CHECKED = (
     *(f"INV-{number:02d}" for number in range(1, 10)),
     *(f"PRB-{number:02d}" for number in range(1, 8)),

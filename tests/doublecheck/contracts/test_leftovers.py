@@ -19,6 +19,8 @@ from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner as running
 
+pytestmark = pytest.mark.once
+
 CREATED = re.compile(r"^/apps/([^/]+)/users/([^/]+)/sessions")
 QUICK = "not SBX-11 and not A2A-05 and not DEC"  # a browser, a process, and what is no platform
 LISTS = ("ListSessions", "ListTools", "ListMCPServices", "ListMCPToolsets")

@@ -28,6 +28,8 @@ from tests.doublecheck.contracts.mutations import (
     services,
 )
 
+pytestmark = pytest.mark.once
+
 # The first is of the pytest outside; the second costs more time than most checks.
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 RUNTIMES = [id_ for id_, clause in clauses().items() if clause.surface == "runtimes"]

@@ -19,6 +19,8 @@ from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner as running
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Target]:

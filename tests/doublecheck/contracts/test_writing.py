@@ -18,6 +18,8 @@ from doublecheck.contracts import writing
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports.collector import Collector
 
+pytestmark = pytest.mark.once
+
 APPS = ("app.py:app", "app.py:bare", "mcp_app.py:app", "a2a_app.py:app")
 SERVE = ("serve", *APPS, "--agents", "agents", "--port", "0")
 URL = re.compile(r"http://127\.0\.0\.1:\d+")

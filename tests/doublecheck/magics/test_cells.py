@@ -6,6 +6,8 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
+pytestmark = pytest.mark.libraries
+
 
 def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:
     """State stays in the session's kernel, and this one has none of it."""

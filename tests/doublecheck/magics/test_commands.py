@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.doublecheck.notebook.kernels import NotebookKernel
+
+pytestmark = pytest.mark.libraries
 
 
 def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> None:

@@ -12,6 +12,8 @@ from doublecheck.magics.platforms import Named
 from doublecheck.magics.side_by_side import compare
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _other(notebook: NotebookKernel) -> Iterator[None]:

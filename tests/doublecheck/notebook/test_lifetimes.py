@@ -10,6 +10,8 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import TIMEOUT_S, NotebookKernel, notebook_kernel
 
+pytestmark = pytest.mark.once
+
 BEGIN = """
 import doublecheck
 platform = doublecheck.connect()

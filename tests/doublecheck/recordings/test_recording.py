@@ -20,6 +20,8 @@ from doublecheck.recordings import recording_file
 from doublecheck.twins.command import PlatformOptions
 from tests.doublecheck.recordings.conftest import Recorder
 
+pytestmark = pytest.mark.libraries
+
 Start = Callable[[Target], Recorder]
 
 

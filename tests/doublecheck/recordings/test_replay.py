@@ -15,6 +15,8 @@ from doublecheck.recordings import recording_file, replay
 from tests.doublecheck.recordings.conftest import Recorder
 from tests.doublecheck.twins.conftest import application
 
+pytestmark = pytest.mark.libraries
+
 Start = Callable[[Target], Recorder]
 HEAD = '{"format": "doublecheck-recording/1", "target": "https://live.example.com"}\n'
 LINE = '{"request": {"method": "GET", "path": "/ping"}, "response": {"status": 200}}\n'

@@ -15,6 +15,8 @@ from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import parse as reading
 from doublecheck.wire import redaction
 
+pytestmark = pytest.mark.libraries
+
 CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
 
 

@@ -19,6 +19,8 @@ from doublecheck.saved_tests.literals import literal
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
+pytestmark = pytest.mark.once
+
 HOSTILE = "'''; import os; os.abort() \"\"\"\n\\ \u202e \x1b[31m {platform}"
 JSON = {"content-type": "application/json"}
 

@@ -27,6 +27,8 @@ from tests.agentdouble.calling import data_plane, http
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.sandbox.browser.browsing import AT_REST, TAKES_NOTES, client_of, data_url
 
+pytestmark = pytest.mark.once
+
 Witness = Callable[[Emulator, pytest.MonkeyPatch], str]
 
 ANSWERS = [

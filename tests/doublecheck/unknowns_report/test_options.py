@@ -6,6 +6,8 @@ import pytest
 
 from doublecheck import Target
 
+pytestmark = pytest.mark.libraries
+
 EXAMPLE = """
 import httpx
 

@@ -49,6 +49,8 @@ if importlib.util.find_spec("grpc") is None:
 import grpc
 from a2a.types.a2a_pb2_grpc import A2AServiceStub
 
+pytestmark = pytest.mark.libraries
+
 WAIT_S = 60
 ROOT = Path(__file__).parents[4]
 V1 = ("a2a-version", "1.0")

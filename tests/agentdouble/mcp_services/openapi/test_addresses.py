@@ -13,6 +13,8 @@ from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi.addresses import Addresses
 from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, seen, swagger_2
 
+pytestmark = pytest.mark.libraries
+
 VARIABLES = {
     "url": "https://{region}.example.com:{port}/v1/",
     "variables": {

@@ -6,6 +6,7 @@ import threading
 
 import anyio
 import mcp
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -16,6 +17,8 @@ from agentdouble.mcp_services import openapi
 from tests import ports
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
+
+pytestmark = pytest.mark.libraries
 
 
 def serve(app: Starlette, port: int = 0) -> tuple[serving.ServerThread, str]:

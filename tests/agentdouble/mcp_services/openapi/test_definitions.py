@@ -29,6 +29,8 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     tools,
 )
 
+pytestmark = pytest.mark.libraries
+
 YAML = """\
 # a comment
 openapi: 3.0.3

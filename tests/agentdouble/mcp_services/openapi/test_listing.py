@@ -13,6 +13,8 @@ from agentdouble.mcp_services import openapi
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3
 
+pytestmark = pytest.mark.libraries
+
 TOOL = {
     "name": "op",
     "description": "POST /echo",

@@ -21,6 +21,8 @@ from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi import Definition
 from tests.mcp_official.suite import find_npm
 
+pytestmark = pytest.mark.once
+
 MISSING = "npm is not installed, which fetches them: pip install 'agentdouble[conformance]'"
 
 # package, the file of the definition in it, format, operations

@@ -6,6 +6,8 @@ import pytest
 
 from agentdouble.mcp_services.toolsets.names import is_shortened, merged, split
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.mark.parametrize(
     ("service", "tool"),

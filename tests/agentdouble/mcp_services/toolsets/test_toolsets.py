@@ -27,6 +27,8 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import TOOLS, Backend
 
+pytestmark = pytest.mark.libraries
+
 T = TypeVar("T")
 
 FORM: Any = {"type": "object", "properties": {"name": {"type": "string"}}}

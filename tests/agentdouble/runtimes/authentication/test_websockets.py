@@ -12,6 +12,8 @@ from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.runtimes.authentication.conftest import KEYS
 from tests.agentdouble.runtimes.programs import table
 
+pytestmark = pytest.mark.libraries
+
 
 @pytest.fixture(scope="module")
 def conversing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:

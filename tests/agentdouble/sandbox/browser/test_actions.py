@@ -21,6 +21,8 @@ from tests.agentdouble.sandbox.browser.browsing import (
     instance_of,
 )
 
+pytestmark = pytest.mark.once
+
 IN_FIELD = {"x": 20, "y": 110}
 
 

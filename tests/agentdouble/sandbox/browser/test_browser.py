@@ -19,6 +19,8 @@ from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, pid_of, text
 from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of
 
+pytestmark = pytest.mark.once
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds sessions apart")
 MISSING = "is not installed. Install it: "
 

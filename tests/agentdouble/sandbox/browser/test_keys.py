@@ -4,6 +4,8 @@ import pytest
 
 from agentdouble.sandbox.browser import keys
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("name", "found"),

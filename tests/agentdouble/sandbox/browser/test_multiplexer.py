@@ -8,6 +8,8 @@ import pytest
 
 from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
 
+pytestmark = pytest.mark.once
+
 
 class FakeBrowser:
     """Answers what the multiplexer itself asks for, and keeps what clients send."""

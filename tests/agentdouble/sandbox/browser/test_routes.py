@@ -34,6 +34,8 @@ from tests.agentdouble.sandbox.browser.browsing import (
     data_url,
 )
 
+pytestmark = pytest.mark.once
+
 PLAYWRIGHT = """
 import sys
 from playwright.sync_api import sync_playwright

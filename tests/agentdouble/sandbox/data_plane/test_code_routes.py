@@ -17,6 +17,8 @@ from tests.agentdouble.calling import (
     text,
 )
 
+pytestmark = pytest.mark.libraries
+
 EXECUTE = "/v1/jupyter/execute"
 
 

@@ -9,6 +9,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, data_plane, exec_bash, http
 
+pytestmark = pytest.mark.libraries
+
 LIST = "/v1/bash/sessions"
 
 

@@ -6,6 +6,8 @@ from agentdouble.sandbox.javascript import imports
 from agentdouble.sandbox.result import Output
 from tests.agentdouble.sandbox.javascript.session import Session, failure, shown
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("code", "text"),

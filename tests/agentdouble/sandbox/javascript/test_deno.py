@@ -7,6 +7,8 @@ import pytest
 from agentdouble.sandbox.javascript import deno
 from tests.agentdouble.sandbox.javascript.session import Session, failure
 
+pytestmark = pytest.mark.once
+
 
 def test_a_missing_deno_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,

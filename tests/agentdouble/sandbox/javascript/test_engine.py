@@ -8,6 +8,8 @@ import pytest
 
 from tests.agentdouble.sandbox.javascript.session import MIB, Session, failure, shown, streams
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("code", "reason"),

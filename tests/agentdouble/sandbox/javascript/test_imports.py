@@ -4,6 +4,8 @@ import pytest
 
 from agentdouble.sandbox.javascript import imports
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("source", "dynamic"),

@@ -5,6 +5,8 @@ import pytest
 from agentdouble.processes.fork_server import capped_stream
 from tests.agentdouble.sandbox.javascript.session import Session, shown, streams
 
+pytestmark = pytest.mark.once
+
 
 def test_console_goes_to_stdout_and_stderr_in_order(shared: Session) -> None:
     """log, info and debug are stdout, warn and error are stderr, and their order is kept."""

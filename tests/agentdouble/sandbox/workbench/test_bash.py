@@ -18,6 +18,8 @@ from tests.agentdouble.calling import (
     text,
 )
 
+pytestmark = pytest.mark.once
+
 NUMBERS = itertools.count()
 
 

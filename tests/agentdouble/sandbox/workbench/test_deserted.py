@@ -29,6 +29,8 @@ from tests.agentdouble.calling import (
     text,
 )
 
+pytestmark = pytest.mark.once
+
 RUNS = "echo $BASHPID > pid; echo > begun; exec sleep 600"
 
 

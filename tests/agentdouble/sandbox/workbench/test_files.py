@@ -11,6 +11,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, data_plane, http, text
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module", params=["auto", "none"])
 def double(request: pytest.FixtureRequest) -> Iterator[Emulator]:

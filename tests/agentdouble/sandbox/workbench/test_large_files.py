@@ -15,6 +15,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import data_plane
 
+pytestmark = pytest.mark.once
+
 MIB = 1024 * 1024
 SIZE = 256 * MIB
 MOST = 64 * MIB

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from agentdouble.sandbox.workbench.bash_session import BashSession, Command
 from agentdouble.sandbox.workbench.live import Live
 from agentdouble.sandbox.workbench.output import Output
+
+pytestmark = pytest.mark.once
 
 
 class Outputs:

@@ -7,6 +7,8 @@ import pytest
 from agentdouble.sandbox.workbench import output
 from agentdouble.sandbox.workbench.output import Output, shorten
 
+pytestmark = pytest.mark.once
+
 
 def test_offsets_count_bytes() -> None:
     """What is read between two offsets is what was put out between them."""

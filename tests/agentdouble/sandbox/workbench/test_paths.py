@@ -6,6 +6,8 @@ import pytest
 
 from agentdouble.sandbox.workbench.paths import OutsideError, Paths
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def mapped(tmp_path: Path) -> Paths:

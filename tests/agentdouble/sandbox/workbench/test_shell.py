@@ -9,6 +9,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, background, data_plane, http
 
+pytestmark = pytest.mark.once
+
 NUMBERS = itertools.count()
 
 

@@ -14,6 +14,8 @@ from websockets.sync.client import ClientConnection, connect
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, data_plane, has_gone
 
+pytestmark = pytest.mark.once
+
 
 class Screen:
     """A client of a terminal."""

@@ -30,6 +30,8 @@ from tests.agentdouble.calling import (
     text,
 )
 
+pytestmark = pytest.mark.once
+
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workbenches")
 
 

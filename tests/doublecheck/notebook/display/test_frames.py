@@ -14,6 +14,8 @@ import pytest
 from agentdouble.sandbox.browser import chromium
 from doublecheck.notebook.display.frames import framed
 
+pytestmark = pytest.mark.once
+
 ATTACKS = [
     "<script>location = '{url}/location'</script>",
     "<meta http-equiv=refresh content='0;url={url}/refresh'>",
