@@ -1,4 +1,7 @@
-"""Values that show themselves in a notebook: each class names the module that draws it."""
+"""Values that show themselves in a notebook: each class names the function that draws it.
+
+Values lie below their displays, so a program without a notebook imports none of them.
+"""
 
 from __future__ import annotations
 

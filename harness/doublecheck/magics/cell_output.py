@@ -42,13 +42,14 @@ class OutputDisplay:
         self._display_data(content, update=True)
 
     def _execute_result(self, content: Mapping[str, Any]) -> None:
+        # so it is the cell's Out, stands in its place, and %%capture has it
         sys.displayhook(RemoteValue(*_bundle(content)))
 
     def _clear_output(self, content: Mapping[str, Any]) -> None:
         clear_output(wait=bool(content.get("wait")))
 
     def _transient(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the id of a display, which must not be that of one of the notebook's own."""
+        """Return the id of a display; its prefix keeps code off the displays of the notebook."""
         id_ = (content.get("transient") or {}).get("display_id")
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 

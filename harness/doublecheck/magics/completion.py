@@ -1,6 +1,7 @@
 """The tab key on the lines of the magics, and inside a cell that runs in the sandbox.
 
-A question never starts a double, waits, or is journalled.
+A question never starts a double, waits, or is journalled. In a cell that runs in the sandbox the
+names of the notebook are not offered: they are not there.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ class Platforms:
         """Return the platform in use, None if that is a double that has not started yet."""
         if self._chosen is not None and self._chosen != DOUBLE:
             return self.find(self._chosen)
+        # %sandbox use was said, whereas the variable may be there for other reasons
         variable = None if self._chosen == DOUBLE else self._variable(VARIABLE)
         if variable is not None:
             return Named(VARIABLE, variable)

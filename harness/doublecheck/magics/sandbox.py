@@ -48,7 +48,7 @@ class SandboxMagics(Magics):
                            or a URL
         --both             run it on the double and on another platform, and compare
         --out VARIABLE     put the result into a variable, too
-        --no-raise-error   code that fails does not fail the cell
+        --no-raise-error   code that fails does not fail the cell (so Run All goes on, as with %%bash)
 
         It runs on the platform of the last ``%sandbox use``, else on the one in the variable
         ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after

@@ -1,7 +1,9 @@
 """Checks in a process of their own, which ends with whoever waits for it.
 
 pytest takes the streams of its process and runs event loops in it, and a notebook's kernel has
-both in use.
+both in use. Keys go there by the environment, and progress comes back line by line. Its standard
+input is its lifeline: where that closes, by an interrupt or any death here, the run interrupts
+itself.
 """
 
 from __future__ import annotations

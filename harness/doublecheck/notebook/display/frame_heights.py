@@ -1,4 +1,4 @@
-"""How much room HTML may need in a frame, which does not tell: estimated from what it holds."""
+"""Estimate how high HTML is from what it holds: a frame could tell only by a script in its page."""
 
 from __future__ import annotations
 

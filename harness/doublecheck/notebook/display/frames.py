@@ -5,7 +5,9 @@ kernel are out of reach. The policy stands in the outer, where nothing of the HT
 the inner inherits it, and may not be led elsewhere either, which is what the outer is for: where a
 frame may go is said by the policy of the document around it.
 
-What HTML loads from elsewhere does not arrive; a line below the frame says so.
+What HTML loads from elsewhere does not arrive; a line below the frame says so. It is read from the
+HTML and stands outside the frame, because a line within could be forged by the HTML. A library that
+stands in the HTML itself is not searched: it names much that it never loads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Keep what is harmless of HTML that a sandbox or a platform wrote, for the notebook's own page.
 
 A list says what is harmless: elements, attributes and style properties that only format. nh3
-removes everything else. HTML whose meaning that would change is not shown in the page at all.
+removes everything else. HTML whose meaning that would change is not shown in the page at all: it
+goes whole into a frame, never half of it into the page. Style sheets never stand in the page, which
+they would restyle.
 """
 
 from __future__ import annotations
