@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from notebooks.executed import executed, found, read
-from notebooks.likeness import looks
+from notebooks.output_match import looks
 
 
 def main(names: list[str]) -> int:

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from notebooks.steadying import Steady
+from notebooks.normalize import Normalizer
 
 FOLDER = Path(__file__).parent
 WITHIN_S = 300  # a kernel starts, a cell ends, and what it shows arrives
@@ -51,7 +51,7 @@ def executed(path: Path) -> NotebookNode:
     notebook.metadata = nbformat.from_dict(_METADATA)
     for cell in notebook.cells:
         cell.metadata = NotebookNode()
-    Steady().notebook(notebook)
+    Normalizer().notebook(notebook)
     nbformat.validate(notebook)
     return notebook
 

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 
 from notebooks.executed import executed, found, read
-from notebooks.likeness import kinds
+from notebooks.output_match import kinds
 
 AGAIN = "`python -m notebooks {}` writes what it shows today."
 

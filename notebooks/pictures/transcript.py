@@ -56,7 +56,7 @@ def plain(printed: str) -> str:
     return _COLOUR.sub("", printed)
 
 
-def steady(printed: str) -> str:
+def normalize(printed: str) -> str:
     """Return a text without what differs from run to run: ports, times, the size of the plot."""
     lines = (line.rstrip() for line in _DIFFERING.sub("#", printed).splitlines())
     return "\n".join(lines)

@@ -18,9 +18,9 @@ AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 
 def test_it_shows_what_a_run_prints() -> None:
     """Ports, times and the size of the plot aside."""
-    shown = transcript.steady(text_of(DEMO.read_text("utf-8")))
+    shown = transcript.normalize(text_of(DEMO.read_text("utf-8")))
 
-    assert shown == transcript.steady(transcript.excerpt(transcript.run())), AGAIN
+    assert shown == transcript.normalize(transcript.excerpt(transcript.run())), AGAIN
 
 
 def test_it_is_on_the_page_and_needs_nothing_from_elsewhere() -> None:

@@ -1,4 +1,4 @@
-"""Whether two runs of a cell show the same: the kinds of its outputs, and their texts."""
+"""Compare what two runs of a cell show: the kinds of its outputs, and their texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs from run to run, replaced, so that a notebook's file changes with what it shows."""
+"""Replace what differs from run to run, so a notebook changes only with what it shows."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _ID = re.compile(
 _TEXTS = ("text/", "application/json")
 
 
-class Steady:
+class Normalizer:
     """Replaces what differs from run to run; an id is the same wherever it comes again."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def notebook(self, notebook: NotebookNode) -> None:
-        """Make the outputs of a notebook steady, and join what was printed in pieces."""
+        """Normalize the outputs of a notebook, and join what was printed in pieces."""
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 shown = [one for one in cell.outputs if not _gone(one)]
                 cell.outputs = [self._output(one) for one in _joined(shown)]
 
     def text(self, text: str) -> str:
-        """Return a text without what differs; images in it stay as they are."""
+        """Return a normalized text; images in it stay as they are."""
         return "".join(
             part if _DATA.fullmatch(part) else self._said(part) for part in _DATA.split(text)
         )
