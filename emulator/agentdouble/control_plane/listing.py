@@ -46,13 +46,9 @@ class Paging(Wire):
     PageSize: int | None = Field(None, ge=1, le=MAX_PAGE)
 
 
-class ListMade(Paging):
-    """The body of an action that lists what was made: windows of time, a project, filters."""
+class ListNamed(Paging):
+    """The body of an action that lists what has a name and a project: filters."""
 
-    CreateTimeAfter: Moment | None = None
-    CreateTimeBefore: Moment | None = None
-    UpdateTimeAfter: Moment | None = None
-    UpdateTimeBefore: Moment | None = None
     ProjectName: str | None = None
     Filters: list[Filter] | None = None
     TagFilters: list[TagFilter] | None = None
@@ -65,9 +61,25 @@ class ListMade(Paging):
         checks = (
             matching(self.Filters, fields),
             tagged(self.TagFilters),
+            lambda one: self.ProjectName in (None, one.item["ProjectName"]),
+        )
+        return lambda one: all(check(one) for check in checks)
+
+
+class ListMade(ListNamed):
+    """The body of an action that lists what was made, in windows of time, too."""
+
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+    UpdateTimeAfter: Moment | None = None
+    UpdateTimeBefore: Moment | None = None
+
+    def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
+        """Return whether a thing is among what is asked for."""
+        checks = (
+            super().passes(fields),
             within("CreatedAt", self.CreateTimeAfter, self.CreateTimeBefore),
             within("UpdatedAt", self.UpdateTimeAfter, self.UpdateTimeBefore),
-            lambda one: self.ProjectName in (None, one.item["ProjectName"]),
         )
         return lambda one: all(check(one) for check in checks)
 

@@ -7,7 +7,6 @@ from pydantic import Field
 from agentdouble.control_plane.backend_auth import Outbound
 from agentdouble.control_plane.client_auth import Inbound
 from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.listing import Filter, Paging, TagFilter
 from agentdouble.control_plane.networks import Network
 from agentdouble.control_plane.tool_requests import Tag
 
@@ -133,20 +132,6 @@ class UpdateMCPService(Wire):
     OutboundAuthorizerConfiguration: Outbound | None = None
 
 
-class OneMCPService(Wire):
-    """The body of GetMCPService and DeleteMCPService."""
-
-    MCPServiceId: str
-
-
-class ListMCP(Paging):
-    """The body of ListMCPServices and ListMCPToolsets."""
-
-    ProjectName: str | None = None
-    Filters: list[Filter] | None = None
-    TagFilters: list[TagFilter] | None = None
-
-
 class CreateMCPToolset(Wire):
     """The body of CreateMCPToolset; MCPServiceIds has ids with commas between, or a JSON array."""
 
@@ -167,12 +152,6 @@ class UpdateMCPToolset(Wire):
     MCPServiceIds: str | None = None
     ClientToken: str | None = None
     AuthorizerConfiguration: Inbound | None = None
-
-
-class OneMCPToolset(Wire):
-    """The body of GetMCPToolset, DeleteMCPToolset and GetMCPTools."""
-
-    MCPToolsetId: str
 
 
 class ListMCPTools(Wire):

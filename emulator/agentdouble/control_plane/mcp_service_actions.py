@@ -8,101 +8,83 @@ from dataclasses import replace
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import client_auth, listing, mcp_backends, mcp_requests, networks
-from agentdouble.control_plane.codes import as_action_errors
+from agentdouble.control_plane import client_auth, mcp_backends, mcp_requests, networks
 from agentdouble.control_plane.fields import stamp
-from agentdouble.control_plane.listing import Listed, Pages
-from agentdouble.control_plane.reading import invalid, read
-from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.mcp_requests import CreateMCPService, UpdateMCPService
+from agentdouble.control_plane.reading import invalid
+from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend, Service, Services
 
 READY = "Ready"
-FILTERS = {"Id": "MCPServiceId", "Name": "Name", "Status": "Status", "ProtocolType": "ProtocolType"}
 _INBOUND = "InboundAuthorizerConfiguration"
 _OUTBOUND = "OutboundAuthorizerConfiguration"
 _NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
 
 
-class MCPServiceActions:
+class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPService]):
     """The actions on MCP services; each answers at ``/mcp/<Name>``, which is shown as its Path."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._pages = Pages()
+    noun = "MCPService"
+    id_field = "MCPServiceId"
+    list_field = "MCPServices"
+    get_field = "MCPService"
+    create_request = CreateMCPService
+    update_request = UpdateMCPService
+    filters = ("Name", "Status", "ProtocolType")
 
-    def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._services = services
+
+    async def _create(self, request: CreateMCPService) -> Service:
+        _note(request)
+        backend = await mcp_backends.make(
+            request.ProtocolType,
+            request.Path,
+            request.BackendConfiguration,
+            request.ProtocolConfiguration,
+            request.OutboundAuthorizerConfiguration,
+        )
+        earlier = self._services.made_by(request.ClientToken)
+        given = request.InboundAuthorizerConfiguration
+        keys = client_auth.asked_keys(
+            _INBOUND, request.Name, given, earlier.keys if earlier else ()
+        )
+        return await self._services.create(
+            request.Name,
+            backend,
+            keys=keys or (),
+            fields=_fields(request),
+            client_token=request.ClientToken,
+        )
+
+    async def _update(self, request: UpdateMCPService) -> None:
+        _note(request)
+        service = self._services.get(request.MCPServiceId)
+        given = request.InboundAuthorizerConfiguration
+        keys = client_auth.asked_keys(_INBOUND, service.name, given, service.keys)
+        backend = await _changed(service, request)
+        await self._services.update(service.id, backend=backend, keys=keys, fields=_fields(request))
+
+    def _shown(self, one: Service) -> dict[str, Any]:
+        given, backend = one.fields, one.backend
+        where, _ = _where(one)
+        protocol = {}
+        if isinstance(backend, OpenApiBackend):
+            protocol = {"ProtocolConvertConfiguration": json.dumps(backend.document)}
+        outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
         return {
-            "CreateMCPService": self.create,
-            "GetMCPService": self.get,
-            "ListMCPServices": self.list,
-            "UpdateMCPService": self.update,
-            "DeleteMCPService": self.delete,
+            **shown(one),
+            "BackendType": given.get("BackendType", "Custom"),
+            "BackendConfiguration": given.get("BackendConfiguration", where),
+            "ProtocolConfiguration": protocol,
+            _INBOUND: client_auth.shown(given.get(_INBOUND), one.keys),
+            **outbound,
         }
 
-    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a service, or give the id of the one that the same ClientToken has made."""
-        request = read(mcp_requests.CreateMCPService, body)
-        _note(request)
-        with as_action_errors():
-            backend = await mcp_backends.make(
-                request.ProtocolType,
-                request.Path,
-                request.BackendConfiguration,
-                request.ProtocolConfiguration,
-                request.OutboundAuthorizerConfiguration,
-            )
-            earlier = self._services.made_by(request.ClientToken)
-            there = earlier.keys if earlier else ()
-            given = request.InboundAuthorizerConfiguration
-            keys = client_auth.asked_keys(_INBOUND, request.Name, given, there)
-            try:
-                service = await self._services.create(
-                    request.Name,
-                    backend,
-                    keys=keys or (),
-                    fields=_fields(request),
-                    client_token=request.ClientToken,
-                )
-            except ValueError as error:
-                raise invalid("ClientToken", str(error)) from None
-        return {"MCPServiceId": service.id}
-
-    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show a service."""
-        request = read(mcp_requests.OneMCPService, body)
-        with as_action_errors():
-            service = self._services.get(request.MCPServiceId)
-        return {"MCPService": _shown_whole(service)}
-
-    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the services that pass every filter, made first comes first."""
-        request = read(mcp_requests.ListMCP, body)
-        found = (_listed(service) for service in self._services.all())
-        items, token = self._pages.cut("ListMCPServices", request, passing(request, found, FILTERS))
-        return {"MCPServices": items, "NextToken": token}
-
-    async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what stands behind a service, or its keys; what is not in the request stays."""
-        request = read(mcp_requests.UpdateMCPService, body)
-        _note(request)
-        with as_action_errors():
-            service = self._services.get(request.MCPServiceId)
-            given = request.InboundAuthorizerConfiguration
-            keys = client_auth.asked_keys(_INBOUND, service.name, given, service.keys)
-            backend = await _changed(service, request)
-            await self._services.update(
-                service.id, backend=backend, keys=keys, fields=_fields(request)
-            )
-        return {"MCPServiceId": service.id}
-
-    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """End a service with its sessions."""
-        request = read(mcp_requests.OneMCPService, body)
-        with as_action_errors():
-            await self._services.delete(request.MCPServiceId)
-        return {"MCPServiceId": request.MCPServiceId}
+    def _listed(self, one: Service) -> dict[str, Any]:
+        return shown(one)
 
 
 def shown(service: Service) -> dict[str, Any]:
@@ -122,37 +104,6 @@ def shown(service: Service) -> dict[str, Any]:
     }
 
 
-def passing(request: mcp_requests.ListMCP, found: Any, filters: Mapping[str, str]) -> Any:
-    """Return those of the things found that pass every filter of a request."""
-    checks = (
-        listing.matching(request.Filters, filters),
-        listing.tagged(request.TagFilters),
-        lambda one: request.ProjectName in (None, one.item["ProjectName"]),
-    )
-    return (one for one in found if all(check(one) for check in checks))
-
-
-def _listed(service: Service) -> Listed:
-    return Listed(service.id, {"CreatedAt": service.created_at}, shown(service))
-
-
-def _shown_whole(service: Service) -> dict[str, Any]:
-    given, backend = service.fields, service.backend
-    where, _ = _where(service)
-    protocol = {}
-    if isinstance(backend, OpenApiBackend):
-        protocol = {"ProtocolConvertConfiguration": json.dumps(backend.document)}
-    outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
-    return {
-        **shown(service),
-        "BackendType": given.get("BackendType", "Custom"),
-        "BackendConfiguration": given.get("BackendConfiguration", where),
-        "ProtocolConfiguration": protocol,
-        _INBOUND: client_auth.shown(given.get(_INBOUND), service.keys),
-        **outbound,
-    }
-
-
 def _protocol(backend: Backend) -> str:
     return "HTTP" if isinstance(backend, OpenApiBackend) else "MCP"
 
@@ -164,7 +115,7 @@ def _where(service: Service) -> tuple[Mapping[str, Any], str]:
     return ({}, "/") if url is None else mcp_backends.custom_configuration(url)
 
 
-async def _changed(service: Service, request: mcp_requests.UpdateMCPService) -> Backend | None:
+async def _changed(service: Service, request: UpdateMCPService) -> Backend | None:
     """Return the backend that a request puts behind a service, None if it leaves it."""
     before, given = service.backend, request.BackendConfiguration
     by = request.OutboundAuthorizerConfiguration
@@ -195,7 +146,7 @@ def _as_before(made: Backend, before: Backend) -> Backend:
     return made
 
 
-def _note(request: mcp_requests.CreateMCPService | mcp_requests.UpdateMCPService) -> None:
+def _note(request: CreateMCPService | UpdateMCPService) -> None:
     """Name the fields that are kept and shown, and no more."""
     given = request.model_dump(exclude_none=True)
     unread = [name for name in _NOT_ACTED_ON if name in given]
@@ -208,9 +159,7 @@ def _note(request: mcp_requests.CreateMCPService | mcp_requests.UpdateMCPService
     journal.note_unread(sorted(unread))
 
 
-def _fields(
-    request: mcp_requests.CreateMCPService | mcp_requests.UpdateMCPService,
-) -> dict[str, Any]:
+def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:
     """Return what a request says of a service, but the keys and the definition, kept elsewhere."""
     left_out = {"Name": True, "ClientToken": True, "MCPServiceId": True}
     keys = {_INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.listing import ListMade, Paging
+from agentdouble.control_plane.listing import Paging
 from agentdouble.control_plane.networks import Network
 from agentdouble.control_plane.tool_requests import Authorizer, Tls
 
@@ -62,7 +62,7 @@ class UpdateRuntime(RuntimeFields):
 
 
 class OneRuntime(Wire):
-    """The body of GetRuntime, DeleteRuntime and ListRuntimeInstances."""
+    """The body of ListRuntimeInstances."""
 
     RuntimeId: str
 
@@ -86,7 +86,3 @@ class ListVersions(Paging):
     """The body of ListRuntimeVersions."""
 
     RuntimeId: str
-
-
-class ListRuntimes(ListMade):
-    """The body of ListRuntimes."""

@@ -14,12 +14,6 @@ from agentdouble.runtimes.managed import Managed
 from agentdouble.runtimes.versions import Version
 from agentdouble.settings import MIB
 
-_NOT_LISTED = frozenset(
-    (
-        *("FailedLogFileUrl", "MaxConcurrency", "MaxInstance", "MinInstance", "ModelAgentName"),
-        "StatusMessage",
-    )
-)
 _NOT_OF_A_VERSION = frozenset(
     (
         *("CurrentVersionNumber", "FailedLogFileUrl", "KnowledgeId", "MCPToolsetId", "MaxInstance"),
@@ -46,12 +40,6 @@ def whole(found: Managed) -> dict[str, Any]:
         "StatusMessage": status.message,
         "FailedLogFileUrl": logs if status.word == "Error" else "",
     }
-
-
-def listed(found: Managed) -> Listed:
-    """Return a runtime as ListRuntimes shows it."""
-    times = {"CreatedAt": found.created_at, "UpdatedAt": found.updated_at}
-    return Listed(found.id, times, _without(whole(found), _NOT_LISTED))
 
 
 def version(found: Managed, one: Version) -> dict[str, Any]:

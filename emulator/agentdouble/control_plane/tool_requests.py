@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.listing import ListMade
 from agentdouble.control_plane.networks import Network
 
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
@@ -121,13 +120,3 @@ class UpdateTool(ToolFields):
 
     ToolId: str
     ToolType: str | None = None
-
-
-class ToolRef(Wire):
-    """The body of GetTool and DeleteTool."""
-
-    ToolId: str
-
-
-class ListTools(ListMade):
-    """The body of ListTools."""

@@ -21,6 +21,7 @@
     ├── CardError                 an agent card that lacks what a card must have (also a ValueError)
     ├── TurnTimeoutError          an A2A executor whose turn has not ended in time
     ├── ActionError               a control-plane action that is refused, with the platform's code
+    │   └── ClientTokenError      another request had its ClientToken
     ├── SignatureError            a control-plane request whose signature does not verify
     ├── EnvelopeError             an answer that is not the envelope of section 2.8
     ├── PlatformError             an answer that is the platform's error envelope
@@ -110,6 +111,7 @@ from agentdouble.errors.apps import (
 from agentdouble.errors.base import AgentDoubleError
 from agentdouble.errors.control_plane import (
     ActionError,
+    ClientTokenError,
     EnvelopeError,
     PlatformError,
     SignatureError,
@@ -204,6 +206,7 @@ __all__ = [
     "BrowserError",
     "BrowserMissingError",
     "CardError",
+    "ClientTokenError",
     "CredentialsMissingError",
     "DeclarationError",
     "DecorationError",

@@ -14,6 +14,19 @@ class ActionError(AgentDoubleError):
         self.status = status
 
 
+class ClientTokenError(ActionError):
+    """A request has the ClientToken of another one; ``id`` is what that one made, a ``kind``."""
+
+    def __init__(self, kind: str, id_: str) -> None:
+        super().__init__(
+            "InvalidParameter",
+            "The parameter ClientToken is invalid: "
+            f"another request, which made the {kind} {id_!r}, had it.",
+        )
+        self.kind = kind
+        self.id = id_
+
+
 class SignatureError(AgentDoubleError):
     """A signature does not verify; ``code`` is the platform's own error code."""
 

@@ -39,7 +39,7 @@ class Services(Registry[Service]):
         """Make a service, or return the one that the same request with the same token has made.
 
         Without ``keys`` it gets one. Raises ServiceNameError, ServiceNameTakenError,
-        ServiceKeyError, and ValueError if another request had the token.
+        ServiceKeyError, and ClientTokenError if another request had the token.
         """
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))

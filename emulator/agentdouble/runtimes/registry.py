@@ -53,7 +53,7 @@ class RuntimeRegistry(Registry[Managed]):
     ) -> Managed:
         """Make a runtime, or return the one that the same request with the same token has made.
 
-        Raises DeclarationError, RuntimeNameError, and ValueError if another request had the token.
+        Raises DeclarationError, RuntimeNameError, and ClientTokenError if another request had the token.
         """
         return await unbroken(self._create(table, fields or {}, client_token, request))
 

@@ -52,7 +52,7 @@ class Tools(Registry[Tool]):
     ) -> Tool:
         """Make a tool, or return the one that the same request with the same token has made.
 
-        Raises ToolNameTakenError where the ledger says so (U-TOOL-NAMES), and ValueError if
+        Raises ToolNameTakenError where the ledger says so (U-TOOL-NAMES), and ClientTokenError if
         another request had the token.
         """
         said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agentdouble.clock import Clock
+from agentdouble.errors import ClientTokenError
 from agentdouble.state.changes import Change, Record, unbroken
 from agentdouble.state.store import MemoryStore, Store
 
@@ -112,7 +113,7 @@ class Registry(Generic[R]):
     async def _add(self, new: R) -> R:
         """Add one, or return what the same request with the same token has made.
 
-        Raises ValueError if another request had the token.
+        Raises ClientTokenError if another request had the token.
         """
         return await unbroken(self._add_once(new))
 
@@ -128,7 +129,7 @@ class Registry(Generic[R]):
     def _made_already(self, client_token: str | None, request: str | None) -> R | None:
         made = self.made_by(client_token)
         if made is not None and made.request != request:
-            raise ValueError(f"another request, which made the {self.noun} {made.id!r}, had it")
+            raise ClientTokenError(self.noun, made.id)
         return made
 
     async def _begin(self, new: R) -> R:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentdouble.clock import Clock
+from agentdouble.errors import ClientTokenError
 from agentdouble.state import MemoryStore, Record, Registry, Resource, times_of
 
 
@@ -116,7 +117,7 @@ def test_a_client_token_makes_one_thing() -> None:
     async def do(lamps: Lamps) -> None:
         first, second = await asyncio.gather(lamps.create("red", "t"), lamps.create("red", "t"))
         assert first is second
-        with pytest.raises(ValueError, match="another request, which made the lamp 'l-red'"):
+        with pytest.raises(ClientTokenError, match="another request, which made the lamp 'l-red'"):
             await lamps.create("green", "t")
 
     _, kept = after(do)

@@ -78,7 +78,7 @@ class Toolsets(Registry[Toolset]):
         """Make a toolset, or return the one that the same request with the same token has made.
 
         Without ``keys`` it gets one. Raises ServiceNameError, ServiceNameTakenError,
-        ServiceKeyError, UnknownServiceError, and ValueError if another request had the token.
+        ServiceKeyError, UnknownServiceError, and ClientTokenError if another request had the token.
         """
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))

@@ -1,0 +1,113 @@
+"""Create, get, list, update and delete: five actions that every kind of resource has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, create_model
+
+from agentdouble.control_plane.codes import as_action_errors
+from agentdouble.control_plane.fields import Wire
+from agentdouble.control_plane.listing import Listed, ListNamed, Pages
+from agentdouble.control_plane.reading import read
+from agentdouble.control_plane.routes import Action
+from agentdouble.state import Registry, Resource
+
+R = TypeVar("R", bound=Resource)
+C = TypeVar("C", bound=BaseModel)
+U = TypeVar("U", bound=BaseModel)
+
+
+class ResourceActions(Generic[R, C, U]):
+    """The actions on one kind of resource, which a subclass describes.
+
+    ``_create`` and ``_update`` do what a request asks for, ``_shown`` is what GetX shows.
+    """
+
+    noun: ClassVar[str]  # CreateTool, GetTool, ListTools, UpdateTool, DeleteTool
+    id_field: ClassVar[str]
+    list_field: ClassVar[str]
+    get_field: ClassVar[str | None] = None  # None: GetX shows the fields themselves
+    filters: ClassVar[tuple[str, ...]]  # fields, besides the id, that filters of a list name
+    unlisted: ClassVar[tuple[str, ...]] = ()  # fields that GetX shows and ListX does not
+    list_request: ClassVar[type[ListNamed]] = ListNamed
+    create_request: type[C]
+    update_request: type[U]
+
+    def __init__(self, registry: Registry[R]) -> None:
+        self._registry = registry
+        self._pages = Pages()
+        one: Any = {self.id_field: (str, ...)}
+        self._one_request = create_model(f"One{self.noun}", __base__=Wire, **one)
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by the names of the platform."""
+        return {
+            f"Create{self.noun}": self.create,
+            f"Get{self.noun}": self.get,
+            f"List{self.noun}s": self.list,
+            f"Update{self.noun}": self.update,
+            f"Delete{self.noun}": self.delete,
+        }
+
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Make one, or give the id of the one that the same ClientToken has made."""
+        request = read(self.create_request, body)
+        with as_action_errors():
+            made = await self._create(request)
+        return {self.id_field: made.id}
+
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show one."""
+        shown = self._shown(self._find(body))
+        return shown if self.get_field is None else {self.get_field: shown}
+
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Show those that pass every filter, made first comes first."""
+        request = read(self.list_request, body)
+        passes = request.passes({"Id": self.id_field, **{name: name for name in self.filters}})
+        found = (listed for listed in map(self._as_listed, self._registry.all()) if passes(listed))
+        items, token = self._pages.cut(f"List{self.noun}s", request, found)
+        return {self.list_field: items, "NextToken": token}
+
+    async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change one; what is not in the request stays."""
+        request = read(self.update_request, body)
+        with as_action_errors():
+            await self._update(request)
+        return {self.id_field: getattr(request, self.id_field)}
+
+    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Delete one."""
+        found = self._find(body)
+        with as_action_errors():
+            await self._delete(found)
+        return {self.id_field: found.id}
+
+    def _find(self, body: Mapping[str, Any]) -> R:
+        """Return the one whose id is all that a request says."""
+        request = read(self._one_request, body)
+        with as_action_errors():
+            return self._registry.get(getattr(request, self.id_field))
+
+    def _as_listed(self, one: R) -> Listed:
+        times = {"CreatedAt": one.created_at, "UpdatedAt": one.updated_at}
+        return Listed(one.id, times, self._listed(one))
+
+    async def _create(self, request: C) -> R:
+        raise NotImplementedError
+
+    async def _update(self, request: U) -> None:
+        raise NotImplementedError
+
+    async def _delete(self, one: R) -> None:
+        await self._registry.delete(one.id)
+
+    def _shown(self, one: R) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _listed(self, one: R) -> dict[str, Any]:
+        """Return what ListX shows."""
+        shown = self._shown(one).items()
+        return {name: value for name, value in shown if name not in self.unlisted}
