@@ -33,8 +33,7 @@ from agentdouble.apps.loading import App, application
 from agentdouble.clock import Clock
 from agentdouble.control_plane import ControlPlane
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
-from agentdouble.control_plane.authentication import Authenticator
-from agentdouble.control_plane.keys import Keys
+from agentdouble.control_plane.authentication import Authenticator, Keys
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import NotRunningError
 from agentdouble.failing import Failing

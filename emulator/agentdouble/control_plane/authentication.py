@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from agentdouble import ledger, signing
 from agentdouble.canonical import read_query
 from agentdouble.clock import Clock
-from agentdouble.control_plane.codes import public_error
+from agentdouble.control_plane.action_errors import public_error
 from agentdouble.control_plane.envelope import Metadata
-from agentdouble.control_plane.keys import Keys
 from agentdouble.errors import SignatureError
+from agentdouble.settings import KeyPair, Settings
+from agentdouble.signing import Credentials
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key pair; without the full-access permission every action is refused (CTL-07)."""
+
+    credentials: Credentials
+    full_access: bool = True
+
+
+class Keys:
+    """The key pairs of a double, by access key."""
+
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self._keys = {key.credentials.access_key: key for key in keys}
+
+    @classmethod
+    def of(cls, own: Credentials, settings: Settings) -> Keys:
+        """Return the double's own key pair, which may do everything, and those of the settings."""
+        return cls((Key(own), *map(_key, settings.keys)))
+
+    def find(self, access_key: str) -> Key | None:
+        """Return the key pair of that access key, if there is one."""
+        return self._keys.get(access_key)
+
+    def credentials_of(self, access_key: str) -> Credentials | None:
+        """Return the credentials of that access key, if there are any."""
+        key = self.find(access_key)
+        return None if key is None else key.credentials
 
 
 class Authenticator:
@@ -62,3 +94,13 @@ def _signed_parts(request: Request, body: bytes) -> signing.Request:
         body=body,
         repeated=frozenset(name for name, times in count.items() if times > 1),
     )
+
+
+def _key(pair: KeyPair) -> Key:
+    token = pair.session_token
+    credentials = Credentials(
+        pair.access_key,
+        pair.secret_key.get_secret_value(),
+        None if token is None else token.get_secret_value(),
+    )
+    return Key(credentials, pair.full_access)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast
 
+from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.client_auth import ByKeys, check_type
-from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.fields import Wire
-from agentdouble.control_plane.reading import invalid, missing
+from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services.openapi import ApiKey, Auth, Bearer
 
@@ -45,7 +44,7 @@ def headers(given: Outbound | None) -> Mapping[str, str]:
     key, by = found
     if (by.ApiKeyLocation or "header").lower() != "header":
         where = f"A key in {by.ApiKeyLocation!r} for an MCP backend"
-        raise refused(NotBuiltError(f"{where} ({NAME}.Authorizer.KeyAuth.ApiKeyLocation)"))
+        raise NotBuiltError(f"{where} ({NAME}.Authorizer.KeyAuth.ApiKeyLocation)")
     name = by.Parameter or "Authorization"
     plain = name.lower() == "authorization" and " " not in key
     return {name: f"Bearer {key}" if plain else key}
@@ -64,7 +63,7 @@ def authentication(given: Outbound | None) -> Auth | None:
     where = (by.ApiKeyLocation or "header").lower()
     if where not in ("header", "query", "cookie"):
         what = f"A key in {by.ApiKeyLocation!r} for an HTTP API"
-        raise refused(NotBuiltError(f"{what} ({NAME}.Authorizer.KeyAuth.ApiKeyLocation)"))
+        raise NotBuiltError(f"{what} ({NAME}.Authorizer.KeyAuth.ApiKeyLocation)")
     place = cast(Literal["header", "query", "cookie"], where)
     return ApiKey(key, name=by.Parameter, where=place)
 
@@ -75,7 +74,7 @@ def _key(given: Outbound | None) -> tuple[str, ByKeys] | None:
         return None
     by = given.Authorizer or OutboundAuthorizer()
     if by.IdentityAuthorizer is not None:
-        raise refused(NotBuiltError(f"Authorization by IdentityAuthorizer in {NAME}"))
+        raise NotBuiltError(f"Authorization by IdentityAuthorizer in {NAME}")
     check_type(NAME, given.AuthorizerType)
     path = f"{NAME}.Authorizer.KeyAuth"
     if by.KeyAuth is None or not by.KeyAuth.ApiKeys:

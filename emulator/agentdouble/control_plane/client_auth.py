@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.fields import Wire
-from agentdouble.control_plane.reading import invalid
+from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Key
 from agentdouble.mcp_services.service import make_key
@@ -59,7 +58,7 @@ def check_type(name: str, value: str) -> None:
     """Refuse an AuthorizerType that names no API keys."""
     plain = re.sub(r"[^a-z]", "", value.lower())
     if "jwt" in plain or "oauth" in plain or "identity" in plain:
-        raise refused(NotBuiltError(f"The AuthorizerType {value[:100]!r} of {name}"))
+        raise NotBuiltError(f"The AuthorizerType {value[:100]!r} of {name}")
     if plain not in _NAMES_OF_KEYS:
         raise invalid(f"{name}.AuthorizerType", f"{value[:100]!r} is none of ApiKey, KeyAuth")
 
@@ -76,7 +75,7 @@ def asked_keys(
         return None
     by = given.Authorizer or InboundAuthorizer()
     if by.CustomJwtAuthorizer is not None:
-        raise refused(NotBuiltError(f"Authorization by a JWT (CustomJwtAuthorizer) in {name}"))
+        raise NotBuiltError(f"Authorization by a JWT (CustomJwtAuthorizer) in {name}")
     check_type(name, given.AuthorizerType)
     if by.KeyAuth is None:
         return None
@@ -92,9 +91,9 @@ def asked_keys(
 def _check_place(name: str, given: ByKeys) -> None:
     """Refuse keys anywhere but in the header Authorization, where section 4.3 has them."""
     if (given.ApiKeyLocation or "header").lower() != "header":
-        raise refused(NotBuiltError(f"A key in {given.ApiKeyLocation!r} ({name}.ApiKeyLocation)"))
+        raise NotBuiltError(f"A key in {given.ApiKeyLocation!r} ({name}.ApiKeyLocation)")
     if (given.Parameter or "authorization").lower() != "authorization":
-        raise refused(NotBuiltError(f"A key in the header {given.Parameter!r} ({name}.Parameter)"))
+        raise NotBuiltError(f"A key in the header {given.Parameter!r} ({name}.Parameter)")
 
 
 def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The Endpoint of a session: where its data plane is, and the token that opens it.
+"""Where sessions and other resources are reached.
 
 It names the host that the client itself has used, so a context variable says where the request
 at hand came in: the actions need no HTTP for it.
@@ -6,11 +6,13 @@ at hand came in: the actions need no HTTP for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 from urllib.parse import urlencode
 
+from agentdouble.control_plane.wire import Wire
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
 from agentdouble.sandbox.instance import Instance
 
@@ -40,3 +42,34 @@ def endpoint(instance: Instance) -> str:
     """
     query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
     return f"{base_url()}/?{query}"
+
+
+class Vpc(Wire):
+    """Where in a private network; kept and shown."""
+
+    EnableSharedInternetAccess: bool | None = None
+    SecurityGroupIds: list[str] | None = None
+    SubnetIds: list[str] | None = None
+    VpcId: str
+
+
+class Network(Wire):
+    """Which networks reach a resource; kept and shown."""
+
+    VpcConfiguration: Vpc | None = None
+    EnablePrivateNetwork: bool | None = None
+    EnablePublicNetwork: bool | None = None
+
+
+def network_configurations(given: Mapping[str, Any], path: str = "") -> list[dict[str, Any]]:
+    """Return the NetworkConfigurations of a resource at a path, by its NetworkConfiguration.
+
+    The double has one address, for every network that is asked for.
+    """
+    vpc = {"VpcConfiguration": given["VpcConfiguration"]} if "VpcConfiguration" in given else {}
+    wanted = {
+        "public": given.get("EnablePublicNetwork", True),
+        "private": given.get("EnablePrivateNetwork", False),
+    }
+    address = base_url() + path
+    return [{"NetworkType": kind, "Endpoint": address, **vpc} for kind, on in wanted.items() if on]

@@ -10,8 +10,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from agentdouble import ledger
-from agentdouble.control_plane.codes import PUBLIC
-from agentdouble.errors import ActionError
+from agentdouble.control_plane.action_errors import PUBLIC, Refused
 from agentdouble.invoke_tool import DEFAULT_REGION, SERVICE
 
 
@@ -45,7 +44,7 @@ def success(metadata: Metadata, result: Mapping[str, Any]) -> Response:
     return JSONResponse({"ResponseMetadata": metadata.to_dict(), "Result": dict(result)})
 
 
-def failure(metadata: Metadata, error: ActionError) -> Response:
+def failure(metadata: Metadata, error: Refused) -> Response:
     """Return the answer of an action that is refused."""
     ledger.choose("U-ERROR-SHAPE")
     shown: dict[str, Any] = {"Code": error.code, "Message": str(error)}

@@ -9,10 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble import ledger, threads
-from agentdouble.control_plane import exec_bash
-from agentdouble.control_plane.codes import as_action_errors
-from agentdouble.control_plane.fields import Seconds, check_user_session_id
-from agentdouble.control_plane.reading import invalid, missing, read
+from agentdouble.control_plane.action_errors import invalid, missing
+from agentdouble.control_plane.wire import Seconds, check_user_session_id, read
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -47,6 +45,22 @@ class RunCodePayload(BaseModel):
     kernel_name: str = "python3"
 
 
+class ExecBashPayload(BaseModel):
+    """The JSON inside OperationPayload of ExecBash; times are in seconds.
+
+    ``timeout`` ends the waiting, ``hard_timeout`` the command.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    command: str
+    timeout: int | None = Field(None, ge=1)
+    exec_dir: str | None = None
+    env: dict[str, str | None] | None = None
+    hard_timeout: int | None = Field(None, ge=1)
+    max_output_length: int = Field(30_000, ge=0)
+
+
 class InvokeTool:
     """Runs InvokeTool requests in the sessions of the tools."""
 
@@ -59,11 +73,9 @@ class InvokeTool:
         """Run one request and return the Result of section 2.8; raise ActionError."""
         ledger.choose("U-INVOKETOOL-WIRE")
         request = read(InvokeToolRequest, body)
-        with as_action_errors():
-            self._tools.get(request.ToolId)
+        self._tools.get(request.ToolId)
         operation = self._run_code if request.OperationType == "RunCode" else self._exec_bash
-        with as_action_errors():
-            instance, inner = await operation(request)
+        instance, inner = await operation(request)
         return {
             "ToolId": request.ToolId,
             "UserSessionId": instance.key.user_session_id,
@@ -89,11 +101,13 @@ class InvokeTool:
 
     async def _exec_bash(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
-        payload = read(exec_bash.ExecBashPayload, document, "OperationPayload.")
-        exec_bash.check(payload, self._settings)
+        payload = read(ExecBashPayload, document, "OperationPayload.")
+        _check_command(payload, self._settings)
         instance = await self._instance(request)
         publisher = self._instances.feed.publisher(instance.key)
-        return instance, await exec_bash.run(payload, instance, self._settings, publisher)
+        default_s = min(self._settings.exec_timeout_s, self._settings.exec_timeout_max_s)
+        command = {"timeout": default_s, **payload.model_dump(exclude_none=True)}
+        return instance, await instance.exec_bash(command, publisher)
 
     def _payload(self, text: str) -> RunCodePayload:
         payload = read(RunCodePayload, _json_object(text), "OperationPayload.")
@@ -137,6 +151,25 @@ class InvokeTool:
         return await self._instances.get_or_create(
             request.ToolId, request.UserSessionId, request.Ttl
         )
+
+
+def _check_command(payload: ExecBashPayload, settings: Settings) -> None:
+    """Refuse a command that cannot be run; raise ActionError."""
+    ledger.choose("U-EXEC-LIMITS")
+    if not payload.command.strip():
+        raise invalid("OperationPayload.command", "it is empty")
+    for name in ("command", "exec_dir"):
+        text = getattr(payload, name) or ""
+        if "\0" in text:
+            raise invalid(f"OperationPayload.{name}", "it has a NUL character")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise invalid(f"OperationPayload.{name}", "it is no valid Unicode text")
+    size, limit = len(payload.command.encode()), settings.code_limit
+    if size > limit:
+        raise invalid("OperationPayload.command", f"it has {size} bytes; the limit is {limit}")
+    largest = settings.exec_timeout_max_s
+    if payload.timeout is not None and payload.timeout > largest:
+        raise invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import Moment, Wire
-from agentdouble.control_plane.reading import invalid
+from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.wire import Moment, Wire
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100

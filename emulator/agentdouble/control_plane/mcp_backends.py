@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from agentdouble import ledger
 from agentdouble.control_plane import backend_auth, mcp_requests
+from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.backend_auth import Outbound
-from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.errors import DefinitionError, NotBuiltError
 from agentdouble.imports import import_now
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
@@ -63,7 +62,7 @@ def _where(given: mcp_requests.Backend | None, path: str) -> str | None:
         raise invalid("Path", f"{path[:100]!r} does not begin with '/'")
     for name, what in _NOT_BUILT.items():
         if getattr(given, name, None) is not None:
-            raise refused(NotBuiltError(f"{what} (BackendConfiguration.{name})"))
+            raise NotBuiltError(f"{what} (BackendConfiguration.{name})")
     custom = given.CustomConfiguration if given else None
     if custom is None:
         return None

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from agentdouble.control_plane.backend_auth import Outbound
 from agentdouble.control_plane.client_auth import Inbound
-from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.networks import Network
+from agentdouble.control_plane.endpoints import Network
 from agentdouble.control_plane.tool_requests import Tag
+from agentdouble.control_plane.wire import EnvList, Wire
 
 
 class Tls(Wire):

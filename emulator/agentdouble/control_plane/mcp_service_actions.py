@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import client_auth, mcp_backends, mcp_requests, networks
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane import client_auth, mcp_backends, mcp_requests
+from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.mcp_requests import CreateMCPService, UpdateMCPService
-from agentdouble.control_plane.reading import invalid
 from agentdouble.control_plane.resource_actions import ResourceActions
+from agentdouble.control_plane.wire import stamp
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend, Service, Services
 
@@ -100,7 +101,7 @@ def shown(service: Service) -> dict[str, Any]:
         "Tags": given.get("Tags", []),
         "CreatedAt": stamp(service.created_at),
         "UpdatedAt": stamp(service.updated_at),
-        "NetworkConfigurations": networks.shown(given.get("NetworkConfiguration", {})),
+        "NetworkConfigurations": network_configurations(given.get("NetworkConfiguration", {})),
     }
 
 

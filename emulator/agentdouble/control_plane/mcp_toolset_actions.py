@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentdouble import journal, ledger
-from agentdouble.control_plane import client_auth, mcp_requests, mcp_service_actions, networks
-from agentdouble.control_plane.codes import as_action_errors
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane import client_auth, mcp_requests, mcp_service_actions
+from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.mcp_requests import CreateMCPToolset, UpdateMCPToolset
 from agentdouble.control_plane.mcp_service_actions import READY
-from agentdouble.control_plane.reading import invalid, read
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import read, stamp
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services.toolsets import Exposes, Toolset, Toolsets
 
@@ -89,7 +89,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
             "Tags": given.get("Tags", []),
             "CreatedAt": stamp(one.created_at),
             "UpdatedAt": stamp(one.updated_at),
-            "NetworkConfigurations": networks.shown(given.get("NetworkConfiguration", {})),
+            "NetworkConfigurations": network_configurations(given.get("NetworkConfiguration", {})),
             _AUTHORIZER: client_auth.shown(given.get(_AUTHORIZER), one.keys),
             "MCPServices": [mcp_service_actions.shown(service) for service in services],
         }
@@ -106,10 +106,9 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         """Show the tools of each service of several toolsets, by the service's own names."""
         request = read(mcp_requests.ListMCPTools, body)
         found: dict[str, Any] = {}
-        with as_action_errors():
-            ids = _ids("MCPToolsetIds", request.MCPToolsetIds)
-            for toolset in [self._toolsets.get(one) for one in ids]:
-                found |= await self._toolsets.tools(toolset, merged=False)
+        ids = _ids("MCPToolsetIds", request.MCPToolsetIds)
+        for toolset in [self._toolsets.get(one) for one in ids]:
+            found |= await self._toolsets.tools(toolset, merged=False)
         return {"MCPServiceTools": [_service_tools(*one) for one in found.items()]}
 
 

@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, create_model
 
-from agentdouble.control_plane.codes import as_action_errors
-from agentdouble.control_plane.fields import Wire
 from agentdouble.control_plane.listing import Listed, ListNamed, Pages
-from agentdouble.control_plane.reading import read
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import Wire, read
 from agentdouble.state import Registry, Resource
 
 R = TypeVar("R", bound=Resource)
@@ -54,8 +52,7 @@ class ResourceActions(Generic[R, C, U]):
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make one, or give the id of the one that the same ClientToken has made."""
         request = read(self.create_request, body)
-        with as_action_errors():
-            made = await self._create(request)
+        made = await self._create(request)
         return {self.id_field: made.id}
 
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,22 +71,19 @@ class ResourceActions(Generic[R, C, U]):
     async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Change one; what is not in the request stays."""
         request = read(self.update_request, body)
-        with as_action_errors():
-            await self._update(request)
+        await self._update(request)
         return {self.id_field: getattr(request, self.id_field)}
 
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete one."""
         found = self._find(body)
-        with as_action_errors():
-            await self._delete(found)
+        await self._delete(found)
         return {self.id_field: found.id}
 
     def _find(self, body: Mapping[str, Any]) -> R:
         """Return the one whose id is all that a request says."""
         request = read(self._one_request, body)
-        with as_action_errors():
-            return self._registry.get(getattr(request, self.id_field))
+        return self._registry.get(getattr(request, self.id_field))
 
     def _as_listed(self, one: R) -> Listed:
         times = {"CreatedAt": one.created_at, "UpdatedAt": one.updated_at}

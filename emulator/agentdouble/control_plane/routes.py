@@ -12,11 +12,10 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from agentdouble.control_plane import endpoints, envelope
+from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.control_plane.authentication import Authenticator
-from agentdouble.control_plane.codes import public_error
 from agentdouble.control_plane.envelope import Metadata
-from agentdouble.control_plane.reading import invalid, missing
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.failing import KIND, report
@@ -47,18 +46,19 @@ class ControlPlane:
             with endpoints.seen_at(str(request.base_url)), output_feed.called(run):
                 result = await cancel_on_disconnect(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
-        except ActionError as error:
-            if error.code != KIND:
-                return envelope.failure(metadata, error)
-            return self._failed(metadata, error.__cause__ or error)
         except (HTTPException, ClientDisconnect):
             raise
-        except StateError as error:
-            _log.error("The action %s: %s", metadata.action, error)
-            refused = ActionError("StateError", str(error), status=error.status)
-            return envelope.failure(metadata, refused)
+        except REFUSED as error:
+            return self._refused(metadata, error)
         except Exception as error:
             return self._failed(metadata, error)
+
+    def _refused(self, metadata: Metadata, error: Refused) -> Response:
+        if error.code == KIND:
+            return self._failed(metadata, error)
+        if isinstance(error, StateError):
+            _log.error("The action %s: %s", metadata.action, error)
+        return envelope.failure(metadata, error)
 
     def _failed(self, metadata: Metadata, error: BaseException) -> Response:
         message = report(error, f"The action {metadata.action}")
@@ -75,8 +75,7 @@ class ControlPlane:
         if metadata.version == VERSION and metadata.action in self._actions:
             return self._actions[metadata.action]
         if metadata.version == VERSION and metadata.action in OF_THE_PLATFORM:
-            error = NotBuiltError(f"The action {metadata.action}")
-            raise ActionError("NotImplemented", str(error), status=501)
+            raise NotBuiltError(f"The action {metadata.action}")
         raise public_error(
             "InvalidActionOrVersion",
             f"Could not find operation {metadata.action} for version {metadata.version}.",

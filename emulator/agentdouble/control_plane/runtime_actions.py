@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import runtime_artifacts, runtime_authorizers, runtimes_shown
-from agentdouble.control_plane.codes import as_action_errors
-from agentdouble.control_plane.fields import variables
+from agentdouble.control_plane import runtime_artifacts, runtimes_shown
+from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.listing import ListMade
-from agentdouble.control_plane.reading import invalid, read
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
@@ -20,7 +18,9 @@ from agentdouble.control_plane.runtime_requests import (
     OneVersion,
     RuntimeFields,
     UpdateRuntime,
+    asked_authorizer,
 )
+from agentdouble.control_plane.wire import read, variables
 from agentdouble.errors import SettingsError
 from agentdouble.runtimes import RuntimeRegistry, Scaling
 from agentdouble.runtimes.managed import Managed
@@ -79,8 +79,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Bring a version into force, an older one too: that is a roll back."""
         request = read(OneVersion, body)
-        with as_action_errors():
-            await self._runtimes.release(request.RuntimeId, request.VersionNumber)
+        await self._runtimes.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
 
     async def _create(self, request: CreateRuntime) -> Managed:
@@ -89,7 +88,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
             "name": request.Name,
             **artifact,
             **_changes(request),
-            "authorizer": runtime_authorizers.asked(request.AuthorizerConfiguration),
+            "authorizer": asked_authorizer(request.AuthorizerConfiguration),
         }
         if request.MaxInstance is None and request.MinInstance is not None:
             table["max_instances"] = max(request.MinInstance, Scaling().max_instances)

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.reading import invalid
+from agentdouble.control_plane.action_errors import invalid
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.runtimes import Definition, Scaling
 
@@ -111,7 +110,7 @@ def check_there(table: Mapping[str, Any]) -> None:
 def check_type(kind: str) -> None:
     """Refuse an artifact that is no directory; an image by what is to be given instead."""
     if kind == _IMAGE:
-        raise refused(NotBuiltError(f"A container image (ArtifactType 'file' has {_FORM})"))
+        raise NotBuiltError(f"A container image (ArtifactType 'file' has {_FORM})")
     if kind != FILE:
         raise invalid("ArtifactType", f"{kind[:100]!r} is none of {FILE}, {_IMAGE}")
 

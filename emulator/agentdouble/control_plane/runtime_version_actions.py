@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentdouble.control_plane import runtime_requests, runtimes_shown
-from agentdouble.control_plane.codes import as_action_errors
-from agentdouble.control_plane.fields import stamp
 from agentdouble.control_plane.listing import Pages
-from agentdouble.control_plane.reading import read
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import read, stamp
 from agentdouble.errors import UnknownInstanceError, UnknownVersionError
 from agentdouble.runtimes import RuntimeRegistry
 from agentdouble.runtimes.instance import Instance
@@ -40,15 +38,13 @@ class RuntimeVersionActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a version, the one in force if none is said."""
         request = read(runtime_requests.OneVersion, body)
-        with as_action_errors():
-            found = self._registry.get(request.RuntimeId)
-            return runtimes_shown.version(found, _version(found, request.VersionNumber))
+        found = self._registry.get(request.RuntimeId)
+        return runtimes_shown.version(found, _version(found, request.VersionNumber))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
-        with as_action_errors():
-            found = self._registry.get(request.RuntimeId)
+        found = self._registry.get(request.RuntimeId)
         every = (runtimes_shown.listed_version(found, one) for one in found.runtime.versions)
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
@@ -56,8 +52,7 @@ class RuntimeVersionActions:
     async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the instances that live; of a runtime that is scaled to zero there are none."""
         request = read(runtime_requests.OneRuntime, body)
-        with as_action_errors():
-            found = self._registry.get(request.RuntimeId)
+        found = self._registry.get(request.RuntimeId)
         living = found.runtime.instances
         ready = sum(instance.state == "ready" for instance in living)
         items = [_instance(found, instance) for instance in living]
@@ -66,12 +61,11 @@ class RuntimeVersionActions:
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the last lines of an instance, also of one that has ended lately."""
         request = read(runtime_requests.InstanceLogs, body)
-        with as_action_errors():
-            found = self._registry.get(request.RuntimeId)
-            logs = found.runtime.logs
-            log = logs.of(request.InstanceName)
-            if log is None:
-                raise UnknownInstanceError(found.name, request.InstanceName, logs.instances)
+        found = self._registry.get(request.RuntimeId)
+        logs = found.runtime.logs
+        log = logs.of(request.InstanceName)
+        if log is None:
+            raise UnknownInstanceError(found.name, request.InstanceName, logs.instances)
         return {"Logs": log.text(request.Limit or _LINES)}
 
 

@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from agentdouble.control_plane import endpoints, networks, runtime_artifacts, runtime_authorizers
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane import endpoints, runtime_artifacts
+from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.listing import Listed
+from agentdouble.control_plane.runtime_requests import shown_authorizer
+from agentdouble.control_plane.wire import stamp
 from agentdouble.runtimes.gateway import PREFIX
 from agentdouble.runtimes.managed import Managed
 from agentdouble.runtimes.versions import Version
@@ -72,7 +74,7 @@ def _said(found: Managed, one: Version) -> dict[str, Any]:
     network = given.pop("NetworkConfiguration", {})
     definition = one.definition
     program, scaling = definition.program, definition.scaling
-    authorizer = runtime_authorizers.shown(definition.authorizer)
+    authorizer = shown_authorizer(definition.authorizer)
     sometimes = {
         "Command": shlex.join(program.command) or None,
         "MemoryMb": definition.memory_limit and definition.memory_limit // MIB,
@@ -93,7 +95,7 @@ def _said(found: Managed, one: Version) -> dict[str, Any]:
         "MinInstance": scaling.min_instances,
         "MaxInstance": scaling.max_instances,
         "MaxConcurrency": scaling.max_concurrency,
-        "NetworkConfigurations": networks.shown(network, f"{PREFIX}{found.name}"),
+        "NetworkConfigurations": network_configurations(network, f"{PREFIX}{found.name}"),
     }
 
 

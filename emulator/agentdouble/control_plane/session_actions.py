@@ -9,18 +9,17 @@ from typing import Any
 
 from agentdouble import journal, ledger
 from agentdouble.control_plane import listing, session_requests
-from agentdouble.control_plane.codes import as_action_errors, refused
 from agentdouble.control_plane.endpoints import endpoint
-from agentdouble.control_plane.fields import (
+from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import (
     Unit,
     check_user_session_id,
+    read,
     stamp,
     ttl_in_seconds,
     variables,
 )
-from agentdouble.control_plane.listing import Listed, Pages
-from agentdouble.control_plane.reading import read
-from agentdouble.control_plane.routes import Action
 from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.sandbox.ended import Ended
 from agentdouble.sandbox.instance import Instance
@@ -67,12 +66,11 @@ class SessionActions:
             name = f"u-{secrets.token_hex(10)}"
         check_user_session_id(name)
         ttl_s = None if request.Ttl is None else ttl_in_seconds(request.Ttl, request.TtlUnit)
-        with as_action_errors():
-            self._tools.get(request.ToolId)
-            if request.Envs and await self._instances.find(request.ToolId, name) is not None:
-                journal.note_unread(["Envs"])  # its environment is made already
-            envs = variables(request.Envs)
-            instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
+        self._tools.get(request.ToolId)
+        if request.Envs and await self._instances.find(request.ToolId, name) is not None:
+            journal.note_unread(["Envs"])  # its environment is made already
+        envs = variables(request.Envs)
+        instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
         return {
             "SessionId": instance.id,
             "UserSessionId": name,
@@ -83,16 +81,13 @@ class SessionActions:
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show a session."""
         request = read(session_requests.OneSession, body)
-        with as_action_errors():
-            self._tools.get(request.ToolId)
-            try:
-                return self._shown(await self._look_up(request))
-            except InstanceEndedError:
-                if not _ended_are_shown():
-                    raise
-            return self._shown_ended(
-                self._instances.look_up_ended(request.SessionId, request.ToolId)
-            )
+        self._tools.get(request.ToolId)
+        try:
+            return self._shown(await self._look_up(request))
+        except InstanceEndedError:
+            if not _ended_are_shown():
+                raise
+        return self._shown_ended(self._instances.look_up_ended(request.SessionId, request.ToolId))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the sessions of a tool that pass every filter, made first comes first."""
@@ -102,9 +97,8 @@ class SessionActions:
             listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
             listing.within("ExpireAt", request.ExpireTimeAfter, request.ExpireTimeBefore),
         )
-        with as_action_errors():
-            self._tools.get(request.ToolId)
-            self._instances.destroy_due()
+        self._tools.get(request.ToolId)
+        self._instances.destroy_due()
         found = self._listed(request.ToolId)
         passing = (one for one in found if all(check(one) for check in checks))
         items, token = self._pages.cut("ListSessions", request, passing)
@@ -114,8 +108,7 @@ class SessionActions:
         """Let a session live for Ttl from now on."""
         request = read(session_requests.SetSessionTtl, body)
         ttl = _ttl(request.Ttl, request.TtlUnit)
-        with as_action_errors():
-            instance = await self._look_up(request)
+        instance = await self._look_up(request)
         self._instances.set_ttl(instance, ttl)
         return {
             "ToolId": request.ToolId,
@@ -126,8 +119,7 @@ class SessionActions:
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Let a session run nothing until it is resumed."""
         request = read(session_requests.OneSession, body)
-        with as_action_errors():
-            instance = await self._look_up(request)
+        instance = await self._look_up(request)
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
@@ -135,8 +127,7 @@ class SessionActions:
         """Let a paused session run code again, for Ttl from now on if there is one."""
         request = read(session_requests.ResumeSession, body)
         ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
-        with as_action_errors():
-            instance = await self._look_up(request)
+        instance = await self._look_up(request)
         self._instances.resume(instance)
         if ttl is not None:
             self._instances.set_ttl(instance, ttl)
@@ -149,16 +140,14 @@ class SessionActions:
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a session; return when its processes are gone."""
         request = read(session_requests.DeleteSession, body)
-        with as_action_errors():
-            instance = await self._instances.look_up(request.SessionId, request.ToolId)
+        instance = await self._instances.look_up(request.SessionId, request.ToolId)
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show what happened in a session, the last Limit lines."""
         request = read(session_requests.GetSessionLogs, body)
-        with as_action_errors():
-            log = await self._log(request)
+        log = await self._log(request)
         return {"Logs": log.text(request.Limit)}
 
     async def _log(self, request: session_requests.OneSession) -> SessionLog:
@@ -212,9 +201,9 @@ class SessionActions:
 
 def _refuse_what_would_mislead(request: session_requests.CreateSession) -> None:
     if request.ImageInfo is not None:
-        raise refused(NotBuiltError("A session's own image (ImageInfo)"))
+        raise NotBuiltError("A session's own image (ImageInfo)")
     if request.TosMountPoints:
-        raise refused(NotBuiltError("Object storage in a sandbox (TosMountPoints)"))
+        raise NotBuiltError("Object storage in a sandbox (TosMountPoints)")
 
 
 def _ttl(ttl: int, unit: Unit | None) -> dt.timedelta:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import EnvList, Moment, Unit, Validity, Wire
 from agentdouble.control_plane.listing import Filter, Paging
 from agentdouble.control_plane.tool_requests import TosMountPoint
+from agentdouble.control_plane.wire import EnvList, Moment, Unit, Validity, Wire
 from agentdouble.sandbox.session_log import LINES
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import networks
-from agentdouble.control_plane.codes import refused
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.listing import ListMade
-from agentdouble.control_plane.reading import invalid
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
+from agentdouble.control_plane.wire import stamp
 from agentdouble.errors import NotBuiltError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
@@ -82,19 +81,19 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
             "Status": READY,
             "CreatedAt": stamp(one.created_at),
             "UpdatedAt": stamp(one.updated_at),
-            "NetworkConfigurations": networks.shown(network),
+            "NetworkConfigurations": network_configurations(network),
         }
 
 
 def _check(request: ToolFields, tool_type: str) -> None:
     """Refuse what would mislead; name the fields that are kept and shown, and no more."""
     if tool_type in _OTHER_TYPES:
-        raise refused(NotBuiltError(f"The ToolType {tool_type}"))
+        raise NotBuiltError(f"The ToolType {tool_type}")
     if tool_type != CODE_ENV:
         known = ", ".join((CODE_ENV, *_OTHER_TYPES))
         raise invalid("ToolType", f"{tool_type[:100]!r} is none of {known}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
-        raise refused(NotBuiltError("Object storage in a sandbox (TosMountConfig)"))
+        raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")
     journal.note_unread(sorted(_fields(request).keys() - _HEEDED))
 
 

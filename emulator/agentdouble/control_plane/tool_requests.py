@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentdouble.control_plane.fields import EnvList, Wire
-from agentdouble.control_plane.networks import Network
+from agentdouble.control_plane.endpoints import Network
+from agentdouble.control_plane.wire import EnvList, Wire
 
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
 

@@ -59,6 +59,9 @@ class NotRunningError(AgentDoubleError, RuntimeError):
 class NotBuiltError(AgentDoubleError):
     """The platform has this and the double does not have it yet; ``what`` names it."""
 
+    code = "NotImplemented"
+    status = 501
+
     def __init__(self, what: str) -> None:
         super().__init__(
             f"{what} is part of the platform, but this version of agentdouble has not built it yet."
@@ -91,6 +94,8 @@ class StateError(AgentDoubleError):
 
     ``status`` is what a request hears that needs it: 507 for want of room, otherwise 503.
     """
+
+    code = "StateError"
 
     def __init__(self, message: str, *, where: str, status: int = 503) -> None:
         super().__init__(message)

@@ -13,6 +13,9 @@ class DefinitionError(AgentDoubleError):
     ``place`` is where in the document, as a JSON pointer, or ``""``; ``source`` names the document.
     """
 
+    code = "InvalidParameter"
+    status = 400
+
     def __init__(self, reason: str, *, place: str = "", source: str = "the definition") -> None:
         at = f" at {place}" if place else ""
         super().__init__(f"{source[:1].upper()}{source[1:]} cannot be used{at}: {reason}.")
@@ -28,6 +31,9 @@ class ToolCallError(AgentDoubleError):
 class McpServiceError(AgentDoubleError):
     """An MCP service cannot be had, or cannot do what was asked; ``service`` names it."""
 
+    code = "InternalError"  # what an action of the control plane answers
+    status = 500
+
     def __init__(self, message: str, *, service: str) -> None:
         super().__init__(message)
         self.service = service
@@ -35,6 +41,9 @@ class McpServiceError(AgentDoubleError):
 
 class UnknownServiceError(McpServiceError):
     """A name or an id that no MCP service has; ``known`` are the names there are."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, service: str, known: Sequence[str]) -> None:
         shown = ", ".join(repr(one) for one in known) or "none"
@@ -46,6 +55,9 @@ class UnknownServiceError(McpServiceError):
 
 class UnknownToolsetError(McpServiceError):
     """A name or an id that no toolset has; ``known`` are the names there are."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, toolset: str, known: Sequence[str]) -> None:
         shown = ", ".join(repr(one) for one in known) or "none"
@@ -68,6 +80,9 @@ class ServiceUnansweredError(McpServiceError):
 class ServiceNameError(McpServiceError):
     """A name that cannot stand in ``/mcp/<service_name>``."""
 
+    code = "InvalidParameter"
+    status = 400
+
     def __init__(self, service: str) -> None:
         super().__init__(
             f"{service!r} is no name of an MCP service, for it stands in its address: it has 1 to "
@@ -79,6 +94,9 @@ class ServiceNameError(McpServiceError):
 class ServiceNameTakenError(McpServiceError):
     """Another MCP service has the name."""
 
+    code = "InvalidResource.AlreadyExists"
+    status = 409
+
     def __init__(self, service: str) -> None:
         super().__init__(
             f"There is an MCP service {service!r} already. Delete it, or take another name.",
@@ -89,9 +107,15 @@ class ServiceNameTakenError(McpServiceError):
 class ServiceKeyError(McpServiceError):
     """A key of an MCP service that cannot be sent, or that is not there."""
 
+    code = "InvalidParameter"
+    status = 400
+
 
 class BackendError(McpServiceError):
     """Something that no MCP service can stand in front of."""
+
+    code = "InvalidParameter"
+    status = 400
 
 
 class BackendLostError(McpServiceError):

@@ -11,6 +11,9 @@ from agentdouble.errors.base import AgentDoubleError
 class HostingError(AgentDoubleError):
     """A runtime cannot be had, or cannot do what was asked; ``name`` is the runtime's."""
 
+    code = "InternalError"  # what an action of the control plane answers
+    status = 500
+
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name
@@ -43,6 +46,9 @@ class AccessError(HostingError):
 class AuthorizerError(HostingError):
     """Callers of a runtime cannot prove themselves that way; ``name`` is the runtime's, if known."""
 
+    code = "InvalidParameter"
+    status = 400
+
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(name, message)
 
@@ -59,6 +65,9 @@ class IssuerError(HostingError):
 class RuntimeNameError(HostingError):
     """A runtime cannot have that name; ``reason`` says why."""
 
+    code = "InvalidResource.AlreadyExists"
+    status = 409
+
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, f"A runtime cannot be called {name[:100]!r}: {reason}.")
         self.reason = reason
@@ -66,6 +75,9 @@ class RuntimeNameError(HostingError):
 
 class RuntimeStartError(HostingError):
     """An instance did not start or never got ready; ``reason`` says what was seen."""
+
+    code = "InternalError.Runtime"
+    status = 502
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(
@@ -90,6 +102,9 @@ class RuntimeBusyError(HostingError):
 class RuntimeEndedError(HostingError):
     """A runtime has been ended, and no request reaches it any more; ``reason`` says why."""
 
+    code = "InvalidAgentKitRuntime.NotFound"
+    status = 404
+
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, f"The runtime {name!r} has ended: {reason}.")
         self.reason = reason
@@ -97,6 +112,9 @@ class RuntimeEndedError(HostingError):
 
 class UnknownVersionError(HostingError):
     """A runtime has no version of that number, or none any more; ``known`` are those it has."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, name: str, number: int, known: Sequence[int]) -> None:
         has = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"only {known[0]}"
@@ -107,6 +125,9 @@ class UnknownVersionError(HostingError):
 
 class UnknownInstanceError(HostingError):
     """A runtime has no instance of that name; ``known`` are those it has."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, name: str, instance: str, known: Iterable[str] = ()) -> None:
         self.instance = instance
@@ -153,6 +174,9 @@ class InstanceLostError(HostingError):
 
 class UnknownRuntimeError(HostingError):
     """There is no such runtime; ``known`` are the names there are."""
+
+    code = "InvalidAgentKitRuntime.NotFound"  # real clients know the name
+    status = 404
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.known = tuple(known)

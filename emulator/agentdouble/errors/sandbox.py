@@ -32,9 +32,15 @@ class TooManyListenersError(LiveError):
 class SandboxError(AgentDoubleError):
     """A session instance cannot do what was asked."""
 
+    code = "InternalError"  # what an action of the control plane answers
+    status = 500
+
 
 class UnknownLanguageError(SandboxError):
     """A language that the sandbox does not run; ``known`` are those it does."""
+
+    code = "InvalidParameter"
+    status = 400
 
     def __init__(self, language: str, known: Sequence[str]) -> None:
         super().__init__(f"The language {language!r} is not known. Known are: {', '.join(known)}.")
@@ -45,6 +51,9 @@ class UnknownLanguageError(SandboxError):
 class DirectoryError(SandboxError):
     """A directory of the session in which code cannot run."""
 
+    code = "InvalidParameter"
+    status = 400
+
     def __init__(self, directory: str, reason: str) -> None:
         super().__init__(f"Code cannot run in the directory {directory!r}: {reason}.")
         self.directory = directory
@@ -52,6 +61,9 @@ class DirectoryError(SandboxError):
 
 class UnknownToolError(SandboxError):
     """A tool id that no tool has, or none any more; ``known`` are some of those there are."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, tool_id: str, known: Sequence[str]) -> None:
         shown = ", ".join(repr(one) for one in known)
@@ -63,6 +75,9 @@ class UnknownToolError(SandboxError):
 class ToolNameTakenError(SandboxError):
     """Another tool has the name; ``tool_id`` is that tool's."""
 
+    code = "InvalidResource.AlreadyExists"
+    status = 409
+
     def __init__(self, name: str, tool_id: str) -> None:
         super().__init__(f"The tool {tool_id!r} has the name {name!r} already.")
         self.name = name
@@ -71,6 +86,9 @@ class ToolNameTakenError(SandboxError):
 
 class FixedToolError(SandboxError):
     """The tool of the setting ``tool_id`` cannot be deleted."""
+
+    code = "InvalidResource.Fixed"
+    status = 409
 
     def __init__(self, tool_id: str) -> None:
         super().__init__(
@@ -82,6 +100,9 @@ class FixedToolError(SandboxError):
 class UnknownSessionError(SandboxError):
     """A SessionId that no instance of the tool has or had."""
 
+    code = "InvalidResource.NotFound"
+    status = 404
+
     def __init__(self, session_id: str) -> None:
         super().__init__(f"There is no session instance {session_id!r}.")
         self.session_id = session_id
@@ -92,6 +113,9 @@ class TooManyInstancesError(SandboxError):
 
     ``resource`` is what this machine has too little of for more, where nobody has set the number.
     """
+
+    code = "QuotaExceeded"
+    status = 429
 
     def __init__(self, limit: int, resource: str | None = None) -> None:
         why = "the setting max_instances allows no more"
@@ -111,6 +135,9 @@ class ResourceExhaustedError(SandboxError):
     ``resource`` is "open files", "processes", "memory" or "disk", ``remedy`` what raises it.
     """
 
+    code = "QuotaExceeded"
+    status = 429
+
     def __init__(self, resource: str, seen: str, remedy: str) -> None:
         super().__init__(
             f"There is no room for another session, for want of {resource} ({seen}). "
@@ -123,6 +150,9 @@ class ResourceExhaustedError(SandboxError):
 class TooManyNotebooksError(SandboxError):
     """A session has as many Jupyter sessions as it may have; ``limit`` is that number."""
 
+    code = "QuotaExceeded"
+    status = 429
+
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
         self.limit = limit
@@ -130,6 +160,9 @@ class TooManyNotebooksError(SandboxError):
 
 class InstanceBusyError(SandboxError):
     """The instance runs code and the ledger says that a second call is refused meanwhile."""
+
+    code = "InvalidResource.Busy"
+    status = 409
 
     def __init__(self, user_session_id: str) -> None:
         super().__init__(f"The instance of session {user_session_id!r} is running code.")
@@ -139,6 +172,9 @@ class InstanceBusyError(SandboxError):
 class InstancePausedError(SandboxError):
     """The instance is paused; it runs nothing until it is resumed."""
 
+    code = "InvalidResource.Paused"
+    status = 409
+
     def __init__(self, user_session_id: str) -> None:
         super().__init__(f"The instance of session {user_session_id!r} is paused: resume it first.")
         self.user_session_id = user_session_id
@@ -146,6 +182,9 @@ class InstancePausedError(SandboxError):
 
 class InstanceEndedError(SandboxError):
     """The session's instance has ended; ``reason`` says when and why."""
+
+    code = "InvalidResource.NotFound"
+    status = 404
 
     def __init__(self, user_session_id: str, reason: str) -> None:
         super().__init__(f"The instance of session {user_session_id!r} has ended: {reason}.")
@@ -156,6 +195,9 @@ class InstanceEndedError(SandboxError):
 class KernelStartError(SandboxError):
     """A kernel process did not start or did not answer; ``reason`` says what was seen."""
 
+    code = "ErrCreateSessionFail"
+    status = 500
+
     def __init__(self, language: str, reason: str) -> None:
         super().__init__(f"The {language} kernel did not start: {reason}")
         self.language = language
@@ -164,6 +206,9 @@ class KernelStartError(SandboxError):
 
 class WorkbenchError(SandboxError):
     """A session's workbench, which serves its terminals and files, did not start or has ended."""
+
+    code = "InternalError.Workbench"
+    status = 502
 
     def __init__(self, reason: str, *, lives: bool = False) -> None:
         super().__init__(
@@ -178,6 +223,9 @@ class WorkbenchError(SandboxError):
 class BrowserError(SandboxError):
     """A session's browser did not start or has ended; ``reason`` says what was seen."""
 
+    code = "InternalError.Browser"
+    status = 502
+
     def __init__(self, reason: str) -> None:
         super().__init__(f"The session's browser is gone: {reason}. The next call starts another.")
         self.reason = reason
@@ -186,6 +234,9 @@ class BrowserError(SandboxError):
 class BrowserMissingError(SandboxError):
     """This machine lacks what a browser needs; ``remedy`` is the command that installs it."""
 
+    code = "InternalError.Browser"
+    status = 503
+
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what} is not installed. Install it: {remedy}")
         self.remedy = remedy
@@ -193,6 +244,9 @@ class BrowserMissingError(SandboxError):
 
 class TooManyBrowsersError(SandboxError):
     """The largest number of browsers runs; ``limit`` is that number."""
+
+    code = "QuotaExceeded"
+    status = 429
 
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -204,6 +258,9 @@ class TooManyBrowsersError(SandboxError):
 
 class PageError(SandboxError):
     """A page in a session's browser did not do what was asked; ``reason`` says why."""
+
+    code = "InternalError.Browser"
+    status = 502
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The page in front did not do what was asked: {reason}.")

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane.wire import stamp
 from tests.agentdouble.calling import Begun, act, body_of, http, refusal, result, run
 
 TOOL = "t-sandbox"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.control_plane.fields import stamp
+from agentdouble.control_plane.wire import stamp
 from tests.agentdouble.calling import act, body_of, http, refusal, result
 
 pytestmark = pytest.mark.libraries

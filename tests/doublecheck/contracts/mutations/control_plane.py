@@ -10,7 +10,7 @@ import pytest
 from agentdouble.control_plane import envelope, invoke_tool_action
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.routes import ControlPlane
-from agentdouble.errors import ActionError
+from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.sandbox.instances import Instance
 from agentdouble.sandbox.result import Output
 from tests.doublecheck.contracts.mutations import Mutation
@@ -61,7 +61,7 @@ def name_no_action(patch: pytest.MonkeyPatch) -> None:
     def find(self: Any, *asked: Any) -> Any:
         try:
             return original(self, *asked)
-        except ActionError:
+        except (ActionError, NotBuiltError):
             raise ActionError("InvalidActionOrVersion", "No.", status=404) from None
 
     patch.setattr(ControlPlane, "_find", find)

@@ -1,17 +1,28 @@
-"""Fields that several actions have: validity, session ids, environment variables, times."""
+"""Request bodies as pydantic models, and the fields that several of them have.
+
+A model declares what the double acts on and nothing else: what no field of it takes is in the
+journal's ``unread``.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 from pydantic_core import PydanticCustomError
 
-from agentdouble import ledger
-from agentdouble.control_plane.reading import invalid
+from agentdouble import journal, ledger
+from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.processes.workspace import RESERVED
 
 MAX_TTL_S = 86_400
@@ -19,11 +30,49 @@ _PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVS_LIMIT = 64 * 1024
 
+_Model = TypeVar("_Model", bound=BaseModel)
+
 
 class Wire(BaseModel):
     """A JSON object of a request; types are taken as they are, never converted."""
 
     model_config = ConfigDict(strict=True, frozen=True)
+
+
+def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> _Model:
+    """Return a document as a model; note the fields that the model has no use for.
+
+    ``prefix`` stands before the names of fields in messages and in the journal, for example
+    ``"OperationPayload."``. Raises ActionError MissingParameter or
+    InvalidParameter, naming the field.
+    """
+    try:
+        found = model.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = prefix + ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise missing(field) from None
+        raise invalid(field, first["msg"]) from None
+    journal.note_unread(_unread(found, document, prefix))
+    return found
+
+
+def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
+    """Yield the paths of ``document`` that ``value``, which was read from it, does not hold."""
+    if isinstance(value, BaseModel) and isinstance(document, Mapping):
+        names = {field.alias or name: name for name, field in type(value).model_fields.items()}
+        for key, inner in document.items():
+            if key not in names:
+                yield f"{path}{key}"
+            else:
+                yield from _unread(getattr(value, names[key]), inner, f"{path}{key}.")
+    elif isinstance(value, Mapping) and isinstance(document, Mapping):
+        for key, inner in document.items():
+            yield from _unread(value.get(key), inner, f"{path}{key}.")
+    elif isinstance(value, (list, tuple)) and isinstance(document, (list, tuple)):
+        for index, (one, inner) in enumerate(zip(value, document, strict=False)):
+            yield from _unread(one, inner, f"{path}{index}.")
 
 
 def _numeric_string(value: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agentdouble import Emulator
-from agentdouble.control_plane import reading
+from agentdouble.control_plane import wire
 from agentdouble.errors import ActionError
 from agentdouble.journal import UNREAD_LENGTH, UNREAD_LIMIT
 from tests.agentdouble.calling import body_of, call, http
@@ -29,8 +29,8 @@ def unread(
     monkeypatch: pytest.MonkeyPatch, document: dict[str, Any], prefix: str = ""
 ) -> list[str]:
     noted: list[str] = []
-    monkeypatch.setattr(reading.journal, "note_unread", noted.extend)
-    reading.read(Outer, document, prefix)
+    monkeypatch.setattr(wire.journal, "note_unread", noted.extend)
+    wire.read(Outer, document, prefix)
     return noted
 
 
@@ -81,7 +81,7 @@ def test_a_document_that_is_read_whole_leaves_nothing(monkeypatch: pytest.Monkey
 def test_the_first_wrong_field_is_named(document: dict[str, Any], code: str, message: str) -> None:
     """A refusal names the field with its path and the prefix."""
     with pytest.raises(ActionError) as caught:
-        reading.read(Outer, document, "P.")
+        wire.read(Outer, document, "P.")
 
     assert (code, 400, message) == (caught.value.code, caught.value.status, str(caught.value))
 

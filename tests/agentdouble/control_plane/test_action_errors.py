@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from agentdouble import errors
-from agentdouble.control_plane import codes
+from agentdouble.control_plane import action_errors
 
 
 def test_an_error_of_the_public_table_has_its_status() -> None:
     """The HTTP status is that of the platform's own table."""
-    error = codes.public_error("LackPolicy", "No.")
+    error = action_errors.public_error("LackPolicy", "No.")
 
     assert ("LackPolicy", 403, "No.") == (error.code, error.status, str(error))
 
@@ -36,7 +36,7 @@ def test_every_error_of_the_sandbox_has_a_code_of_its_own() -> None:
     ]
     assert {*errors.SandboxError.__subclasses__(), errors.NotBuiltError} == set(map(type, raised))
 
-    answered = {(e.code, e.status) for e in map(codes.refused, raised)}
+    answered = {(e.code, e.status) for e in raised}
 
     assert {
         ("InvalidParameter", 400),
@@ -70,7 +70,7 @@ def test_every_error_of_the_mcp_services_has_a_code_of_its_own() -> None:
         set(map(type, raised)) | unraised
     )
 
-    answered = [(e.code, e.status) for e in map(codes.refused, raised)]
+    answered = [(e.code, e.status) for e in raised]
 
     assert [
         *[("InvalidResource.NotFound", 404)] * 2,
@@ -97,7 +97,7 @@ def test_every_error_of_the_runtimes_has_a_code_of_its_own() -> None:
     }
     assert set(errors.HostingError.__subclasses__()) - unraised == set(map(type, raised))
 
-    answered = [(e.code, e.status) for e in map(codes.refused, raised)]
+    answered = [(e.code, e.status) for e in raised]
 
     assert [
         ("InvalidAgentKitRuntime.NotFound", 404),
@@ -124,4 +124,4 @@ def test_the_table_is_the_published_one() -> None:
         "LackPolicy": (100012, 403),
         "AccessDenied": (100013, 403),
         "InvalidSecurityToken": (None, 401),
-    } == {name: (code.number, code.status) for name, code in codes.PUBLIC.items()}
+    } == {name: (code.number, code.status) for name, code in action_errors.PUBLIC.items()}

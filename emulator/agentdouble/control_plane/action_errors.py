@@ -1,0 +1,73 @@
+"""Why an action is refused: the platform's codes, and the errors that carry one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentdouble.errors import (
+    ActionError,
+    DefinitionError,
+    HostingError,
+    McpServiceError,
+    NotBuiltError,
+    SandboxError,
+    StateError,
+)
+
+REFUSED = (
+    ActionError,
+    DefinitionError,
+    HostingError,
+    McpServiceError,
+    NotBuiltError,
+    SandboxError,
+    StateError,
+)
+Refused = (
+    ActionError
+    | DefinitionError
+    | HostingError
+    | McpServiceError
+    | NotBuiltError
+    | SandboxError
+    | StateError
+)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A public error code: its number, where that is published, and its HTTP status."""
+
+    number: int | None
+    status: int
+
+
+PUBLIC: dict[str, Code] = {
+    "MissingParameter": Code(100002, 400),
+    "MissingAuthenticationToken": Code(100003, 401),
+    "MissingRequestInfo": Code(100004, 400),
+    "MissingSignature": Code(100005, 401),
+    "InvalidTimestamp": Code(100006, 400),
+    "ServiceNotFound": Code(100007, 404),
+    "InvalidActionOrVersion": Code(100008, 404),
+    "InvalidAccessKey": Code(100009, 401),
+    "SignatureDoesNotMatch": Code(100010, 401),
+    "LackPolicy": Code(100012, 403),
+    "AccessDenied": Code(100013, 403),
+    "InvalidSecurityToken": Code(None, 401),  # real clients know the name; no page numbers it
+}
+
+
+def public_error(code: str, message: str) -> ActionError:
+    """Return an error of the public table, with its HTTP status."""
+    return ActionError(code, message, status=PUBLIC[code].status)
+
+
+def missing(field: str) -> ActionError:
+    """Return the refusal of a request that lacks a field."""
+    return public_error("MissingParameter", f"The request is missing {field} parameter.")
+
+
+def invalid(field: str, why: str) -> ActionError:
+    """Return the refusal of a field's value; ``why`` is a clause without a full stop."""
+    return ActionError("InvalidParameter", f"The parameter {field} is invalid: {why}.")
