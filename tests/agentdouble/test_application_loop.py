@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
+from agentdouble.application_loop import (
+    ROOM,
+    ApplicationExitError,
+    ApplicationLoop,
+    CrossLoopQueue,
+)
 
 T = TypeVar("T")
 
@@ -40,9 +45,9 @@ async def thread_name() -> str:
 
 def test_coroutines_run_in_a_thread_of_their_own() -> None:
     """A started loop runs beside the caller's, and its thread ends with it."""
-    beside = in_loop(lambda loop: loop.run(thread()))
+    started = in_loop(lambda loop: loop.run(thread()))
 
-    assert ("agentdouble-app", False) == (beside.name, beside.is_alive())
+    assert ("agentdouble-app", False) == (started.name, started.is_alive())
 
 
 def test_a_start_that_is_given_up_leaves_no_thread() -> None:
@@ -166,7 +171,7 @@ def test_an_item_comes_before_the_next_is_made() -> None:
     assert ["first", "second"] == in_loop(body)
 
 
-def test_a_slow_taker_slows_the_maker() -> None:
+def test_a_slow_consumer_slows_the_iterator() -> None:
     """An iterator without end does not fill the memory."""
     made = []
 
@@ -226,3 +231,69 @@ def test_closing_ends_the_iterator(started: bool) -> None:
         return await asyncio.to_thread(closed.wait, 30)
 
     assert in_loop(body, started=started)
+
+
+def test_queued_items_arrive_in_order_and_none_is_lost() -> None:
+    """However the two threads take turns."""
+    count = 20_000
+
+    async def main() -> list[int]:
+        loop = ApplicationLoop()
+        await loop.start()
+        out: CrossLoopQueue[int] = CrossLoopQueue()
+
+        async def make() -> None:
+            for number in range(count):
+                out.put(number)
+                if out.full:
+                    await out.room()
+
+        making = asyncio.ensure_future(loop.run(make()))
+        taken: list[int] = []
+        while len(taken) < count:
+            taken += await out.take()
+        await making
+        await loop.stop()
+        return taken
+
+    assert list(range(count)) == asyncio.run(main())
+
+
+def test_the_producer_waits_for_the_consumer() -> None:
+    """It is never more than ROOM ahead."""
+
+    async def main() -> tuple[int, int]:
+        loop = ApplicationLoop()
+        await loop.start()
+        out: CrossLoopQueue[int] = CrossLoopQueue()
+        made, waits = [], threading.Event()
+
+        async def make() -> None:
+            for number in range(3 * ROOM):
+                out.put(number)
+                made.append(number)
+                if out.full:
+                    waits.set()
+                    await out.room()
+
+        making = asyncio.ensure_future(loop.run(make()))
+        await asyncio.to_thread(waits.wait, 30)
+        ahead, taken = len(made), 0
+        while taken < 3 * ROOM:
+            taken += len(await out.take())
+        await making
+        await loop.stop()
+        return ahead, taken
+
+    assert (ROOM, 3 * ROOM) == asyncio.run(main())
+
+
+def test_one_loop_can_be_both_sides() -> None:
+    """The producer may live on the consumer's loop."""
+
+    async def main() -> list[str]:
+        out: CrossLoopQueue[str] = CrossLoopQueue()
+        asyncio.get_running_loop().call_soon(out.put, "item")
+        return await out.take()
+
+    assert ["item"] == asyncio.run(main())

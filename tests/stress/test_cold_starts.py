@@ -73,7 +73,7 @@ def _write_sources(command_line: CommandLine) -> None:
         (folder / "agents" / app).mkdir(parents=True)
         (folder / "agents" / app / "agent.py").write_text(code)
     (folder / "shipped.py").write_text(
-        "from agentdouble.apps.shipped import coder_app\napp = coder_app()\n"
+        "from agentdouble.apps.hosted import coder_app\napp = coder_app()\n"
     )
     (folder / "application.py").write_text(APPLICATION_CODE)
     (folder / "agentdouble.toml").write_text(SETTINGS)

@@ -11,13 +11,13 @@ from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
 from agentdouble.errors import AgentLoadError
 
-Yielded = Union[str, Part, Event, WireEvent]  # noqa: UP007 (evaluated, also on Python 3.10)
+AgentOutput = Union[str, Part, Event, WireEvent]  # noqa: UP007 (evaluated, also on Python 3.10)
 
 
 class Run(Protocol):
-    """One turn: an async generator function that yields texts, parts or events."""
+    """An async generator function that yields texts, parts or events: one turn."""
 
-    def __call__(self, message: Message, session: Session, /) -> AsyncIterator[Yielded]:
+    def __call__(self, message: Message, session: Session, /) -> AsyncIterator[AgentOutput]:
         """Answer a message."""
 
 
@@ -35,9 +35,9 @@ Adapter = Callable[[object, str], "Agent | None"]
 
 
 def as_agent(root: object, app: str, adapters: Sequence[Adapter] = ()) -> Agent:
-    """Return the agent that an application's ``root_agent`` is.
+    """Return an application's ``root_agent`` as an Agent; raise AgentLoadError.
 
-    It is an async generator function, or what one of the adapters knows. Raises AgentLoadError.
+    It is an async generator function, or something that one of the adapters converts.
     """
     for adapter in adapters:
         agent = adapter(root, app)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import os
 import re
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import Future
 from importlib.machinery import ModuleSpec, PathFinder
@@ -16,7 +18,6 @@ from types import ModuleType
 from typing import ClassVar
 
 from agentdouble.agents.agent import Adapter, Agent, as_agent
-from agentdouble.agents.importing import reason
 from agentdouble.errors import AgentLoadError, AgentNotFoundError
 from agentdouble.imports import import_now, import_theirs
 from agentdouble.threads import apart
@@ -26,7 +27,7 @@ _SHIPPED_PACKAGE = "agentdouble.agents.shipped"
 
 _NAME = re.compile(r"\w+", re.ASCII)
 _paths = threading.Lock()
-_importing: dict[str, threading.Lock] = {}  # modules have one name in the whole process
+_import_locks: dict[str, threading.Lock] = {}  # a module has one name in the whole process
 _imported: set[str] = set()
 _folders: set[str] = set()
 
@@ -34,7 +35,7 @@ _folders: set[str] = set()
 class AgentsDirectory:
     """The applications below a directory, imported when they are first asked for.
 
-    With ``reload`` an application is imported anew when a file of its has changed. Raises
+    With ``reload`` an application is imported again when one of its files has changed. Raises
     AgentNotFoundError if there is no such directory.
     """
 
@@ -55,7 +56,7 @@ class AgentsDirectory:
         return sorted(one.name for one in self.path.iterdir() if _is_application(one))
 
     def loaded(self, name: str) -> Agent | None:
-        """Return an application's agent if it has been imported and that is still right."""
+        """Return an application's agent if it has been imported and has not changed since."""
         if self._reload and self._seen.get(name) != _files(self.path / name):
             return None
         return self._agents.get(name)
@@ -66,17 +67,16 @@ class AgentsDirectory:
         Raises AgentNotFoundError, and AgentLoadError that says what is wrong and where.
         """
         self._check(name)
-        with _turn_of(name):
-            agent = self.loaded(name)
-            if agent is None:
-                agent = self._load(name)
-            return agent
+        with _import_lock(name):
+            return self.loaded(name) or self._load(name)
 
-    def loading(self, name: str) -> Future[Agent]:
-        """Return what ``load`` comes to, in a thread of its own: an import can take long.
+    async def agent(self, name: str) -> Agent:
+        """Return an application's agent, loaded in a thread of its own; raise as ``load`` does."""
+        loaded = self.loaded(name)
+        return await asyncio.wrap_future(self.begin_loading(name)) if loaded is None else loaded
 
-        All who ask for an application meanwhile wait for the same.
-        """
+    def begin_loading(self, name: str) -> Future[Agent]:
+        """Load an application in a thread of its own, once for all who ask meanwhile."""
         present = self._loading.get(name)
         if present is None or present.done():
             present = self._loading[name] = apart(lambda: self.load(name))
@@ -110,7 +110,7 @@ class AgentsDirectory:
             import_now(module_name)
             return sys.modules[module_name].root_agent
         with _paths:
-            self._make_way(name)
+            self._prepare_import(name)
         module = self._import(name, name)
         if not hasattr(module, "root_agent") and (self.path / name / "agent.py").is_file():
             module = self._import(f"{name}.agent", name)
@@ -127,11 +127,11 @@ class AgentsDirectory:
             return import_theirs(module)
         except (Exception, SystemExit) as error:
             raise AgentLoadError(
-                f"Failed to load agent {name!r}: {reason(error)}", app=name
+                f"Failed to load agent {name!r}: {import_failure(error)}", app=name
             ) from error
 
-    def _make_way(self, name: str) -> None:
-        """Have the import find the application here, and anew."""
+    def _prepare_import(self, name: str) -> None:
+        """Make the next import find the application here, and read its files again."""
         place = self.path / name
         _folders.add(str(self.path))
         taken = _other_module(name)
@@ -153,7 +153,10 @@ class AgentsDirectory:
 
 
 class _Applications:
-    """Finds an application in its own directory, whichever another double has put into the path."""
+    """A meta path finder: an application is found in its own directory, first in the path or not.
+
+    Another double in this process may have put its directory first.
+    """
 
     _places: ClassVar[dict[str, Path]] = {}
 
@@ -174,14 +177,14 @@ class _Applications:
         return spec
 
 
-def _turn_of(name: str) -> threading.Lock:
-    """Return what holds other imports of an application of that name, and no others."""
+def _import_lock(name: str) -> threading.Lock:
+    """Return the lock of imports of applications of that name."""
     with _paths:
-        return _importing.setdefault(name, threading.Lock())
+        return _import_locks.setdefault(name, threading.Lock())
 
 
 def _other_module(name: str) -> str | None:
-    """Return where a module comes from that an application of that name would hide, if any."""
+    """Return the origin of the module that an application of that name would hide, if any."""
     if name in _imported:
         return None
     found = importlib.util.find_spec(name)
@@ -194,7 +197,7 @@ def _other_module(name: str) -> str | None:
 def _forget(name: str, place: Path) -> None:
     for module in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
         del sys.modules[module]
-    for source in place.rglob("*.py"):  # a .pyc is told apart by whole seconds
+    for source in place.rglob("*.py"):  # a .pyc is compared by whole seconds
         Path(importlib.util.cache_from_source(str(source))).unlink(missing_ok=True)
 
 
@@ -205,6 +208,29 @@ def _is_application(path: Path) -> bool:
 
 
 def _files(path: Path) -> object:
-    """Return what changes when a Python file below ``path`` does."""
+    """Return a value that changes whenever a Python file below ``path`` does."""
     stats = ((source, source.stat()) for source in sorted(path.rglob("*.py")))
     return tuple((str(source), stat.st_mtime_ns, stat.st_size) for source, stat in stats)
+
+
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def import_failure(error: BaseException) -> str:
+    """Return why a user's module did not import, with the line of their code."""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    place = _place(error)
+    return f"{type(error).__name__}: {message}{f' ({place})' if place else ''}"
+
+
+def _place(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    if error.__traceback__ is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [
+        frame for frame in frames if not frame.filename.startswith((_PACKAGE, "<frozen importlib"))
+    ]
+    frame = (theirs or list(frames))[-1]
+    return f"{frame.filename}:{frame.lineno}"

@@ -1,8 +1,8 @@
-"""Where agents run: each application's on a loop of its own, beside the server's.
+"""The loops on which agents run: one for each application, beside the server's.
 
-An agent may block its loop, and then the server and other applications go on. A loop that does
-not take up a new run within ``HELD_AFTER_S`` is held by such an agent: the run, and those after
-it, go to a fresh loop.
+An agent may block its loop; the server and other applications go on. A loop that does not begin a
+new run within ``BLOCKED_AFTER_S`` is blocked by an agent: that run, and those after it, go to a
+new loop.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 from agentdouble.application_loop import ApplicationLoop
 
-HELD_AFTER_S = 0.25
+BLOCKED_AFTER_S = 0.25
 
 Start = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Turn:
-    """A coroutine that was sent to an agents' loop and can be cancelled from the server's."""
+    """A coroutine on an application's loop, which can be cancelled from the server's."""
 
     def __init__(self, start: Start) -> None:
         self._unclaimed = [start]  # whoever pops it runs it: two loops may have been asked
@@ -30,11 +30,11 @@ class Turn:
 
     @property
     def begun(self) -> bool:
-        """Whether a loop has taken it up."""
+        """Whether a loop has begun it."""
         return not self._unclaimed
 
     def begin(self) -> None:
-        """Take it up, on the agents' loop, unless another loop has."""
+        """Begin it, on an application's loop, unless another loop has."""
         try:
             start = self._unclaimed.pop()
         except IndexError:
@@ -42,18 +42,18 @@ class Turn:
         loop = asyncio.get_running_loop()
         task = loop.create_task(start())
         self._running = loop, task
-        if self._cancelled:  # asked for after all that was there to cancel was this flag
+        if self._cancelled:  # before there was a task to cancel
             task.cancel()
 
-    def settle(self) -> None:
-        """Watch no longer whether it begins: it has."""
+    def stop_watching(self) -> None:
+        """Stop watching whether it begins, for it has."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
 
     def cancel(self) -> None:
-        """Cancel it, from the server's loop; what has ended is left as it is."""
-        self.settle()
+        """Cancel it, from the server's loop, unless it has ended."""
+        self.stop_watching()
         self._cancelled = True
         if self._running is not None:
             loop, task = self._running
@@ -66,50 +66,50 @@ class AgentLoops:
 
     def __init__(self) -> None:
         self._loops: dict[str, ApplicationLoop] = {}
-        self._held: list[ApplicationLoop] = []
+        self._blocked: list[ApplicationLoop] = []
         self._making = asyncio.Lock()
         self._moving: set[asyncio.Task[None]] = set()
 
     async def submit(self, app: str, start: Start) -> Turn:
-        """Have a coroutine run on the application's loop, with the caller's context."""
+        """Run a coroutine on the application's loop, in the caller's context."""
         loop = self._loops.get(app)
         if loop is None:
-            loop = await self._fresh(app, None)
+            loop = await self._new_loop(app, None)
         turn = Turn(start)
-        loop.begin(turn.begin)
+        loop.call_soon(turn.begin)
         here = asyncio.get_running_loop()
-        turn.watch = here.call_later(HELD_AFTER_S, self._see_begun, app, loop, turn)
+        turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""
         while self._moving:  # not cancelled: a loop that is being made would be left behind
             await asyncio.gather(*self._moving, return_exceptions=True)
-        loops = [*self._loops.values(), *self._held]
+        loops = [*self._loops.values(), *self._blocked]
         self._loops.clear()
-        self._held.clear()
+        self._blocked.clear()
         await asyncio.gather(*(loop.stop() for loop in loops))
 
-    def _see_begun(self, app: str, loop: ApplicationLoop, turn: Turn) -> None:
+    def _check_begun(self, app: str, loop: ApplicationLoop, turn: Turn) -> None:
         if turn.begun:
             return
         moving = asyncio.ensure_future(self._move(app, loop, turn))
         self._moving.add(moving)
         moving.add_done_callback(self._moving.discard)
 
-    async def _move(self, app: str, held: ApplicationLoop, turn: Turn) -> None:
-        fresh = await self._fresh(app, held)
-        fresh.begin(turn.begin)
+    async def _move(self, app: str, blocked: ApplicationLoop, turn: Turn) -> None:
+        loop = await self._new_loop(app, blocked)
+        loop.call_soon(turn.begin)
 
-    async def _fresh(self, app: str, held: ApplicationLoop | None) -> ApplicationLoop:
-        """Return a loop that is not ``held``, a new one unless somebody made one meanwhile."""
+    async def _new_loop(self, app: str, blocked: ApplicationLoop | None) -> ApplicationLoop:
+        """Return another loop than ``blocked``, a new one unless there is one by now."""
         async with self._making:
             present = self._loops.get(app)
-            if present is not None and present is not held:
+            if present is not None and present is not blocked:
                 return present
-            fresh = ApplicationLoop()
-            await fresh.start()
-            self._loops[app] = fresh
-            if held is not None:
-                self._held.append(held)
-            return fresh
+            loop = ApplicationLoop()
+            await loop.start()
+            self._loops[app] = loop
+            if blocked is not None:
+                self._blocked.append(blocked)
+            return loop

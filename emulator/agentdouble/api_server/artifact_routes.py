@@ -8,10 +8,9 @@ from starlette.routing import BaseRoute
 
 from agentdouble import ledger
 from agentdouble.api_server import bodies
-from agentdouble.api_server.artifacts import Artifacts
-from agentdouble.api_server.content import to_wire
-from agentdouble.api_server.encoding import dumps
+from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.routes import SESSION, json, key, route
+from agentdouble.api_server.wire import dumps, to_wire
 from agentdouble.errors import ApiError
 
 ARTIFACTS = SESSION + "/artifacts"
@@ -22,7 +21,7 @@ LATEST = "latest"
 class ArtifactRoutes:
     """The routes of artifacts."""
 
-    def __init__(self, artifacts: Artifacts) -> None:
+    def __init__(self, artifacts: ArtifactService) -> None:
         self._artifacts = artifacts
 
     def routes(self) -> list[BaseRoute]:

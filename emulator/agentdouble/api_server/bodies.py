@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 
-from agentdouble.api_server.content import Content, Json, Part
+from agentdouble.api_server.wire import Content, Json, Part
 from agentdouble.errors import ApiError
 
 T = TypeVar("T")

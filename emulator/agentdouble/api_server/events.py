@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentdouble.api_server.bodies import EventBody
-from agentdouble.api_server.content import to_wire
-from agentdouble.api_server.encoding import dumps, loads
-from agentdouble.api_server.records import StoredEvent
+from agentdouble.api_server.stores import TEMP, StoredEvent
+from agentdouble.api_server.wire import dumps, loads, to_wire
 
 USER = "user"
 
@@ -19,13 +18,13 @@ def build(
     invocation_id: str,
     author: str,
     timestamp: float,
-    saying: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
     custom_metadata: Mapping[str, Any] | None = None,
     actions: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a new event; ``saying`` are the fields that stand before the invocation's id."""
-    event: dict[str, Any] = dict(saying or {})
+    """Return a new event; ``fields`` are those that come before the invocation's id."""
+    event: dict[str, Any] = dict(fields or {})
     if custom_metadata:
         event["customMetadata"] = custom_metadata
     event["invocationId"] = invocation_id
@@ -39,7 +38,7 @@ def build(
 
 
 def no_actions() -> dict[str, Any]:
-    """Return the actions of an event that only says something."""
+    """Return the actions of an event that has only content."""
     return {
         "stateDelta": {},
         "artifactDelta": {},
@@ -48,8 +47,8 @@ def no_actions() -> dict[str, Any]:
     }
 
 
-def brought(body: EventBody, now: float) -> dict[str, Any]:
-    """Return an event that a client brought along, with what it lacks filled in."""
+def imported(body: EventBody, now: float) -> dict[str, Any]:
+    """Return an event that a client created a session with; fill in what it lacks."""
     event = to_wire(body)
     event["id"] = body.id or str(uuid.uuid4())
     event["timestamp"] = now if body.timestamp is None else body.timestamp
@@ -57,9 +56,9 @@ def brought(body: EventBody, now: float) -> dict[str, Any]:
 
 
 def stored(event: Mapping[str, Any]) -> StoredEvent:
-    """Return an event as the stores keep it: what it does for one run only is taken out."""
+    """Return an event as the stores keep it, without the state of one run (``temp:``)."""
     delta = event["actions"]["stateDelta"]
-    kept = {key: value for key, value in delta.items() if not key.startswith("temp:")}
+    kept = {key: value for key, value in delta.items() if not key.startswith(TEMP)}
     if len(kept) != len(delta):
         event = {**event, "actions": {**event["actions"], "stateDelta": kept}}
     json = dumps(event)
@@ -67,6 +66,6 @@ def stored(event: Mapping[str, Any]) -> StoredEvent:
 
 
 def _copy(delta: dict[str, Any]) -> dict[str, Any]:
-    """Return state of its own: whoever made the event may change what is inside."""
+    """Return a deep copy: whoever made the event may change the values later."""
     copied: dict[str, Any] = loads(dumps(delta)) if delta else delta
     return copied

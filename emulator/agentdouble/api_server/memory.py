@@ -6,13 +6,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentdouble.api_server import state
-from agentdouble.api_server.records import (
+from agentdouble.api_server.stores import (
     ArtifactKey,
+    ScopedState,
     SessionKey,
     StoredArtifact,
     StoredEvent,
     StoredSession,
+    merge_scopes,
+    split_scopes,
 )
 
 
@@ -63,7 +65,7 @@ class MemorySessions:
         return None if session is None else self._stored(key, session)
 
     async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
-        """Return a user's sessions without their events, the longest untouched first."""
+        """Return a user's sessions without their events, the least recently updated first."""
         sessions = self._sessions.get((app, user), {})
         found = [self._stored(SessionKey(app, user, id_), one) for id_, one in sessions.items()]
         return sorted(found, key=lambda one: (one.last_update, one.key.id))
@@ -105,7 +107,7 @@ class MemorySessions:
     def _apply(self, key: SessionKey, session: _Session, delta: Mapping[str, Any]) -> None:
         if not delta:
             return
-        scoped = state.split(delta)
+        scoped = split_scopes(delta)
         session.state.update(scoped.session)
         if scoped.app:
             self._apps.setdefault(key.app, {}).update(scoped.app)
@@ -115,12 +117,12 @@ class MemorySessions:
     def _stored(
         self, key: SessionKey, session: _Session, events: tuple[bytes, ...] = ()
     ) -> StoredSession:
-        scoped = state.Scoped(
+        scoped = ScopedState(
             app=self._apps.get(key.app, {}),
             user=self._users.get((key.app, key.user), {}),
             session=session.state,
         )
-        return StoredSession(key, state.merge(scoped), session.last_update, events)
+        return StoredSession(key, merge_scopes(scoped), session.last_update, events)
 
 
 class MemoryArtifacts:

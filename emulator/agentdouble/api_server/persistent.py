@@ -11,9 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from agentdouble.api_server import state
 from agentdouble.api_server.memory import MemorySessions
-from agentdouble.api_server.records import SessionKey, StoredEvent, StoredSession
+from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession, split_scopes
 from agentdouble.state import Change, Store, Undo
 
 K = TypeVar("K")
@@ -24,7 +23,7 @@ _USER = "api-user"
 _APP = "api-app"
 
 
-class KeptSessions(MemorySessions):
+class PersistentSessions(MemorySessions):
     """A SessionStore in memory whose every change is kept in the state store."""
 
     def __init__(self, store: Store) -> None:
@@ -112,7 +111,7 @@ class KeptSessions(MemorySessions):
 
     def _taking_back(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
         """Return what makes a session, and what deltas change besides, as they are now."""
-        session, scoped = self._find(key), [state.split(delta) for delta in deltas]
+        session, scoped = self._find(key), [split_scopes(delta) for delta in deltas]
         had = None if session is None else session.noted()
         shared = [
             _value_of(self._users, key[:2], any(one.user for one in scoped)),
@@ -147,7 +146,7 @@ class KeptSessions(MemorySessions):
             text = event.json.decode("utf-8")
             event_record = {"session": key, "n": number, "json": text}
             changes.append(Change(_EVENT, _event_id(key, number), event_record))
-        changed = [state.split(delta) for delta in deltas]
+        changed = [split_scopes(delta) for delta in deltas]
         if any(scoped.app for scoped in changed):
             changes.append(Change(_APP, key.app, self._apps[key.app]))
         if any(scoped.user for scoped in changed):

@@ -7,16 +7,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentdouble.api_server.contents import Contents, Place
+from agentdouble.api_server.artifact_contents import Contents, Place
 from agentdouble.api_server.memory import MemoryArtifacts
-from agentdouble.api_server.records import ArtifactKey, StoredArtifact
+from agentdouble.api_server.stores import ArtifactKey, StoredArtifact
 from agentdouble.errors import StateError
 from agentdouble.state import Change, Store, Undo, unbroken
 
 _ARTIFACT = "api-artifact"
 
 
-class KeptArtifacts(MemoryArtifacts):
+class PersistentArtifacts(MemoryArtifacts):
     """An ArtifactStore whose every change is in the state store before a method returns."""
 
     scheme = "state"

@@ -15,11 +15,11 @@ from starlette.websockets import WebSocket
 
 from agentdouble import ledger
 from agentdouble.api_server import bodies, views
-from agentdouble.api_server.answers import EventList, EventStream
-from agentdouble.api_server.encoding import dumps
-from agentdouble.api_server.records import SessionKey
+from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
-from agentdouble.api_server.sessions import Sessions
+from agentdouble.api_server.session_service import SessionService
+from agentdouble.api_server.stores import SessionKey
+from agentdouble.api_server.wire import dumps
 from agentdouble.errors import ApiError, NotBuiltError, StateError
 from agentdouble.failing import report
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class SessionRoutes:
     """The routes of sessions."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: SessionService) -> None:
         self._sessions = sessions
 
     def routes(self) -> list[BaseRoute]:
@@ -99,13 +99,13 @@ class RunRoutes:
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
         body = await bodies.required(request, bodies.RUN)
-        return EventList(await self._runs.prepare(body, streaming=False))
+        return EventListResponse(await self._runs.prepare(body, streaming=False))
 
     async def run_sse(self, request: Request) -> Response:
         """Run an agent and stream its events (API-08, API-09)."""
         body = await bodies.required(request, bodies.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
-        return EventStream(run, whole=bool(body.function_call_event_id))
+        return EventStreamResponse(run, whole=bool(body.function_call_event_id))
 
     async def list_apps(self, request: Request) -> Response:
         """List the applications (API-01, U-LIST-APPS)."""

@@ -1,4 +1,8 @@
-"""Runs: a message in, an agent's events out, everything that happens kept (API-07 to API-12)."""
+"""Runs: a message in, an agent's events out, each event stored before it is sent (API-07 to API-12).
+
+The agent is run on its application's loop (``agent_run.py``); everything here happens on the
+server's.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,31 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from agentdouble import ledger
 from agentdouble.agents.agent import Agent
-from agentdouble.agents.cross_loop_queue import CrossLoopQueue
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.events import Message, Part
 from agentdouble.agents.loops import AgentLoops
 from agentdouble.agents.session import Session
 from agentdouble.api_server import events
-from agentdouble.api_server.artifacts import Artifacts
-from agentdouble.api_server.backend import SessionBackend
+from agentdouble.api_server.agent_run import (
+    Finished,
+    Item,
+    Queries,
+    Query,
+    SessionBackend,
+    run_agent,
+)
+from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.bodies import CreateSession, RunRequest
-from agentdouble.api_server.content import to_wire
-from agentdouble.api_server.encoding import dumps, loads
-from agentdouble.api_server.records import SessionKey, Shown, StoredEvent
-from agentdouble.api_server.replies import Replies
-from agentdouble.api_server.sessions import Sessions
-from agentdouble.api_server.turns import Asked, Ended, Item, Questions, speak
-from agentdouble.application_loop import ApplicationExitError
+from agentdouble.api_server.event_builder import EventBuilder
+from agentdouble.api_server.session_service import SessionService
+from agentdouble.api_server.stores import SessionKey, StoredEvent
+from agentdouble.api_server.wire import dumps, loads, to_wire
+from agentdouble.application_loop import ApplicationExitError, CrossLoopQueue
 from agentdouble.errors import (
     AgentLoadError,
     AgentNotFoundError,
@@ -38,7 +46,15 @@ from agentdouble.errors import (
 )
 from agentdouble.run_code import Invocation, invoked_by
 
-Show = Callable[[Sequence[Shown]], Awaitable[None]]
+
+class RunEvent(NamedTuple):
+    """An event for the client; ``artifacts`` says whether it mentions any."""
+
+    json: bytes
+    artifacts: bool
+
+
+Send = Callable[[Sequence[RunEvent]], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
@@ -47,13 +63,13 @@ class Runs:
     """Runs the agents of a directory in sessions, one run of a session at a time."""
 
     def __init__(
-        self, directory: AgentsDirectory, sessions: Sessions, artifacts: Artifacts
+        self, directory: AgentsDirectory, sessions: SessionService, artifacts: ArtifactService
     ) -> None:
         self.directory = directory
         self.sessions = sessions
         self.artifacts = artifacts
         self.loops = AgentLoops()
-        self._queues: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
 
     async def prepare(self, body: RunRequest, *, streaming: bool) -> Run:
         """Return the run that a request asks for; raise ApiError if there is none."""
@@ -74,10 +90,7 @@ class Runs:
                 "development server not known to be bound to a loopback address.",
             )
         try:
-            loaded = self.directory.loaded(app)
-            if loaded is None:
-                loaded = await asyncio.wrap_future(self.directory.loading(app))
-            return loaded
+            return await self.directory.agent(app)
         except AgentNotFoundError as error:
             ledger.choose("U-RUN-UNKNOWN-APP")
             raise ApiError(404, str(error)) from None
@@ -94,15 +107,15 @@ class Runs:
         return found
 
     @asynccontextmanager
-    async def turn_of(self, key: SessionKey) -> AsyncIterator[None]:
+    async def exclusive(self, key: SessionKey) -> AsyncIterator[None]:
         """Wait for the session's earlier runs to end (U-RUN-CONCURRENT)."""
-        queue = self._queues.get(key)
-        if queue is None:
-            queue = self._queues[key] = asyncio.Lock()
-        if queue.locked() and ledger.choose("U-RUN-CONCURRENT") == "interleaved":
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        if lock.locked() and ledger.choose("U-RUN-CONCURRENT") == "interleaved":
             yield
             return
-        async with queue:
+        async with lock:
             yield
 
     async def _create_unknown(self, key: SessionKey) -> None:
@@ -124,8 +137,8 @@ class Run:
         self._store = runs.sessions.store
         self._invocation_id = body.invocation_id or f"e-{uuid.uuid4()}"
         self._streaming = streaming
-        self._agents_error: Exception | None = None
-        self._replies = Replies(
+        self._agent_error: Exception | None = None
+        self._events = EventBuilder(
             invocation_id=self._invocation_id,
             author=agent.name,
             streaming=streaming,
@@ -138,86 +151,80 @@ class Run:
         return self._runs.sessions.now()
 
     def is_expected(self, error: Exception) -> bool:
-        """Whether an error of ``execute()`` is the agent's, or says what is wrong with the request."""
-        return error is self._agents_error or isinstance(error, (ValueError, SessionNotFoundError))
+        """Whether an error of ``execute()`` is the agent's, or about the request."""
+        return error is self._agent_error or isinstance(error, (ValueError, SessionNotFoundError))
 
-    async def execute(self, show: Show) -> None:
-        """Run the agent; keep each event, then show it.
+    async def execute(self, send: Send) -> None:
+        """Run the agent; store each event, then send it.
 
-        Raises what the agent raises, and SessionNotFoundError if the session is deleted
-        meanwhile. Cancelled, because the client went away, it says so in the history.
+        Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile.
+        When it is cancelled, because the client disconnected, it stores an event that says so.
         """
-        async with self._runs.turn_of(self.key):
+        async with self._runs.exclusive(self.key):
             session = await self._store.head(self.key)
             if session is None:
-                raise self._gone()
+                raise self._not_found()
             message = self._message()
             delta = self._body.state_delta or {}
-            await self._keep([self._replies.to_user(message, delta)])
-            await self._answer(message, {**session.state, **delta}, show)
+            await self._save([self._events.of_user(message, delta)])
+            await self._run_agent(message, {**session.state, **delta}, send)
 
-    async def _answer(self, message: Message, state: dict[str, Any], show: Show) -> None:
-        out: CrossLoopQueue[Item] = CrossLoopQueue()
-        questions = Questions(out, self.key.app)
-        session = self._session(state, questions)
+    async def _run_agent(self, message: Message, state: dict[str, Any], send: Send) -> None:
+        queue: CrossLoopQueue[Item] = CrossLoopQueue()
+        queries = Queries(queue, self.key.app)
+        session = self._session(state, queries)
         with invoked_by(Invocation(self.key.user, self.key.id, self.key.app)):
             turn = await self._runs.loops.submit(
-                self.key.app, lambda: speak(self._agent, self.key.app, message, session, out)
+                self.key.app, lambda: run_agent(self._agent, self.key.app, message, session, queue)
             )
-        over = False
+        finished = False
         try:
-            items = await out.take()
-            turn.settle()
-            while not await self._hear(items, show):
-                items = await out.take()
-            over = True
+            items = await queue.take()
+            turn.stop_watching()
+            while not await self._handle(items, send):
+                items = await queue.take()
+            finished = True
         except asyncio.CancelledError:
-            await self._seal()
+            await self._store.append(self.key, [events.stored(self._events.of_abort())])
             raise
         finally:
-            questions.end()
-            if not over:
+            queries.close()
+            if not finished:
                 turn.cancel()
 
-    async def _hear(self, items: Sequence[Item], show: Show) -> bool:
-        """Keep and show what the agent said, answer what it asked; return whether it has ended."""
+    async def _handle(self, items: Sequence[Item], send: Send) -> bool:
+        """Publish what the agent yielded, answer its queries; return whether it has finished."""
         ready: list[dict[str, Any]] = []
         for item in items:
-            if isinstance(item, Asked):
-                await self._publish(ready, show)
+            if isinstance(item, Query):
+                await self._publish(ready, send)
                 ready = []
-                await _reply(item)
-            elif isinstance(item, Ended):
+                await item.reply()
+            elif isinstance(item, Finished):
                 if item.error is None:
-                    ready += self._replies.to_end(item)
-                await self._publish(ready, show)
-                if item.error is not None:
-                    self._agents_error = self._understood(item.error)
-                    raise self._agents_error
+                    ready += self._events.of_end(item)
+                await self._publish(ready, send)
+                self._raise_error_of(item)
                 return True
             else:
-                ready += self._replies.to_said(item)
-        await self._publish(ready, show)
+                ready += self._events.of_yielded(item)
+        await self._publish(ready, send)
         return False
 
-    async def _publish(self, ready: Sequence[dict[str, Any]], show: Show) -> None:
+    async def _publish(self, ready: Sequence[dict[str, Any]], send: Send) -> None:
         if ready:
-            await show(await self._keep(ready))
+            await send(await self._save(ready))
 
-    async def _keep(self, built: Sequence[dict[str, Any]]) -> list[Shown]:
-        """Keep what is not partial, and return all of it ready to be shown."""
+    async def _save(self, built: Sequence[dict[str, Any]]) -> list[RunEvent]:
+        """Store the events that are not partial; return all of them, ready to be sent."""
         try:
-            kept, shown = _written(built)
-        except TypeError as error:  # of something that the agent gave, and JSON cannot say
-            self._agents_error = error
+            stored, sendable = _serialized(built)
+        except TypeError as error:  # the agent gave something that JSON cannot say
+            self._agent_error = error
             raise
-        if kept and not await self._store.append(self.key, kept):
-            raise self._gone()
-        return shown
-
-    async def _seal(self) -> None:
-        """Say in the history that the client went away, if there is a history still."""
-        await self._store.append(self.key, [events.stored(self._replies.to_abort())])
+        if stored and not await self._store.append(self.key, stored):
+            raise self._not_found()
+        return sendable
 
     def _message(self) -> Message:
         """Return the user's message; raise ValueError, as the real server's run does."""
@@ -235,7 +242,7 @@ class Run:
             raise ValueError("User message cannot contain function calls.")
         return Message(tuple(Part(to_wire(part)) for part in content.parts))
 
-    def _session(self, state: dict[str, Any], questions: Questions) -> Session:
+    def _session(self, state: dict[str, Any], queries: Queries) -> Session:
         return Session(
             app_name=self.key.app,
             user_id=self.key.user,
@@ -243,32 +250,37 @@ class Run:
             invocation_id=self._invocation_id,
             state=loads(dumps(state)) if state else {},
             streaming=self._streaming,
-            backend=SessionBackend(self.key, self._store, self._runs.artifacts, questions),
+            backend=SessionBackend(self.key, self._store, self._runs.artifacts, queries),
         )
 
-    def _gone(self) -> SessionNotFoundError:
+    def _not_found(self) -> SessionNotFoundError:
         return SessionNotFoundError(f"Session {self.key.id} not found.")
 
-    def _understood(self, error: BaseException) -> Exception:
-        if isinstance(error, Exception):
-            return error
+    def _raise_error_of(self, finished: Finished) -> None:
+        error = finished.error
+        if error is None:
+            return
         if isinstance(error, asyncio.CancelledError):
-            return RunEndedError(f"The agent of {self.key.app!r} was cancelled.", app=self.key.app)
-        return ApplicationExitError(f"{type(error).__name__}: {error}")
+            error = RunEndedError(f"The agent of {self.key.app!r} was cancelled.", app=self.key.app)
+        elif not isinstance(error, Exception):
+            error = ApplicationExitError(f"{type(error).__name__}: {error}")
+        self._agent_error = error
+        raise error
 
 
-def _written(built: Sequence[dict[str, Any]]) -> tuple[list[StoredEvent], list[Shown]]:
-    """Return what of events is kept, and all of them ready to be shown."""
-    kept: list[StoredEvent] = []
-    shown: list[Shown] = []
+def _serialized(built: Sequence[dict[str, Any]]) -> tuple[list[StoredEvent], list[RunEvent]]:
+    """Return those of the events that are stored, and all of them ready to be sent."""
+    stored: list[StoredEvent] = []
+    sendable: list[RunEvent] = []
     for event in built:
         if event.get("partial"):
-            shown.append(Shown(dumps(event), artifacts=False))
+            sendable.append(RunEvent(dumps(event), artifacts=False))
             continue
-        stored = events.stored(event)
-        kept.append(stored)
-        shown.append(Shown(stored.json, bool(event["actions"]["artifactDelta"])))
-    return kept, shown
+        # An event is JSON from the moment it is stored, and histories are put together from JSON
+        # that is written: a run costs the same however long the history is.
+        stored.append(events.stored(event))
+        sendable.append(RunEvent(stored[-1].json, bool(event["actions"]["artifactDelta"])))
+    return stored, sendable
 
 
 def _description(app: str, agent: Agent) -> dict[str, Any]:
@@ -280,13 +292,3 @@ def _description(app: str, agent: Agent) -> dict[str, Any]:
         "isComputerUse": False,
         "agents": None,
     }
-
-
-async def _reply(asked: Asked) -> None:
-    """Answer an agent's question, with the error that it comes to if need be."""
-    if not asked.answer.set_running_or_notify_cancel():
-        return
-    try:
-        asked.answer.set_result(await asked.question())
-    except Exception as error:
-        asked.answer.set_exception(error)

@@ -7,12 +7,12 @@ from starlette.routing import BaseRoute
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.api_server import routes
 from agentdouble.api_server.artifact_routes import ArtifactRoutes
-from agentdouble.api_server.artifacts import Artifacts
+from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.memory import MemoryArtifacts, MemorySessions
-from agentdouble.api_server.persistent import KeptSessions
-from agentdouble.api_server.persistent_artifacts import KeptArtifacts
+from agentdouble.api_server.persistent import PersistentSessions
+from agentdouble.api_server.persistent_artifacts import PersistentArtifacts
 from agentdouble.api_server.runs import Runs
-from agentdouble.api_server.sessions import Sessions
+from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import ArtifactStore, SessionStore
 from agentdouble.clock import Clock
 from agentdouble.state import MemoryStore, Store
@@ -25,8 +25,8 @@ class ApiServer:
         self, clock: Clock, version: str, directory: AgentsDirectory, store: Store
     ) -> None:
         sessions, artifacts = _stores(store)
-        self.sessions = Sessions(sessions, clock)
-        self.artifacts = Artifacts(artifacts, clock)
+        self.sessions = SessionService(sessions, clock)
+        self.artifacts = ArtifactService(artifacts, clock)
         self.runs = Runs(directory, self.sessions, self.artifacts)
         self._version = version
         self.app = routes.Application(self._routes())
@@ -59,4 +59,4 @@ class ApiServer:
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
     if isinstance(store, MemoryStore):  # which would only hold everything a second time
         return MemorySessions(), MemoryArtifacts()
-    return KeptSessions(store), KeptArtifacts(store)
+    return PersistentSessions(store), PersistentArtifacts(store)

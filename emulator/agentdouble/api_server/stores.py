@@ -1,17 +1,108 @@
-"""What the stores of sessions and artifacts can do; ``memory.py`` and ``kept.py`` have them."""
+"""What stores keep of sessions and artifacts, and what they can do.
+
+``memory.py`` has the stores of a double without a state, ``persistent.py`` and
+``persistent_artifacts.py`` those of one with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
-from agentdouble.api_server.records import (
-    ArtifactKey,
-    SessionKey,
-    StoredArtifact,
-    StoredEvent,
-    StoredSession,
-)
+
+class SessionKey(NamedTuple):
+    """Which session: ids are unique among one user's sessions of one application."""
+
+    app: str
+    user: str
+    id: str
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """An event as it is kept: its JSON, and what a store must know of it.
+
+    ``timestamp`` is in Unix seconds; ``state_delta`` still has its prefixes.
+    """
+
+    id: str
+    timestamp: float
+    json: bytes
+    state_delta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session as it was when it was read; ``state`` has the shared keys with their prefixes.
+
+    ``last_update`` is in Unix seconds. ``events`` is empty where they were not asked for.
+    """
+
+    key: SessionKey
+    state: Mapping[str, Any]
+    last_update: float
+    events: tuple[bytes, ...] = ()
+
+
+class ArtifactKey(NamedTuple):
+    """Which artifact: ``session`` is empty for one that is shared over the user's sessions."""
+
+    app: str
+    user: str
+    session: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StoredArtifact:
+    """One version of an artifact; ``created`` is in Unix seconds, ``json`` is the part's."""
+
+    key: ArtifactKey
+    version: int
+    mime_type: str | None
+    custom_metadata: Mapping[str, Any]
+    created: float
+    json: bytes = b""
+
+
+APP = "app:"
+USER = "user:"
+TEMP = "temp:"
+
+
+@dataclass
+class ScopedState:
+    """State by scope, the keys without their prefixes.
+
+    A session has state of its own, its user's (``user:``) and its application's (``app:``). Keys
+    that begin with ``temp:`` belong to one run and are never kept.
+    """
+
+    app: dict[str, Any] = field(default_factory=dict)
+    user: dict[str, Any] = field(default_factory=dict)
+    session: dict[str, Any] = field(default_factory=dict)
+
+
+def split_scopes(state: Mapping[str, Any]) -> ScopedState:
+    """Return state by scope, without temporary keys."""
+    scoped = ScopedState()
+    for key, value in state.items():
+        if key.startswith(APP):
+            scoped.app[key[len(APP) :]] = value
+        elif key.startswith(USER):
+            scoped.user[key[len(USER) :]] = value
+        elif not key.startswith(TEMP):
+            scoped.session[key] = value
+    return scoped
+
+
+def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
+    """Return one mapping with prefixed keys: the session's, the application's, the user's."""
+    merged = dict(scoped.session)
+    merged.update({APP + key: value for key, value in scoped.app.items()})
+    merged.update({USER + key: value for key, value in scoped.user.items()})
+    return merged
 
 
 class SessionStore(Protocol):
@@ -29,7 +120,7 @@ class SessionStore(Protocol):
         """Return a session without its events, or None; it costs the same however many."""
 
     async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
-        """Return a user's sessions without their events, the longest untouched first."""
+        """Return a user's sessions without their events, the least recently updated first."""
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
         """Keep events and what they do to the state; return False if there is no such session."""
@@ -41,7 +132,7 @@ class SessionStore(Protocol):
         """Forget everything."""
 
     async def restore(self) -> None:
-        """Take up what was kept before the process began."""
+        """Load what an earlier process kept."""
 
 
 class ArtifactStore(Protocol):
@@ -75,4 +166,4 @@ class ArtifactStore(Protocol):
         """Forget everything."""
 
     async def restore(self) -> None:
-        """Take up what was kept before the process began."""
+        """Load what an earlier process kept."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentdouble import ledger
-from agentdouble.api_server.encoding import Fragment, dumps, loads
-from agentdouble.api_server.records import StoredSession
+from agentdouble.api_server.stores import StoredSession
+from agentdouble.api_server.wire import Fragment, dumps, loads
 
 
 def session(stored: StoredSession) -> bytes:

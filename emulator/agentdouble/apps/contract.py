@@ -1,12 +1,18 @@
-"""The decorator contract of section 4.6, checked when a function is decorated (DEC-01, DEC-02)."""
+"""The decorator contract (section 4.6): what may be decorated, and how authors see their errors.
+
+Functions are checked when they are decorated (DEC-01, DEC-02).
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from agentdouble.errors import DecorationError
+
+_APPS = str(Path(__file__).parent)
 
 
 def check_entrypoint(function: Callable[..., Any]) -> None:
@@ -43,7 +49,7 @@ def check_ping(function: Callable[..., Any]) -> None:
 
 def _entrypoint_error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.entrypoint takes 'async def f(payload, headers)'; {where(function)} is not that: "
+        f"@app.entrypoint takes 'async def f(payload, headers)'; {location(function)} is not that: "
         f"{why}.",
         decorator="entrypoint",
     )
@@ -51,14 +57,24 @@ def _entrypoint_error(function: object, why: str) -> DecorationError:
 
 def _ping_error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.ping takes 'def f()', sync and without parameters; {where(function)} is not that: "
+        f"@app.ping takes 'def f()', sync and without parameters; {location(function)} is not that: "
         f"{why}.",
         decorator="ping",
     )
 
 
-def where(function: object) -> str:
-    """Return what a function is called and where it stands."""
+def location(function: object) -> str:
+    """Return a function's name and the place of its definition."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", repr(function))
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
+
+
+def from_application(error: Exception) -> Exception:
+    """Return the error with a traceback that begins in the application, not in this package."""
+    begins = traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.startswith(_APPS):
+            begins = traceback.tb_next
+        traceback = traceback.tb_next
+    return error.with_traceback(begins)

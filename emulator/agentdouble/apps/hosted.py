@@ -1,17 +1,18 @@
-"""The applications that a double hosts, and where each of them answers."""
+"""The applications that a double hosts, and the shipped ones that answer where none is given."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
+from agentdouble.agents.shipped.coder import answer
 from agentdouble.apps import mcp, simple
 from agentdouble.apps.loading import App
 from agentdouble.apps.mcp import MCPApp
-from agentdouble.apps.shipped import coder_app, coder_mcp_app
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.clock import Clock
 from agentdouble.errors import ApplicationLoadError
@@ -41,8 +42,8 @@ class Applications:
         return {
             "/invoke": first.name,
             mcp.PATH: mcp_first.name,
-            **{f"{_below(app)}/invoke": app.name for app in simple_further},
-            **{f"{_below(app)}{mcp.PATH}": app.name for app in mcp_further},
+            **{f"{_base_path(app)}/invoke": app.name for app in simple_further},
+            **{f"{_base_path(app)}{mcp.PATH}": app.name for app in mcp_further},
         }
 
     @property
@@ -56,12 +57,12 @@ class Applications:
         return [
             Route(mcp.PATH, self._mcp[0].endpoint),
             *(Route(path, self._simple[0]) for path in simple.PATHS),
-            *(Mount(_below(app), app) for app in further),
+            *(Mount(_base_path(app), app) for app in further),
         ]
 
     @asynccontextmanager
     async def running(self, clock: Clock) -> AsyncIterator[None]:
-        """Let them answer inside, by this clock."""
+        """Let them answer inside, with this clock."""
         async with AsyncExitStack() as stack:
             for app in self._all:
                 if isinstance(app, SimpleApp):
@@ -69,17 +70,17 @@ class Applications:
                 await stack.enter_async_context(app.lifespan())
             yield
 
-    def let_go(self) -> None:
-        """End the streams that clients only listen to, which would never end by themselves."""
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen: they would never end by themselves."""
         for app in self._mcp:
-            app.let_go()
+            app.begin_shutdown()
 
     @property
     def _all(self) -> tuple[App, ...]:
         return (*self._simple, *self._mcp)
 
 
-def _below(app: App) -> str:
+def _base_path(app: App) -> str:
     return f"/runtimes/{app.name}"
 
 
@@ -100,3 +101,33 @@ def _check_names(apps: Sequence[App]) -> None:
         "Rename one: NAME=MODULE:APP, or the name it is made with.",
         spec=", ".join(names),
     )
+
+
+def coder_app() -> SimpleApp:
+    """Return the coder as a simple application: it runs the code in ``prompt``."""
+    app = SimpleApp("coder")
+
+    @app.entrypoint
+    async def run(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+        prompt = payload.get("prompt")
+        if not isinstance(prompt, str):
+            return "Error: Missing required field 'prompt', a string."
+        return await answer(prompt)
+
+    return app
+
+
+def coder_mcp_app() -> MCPApp:
+    """Return the coder as the tool of an MCP application."""
+    app = MCPApp("coder")
+
+    @app.agent_as_a_tool
+    async def coder(prompt: str) -> str:
+        """Run the code in the prompt and return what it came to, as Markdown.
+
+        The prompt is code, or text with fenced code blocks, in Python, JavaScript, TypeScript or
+        bash. State is kept from call to call.
+        """
+        return await answer(prompt)
+
+    return app

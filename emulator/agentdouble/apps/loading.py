@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from agentdouble.agents.importing import reason
+from agentdouble.agents.directory import import_failure
 from agentdouble.apps.a2a import A2AApp
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
@@ -92,7 +92,9 @@ def _import_file(path: Path) -> ModuleType:
 
 def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoadError:
     """Return the error of a module that raises on import, with the place in the user's code."""
-    return ApplicationLoadError(f"{module_name} does not import: {reason(error)}", spec=spec)
+    return ApplicationLoadError(
+        f"{module_name} does not import: {import_failure(error)}", spec=spec
+    )
 
 
 def _candidates(module: ModuleType) -> str:

@@ -132,7 +132,7 @@ class MCPApp:
         print(f"{self.name} answers at {serving.address_of(listener)}{PATH}", flush=True)  # noqa: T201
         policy = guard.Policy(hosts=None, render=_render)
         guarded = guard.Guard(ShutdownMiddleware(self, policy.render), policy)
-        serving.serve(guarded, listener, lambda: None, stopping=self._hosted.let_go)
+        serving.serve(guarded, listener, lambda: None, stopping=self._hosted.begin_shutdown)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -140,9 +140,9 @@ class MCPApp:
         async with self._hosted.running():
             yield
 
-    def let_go(self) -> None:
-        """End the streams that clients only listen to: the server that hosts it stops."""
-        self._hosted.let_go()
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen, as the server that hosts this application stops."""
+        self._hosted.begin_shutdown()
 
     def _add(self, tool: Tool, decorator: str) -> None:
         if tool.name in self._tools:
@@ -189,9 +189,9 @@ class HostedTools:
             self._runner = None
             await runner.loop.stop()
 
-    def let_go(self) -> None:
-        """End the streams that clients only listen to, which would never end by themselves."""
-        self._endpoint.let_go()
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen: they would never end by themselves."""
+        self._endpoint.begin_shutdown()
 
 
 class _Runner:
@@ -206,7 +206,7 @@ class _Runner:
         if tool.is_async:
             return await self.loop.run(call())
         value = await anyio.to_thread.run_sync(
-            functools.partial(_contained, call), abandon_on_cancel=True, limiter=self._threads
+            functools.partial(_call_contained, call), abandon_on_cancel=True, limiter=self._threads
         )
         return await self.loop.run(value) if inspect.iscoroutine(value) else value
 
@@ -216,7 +216,7 @@ async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
     return await runner.run(tool, tool.arguments.read(arguments))
 
 
-def _contained(call: Callable[[], Any]) -> Any:
+def _call_contained(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (SystemExit, KeyboardInterrupt) as error:

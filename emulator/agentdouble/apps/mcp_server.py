@@ -21,7 +21,7 @@ from mcp.types import (
 from mcp.types import Tool as ToolOnWire
 
 from agentdouble import ledger
-from agentdouble.apps.failures import theirs
+from agentdouble.apps.contract import from_application
 from agentdouble.apps.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.tools import Tool
 from agentdouble.errors import ToolArgumentsError
@@ -78,7 +78,9 @@ class _Tools:
             told = beneath(error)
             if told is not None:
                 raise MCPError(INTERNAL_ERROR, told) from error
-            _log.error("The tool %s of %s raised.", tool.name, self._name, exc_info=theirs(error))
+            _log.error(
+                "The tool %s of %s raised.", tool.name, self._name, exc_info=from_application(error)
+            )
             return _failure(_text(error))
 
     def _invocation(self, context: Context) -> Invocation:

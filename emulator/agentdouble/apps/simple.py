@@ -20,9 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, ledger, serving
 from agentdouble.application_loop import ApplicationLoop
-from agentdouble.apps import bodies
-from agentdouble.apps.contract import check_entrypoint, check_ping
-from agentdouble.apps.failures import theirs
+from agentdouble.apps import simple_responses as responses
+from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
 from agentdouble.clock import Clock
 from agentdouble.errors import PlatformError
 from agentdouble.failing import KIND, beneath
@@ -128,7 +127,7 @@ class SimpleApp:
 
     async def _on_invoke(self, request: Request) -> Response:
         if self._entrypoint is None:
-            return bodies.failure(
+            return responses.failure(
                 404,
                 "Entrypoint function is not set. Please register a function with @app.entrypoint.",
                 "NotFound",
@@ -141,7 +140,7 @@ class SimpleApp:
         except (ValueError, RecursionError):
             payload = None
         if not isinstance(payload, dict):
-            return bodies.failure(400, bodies.INVALID_JSON, "BadRequest")
+            return responses.failure(400, responses.INVALID_JSON, "BadRequest")
         return await self._invoke(self._entrypoint, payload, dict(request.headers))
 
     async def _invoke(
@@ -161,31 +160,31 @@ class SimpleApp:
             _log.warning(
                 "The caller of %s has an id that run_code cannot use: %s", self.name, error
             )
-            return bodies.failure(400, error.message, error.code)
+            return responses.failure(400, error.message, error.code)
         except Exception as error:
             return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
             return StreamingResponse(stream, media_type="text/event-stream")
-        return bodies.result(value)
+        return responses.result(value)
 
     def _failed(self, error: Exception) -> Response:
         told = beneath(error)
         if told is not None:
-            return bodies.failure(500, told, KIND)
-        _log.error("The entrypoint of %s raised.", self.name, exc_info=theirs(error))
-        return bodies.entrypoint_failure(error)
+            return responses.failure(500, told, KIND)
+        _log.error("The entrypoint of %s raised.", self.name, exc_info=from_application(error))
+        return responses.entrypoint_failure(error)
 
     async def _stream(self, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         try:
             async with aclosing(self._loop.iterate(chunks)) as items:
                 async for chunk in items:
-                    yield bodies.event(chunk)
+                    yield responses.event(chunk)
         except Exception as error:
             if beneath(error) is None:
                 what = "The entrypoint of %s raised in its stream."
-                _log.error(what, self.name, exc_info=theirs(error))
-            yield bodies.stream_failure(error)
+                _log.error(what, self.name, exc_info=from_application(error))
+            yield responses.stream_failure(error)
 
     def _invocation(self, headers: Mapping[str, str]) -> Invocation:
         return Invocation(
@@ -205,18 +204,22 @@ class SimpleApp:
         if not done:
             _log.warning("The ping function of %s takes longer than 1 s.", self.name)
             if ledger.choose("U-PING-SLOW") == "503":
-                return bodies.failure(503, "The ping function takes longer than 1 s.", "SlowPing")
+                return responses.failure(
+                    503, "The ping function takes longer than 1 s.", "SlowPing"
+                )
         try:
-            return bodies.ping(await answer)
+            return responses.ping(await answer)
         except Exception as error:
             _log.exception("The ping function of %s raised.", self.name)
-            return bodies.failure(500, f"The ping function raised: {error}", type(error).__name__)
+            return responses.failure(
+                500, f"The ping function raised: {error}", type(error).__name__
+            )
 
     async def _on_health(self, _request: Request) -> Response:
-        return bodies.state("healthy", self.clock)
+        return responses.state("healthy", self.clock)
 
     async def _on_ready(self, _request: Request) -> Response:
-        return bodies.state("success", self.clock)
+        return responses.state("success", self.clock)
 
 
 async def _chunks(
@@ -243,9 +246,9 @@ def _missing_headers(request: Request) -> Response | None:
         wanted.append("Content-Type: application/json")
     if not wanted or ledger.choose("U-INVOKE-HEADERS") != "enforced":
         return None
-    return bodies.failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
+    return responses.failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
 
 
 def _http_failure(error: HTTPException) -> Response:
-    detail = error.detail if error.status_code < 500 else bodies.ENTRYPOINT_FAILED
-    return bodies.failure(error.status_code, detail, "HTTPException")
+    detail = error.detail if error.status_code < 500 else responses.ENTRYPOINT_FAILED
+    return responses.failure(error.status_code, detail, "HTTPException")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentdouble.apps.contract import where
+from agentdouble.apps.contract import location
 from agentdouble.apps.tool_arguments import Arguments, UnshowableParameterError
 from agentdouble.apps.tool_results import Results
 from agentdouble.errors import DecorationError
@@ -88,7 +88,7 @@ def signature_of(
         return inspect.signature(function, locals={**names}, eval_str=True)
     except Exception as error:  # whatever the text of an annotation raises
         raise DecorationError(
-            f"@app.{decorator} reads the annotations of {where(function)}, and one of them cannot "
+            f"@app.{decorator} reads the annotations of {location(function)}, and one of them cannot "
             f"be read: {error}.",
             decorator=decorator,
         ) from error
@@ -128,7 +128,7 @@ def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter)
 
 def _error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.tool takes a function whose parameters are all annotated; {where(function)} "
+        f"@app.tool takes a function whose parameters are all annotated; {location(function)} "
         f"is not that: {why}.",
         decorator="tool",
     )
@@ -136,7 +136,7 @@ def _error(function: object, why: str) -> DecorationError:
 
 def _agent_error(function: object, why: str) -> DecorationError:
     return DecorationError(
-        f"@app.agent_as_a_tool takes 'async def f(prompt: str) -> str'; {where(function)} is not "
+        f"@app.agent_as_a_tool takes 'async def f(prompt: str) -> str'; {location(function)} is not "
         f"that: {why}.",
         decorator="agent_as_a_tool",
     )

@@ -1,9 +1,11 @@
-"""What each kind of fault does to a call that meets it."""
+"""What each kind of fault does to a call."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble import serving
-from agentdouble.faults import injected
-from agentdouble.faults.answers import EventEnds, RewrittenAnswer, wrong_json
-from agentdouble.faults.plan import Armed
+from agentdouble.faults.plan import ArmedFault
+from agentdouble.faults.response_rewriting import EventEnds, RewrittenResponse, wrong_json
 from agentdouble.faults.values import (
     LONGEST_S,
     Cut,
@@ -33,67 +34,107 @@ from agentdouble.faults.values import (
 from agentdouble.guard import Refusal, Render
 
 
-@dataclass(frozen=True)
-class Encounter:
-    """A call that meets a fault; ``app`` is what would answer it."""
+class InjectedFault:
+    """A fault that happens to code while it runs, once, ``after`` so many messages of output."""
 
-    armed: Armed
+    def __init__(self, armed: ArmedFault, kind: str, after: int) -> None:
+        self.kind = kind
+        self.after = after
+        self._armed = armed
+        self._done = False
+
+    def take(self) -> bool:
+        """Return whether it is still to happen, and let this be the last time that it is."""
+        taken, self._done = not self._done, True
+        return taken
+
+    def happened(self) -> None:
+        """Count that it has happened."""
+        self._armed.happened()
+
+
+_current: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fault", default=None)
+
+
+def injected_fault() -> InjectedFault | None:
+    """Return the fault for the code that is about to run, to the first who asks."""
+    found = _current.get()
+    return found if found is not None and found.take() else None
+
+
+@contextmanager
+def injecting(found: InjectedFault) -> Iterator[None]:
+    """Let a fault happen to the first code that runs inside."""
+    token = _current.set(found)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@dataclass(frozen=True)
+class FaultyCall:
+    """A call to which a fault happens; ``app`` would answer it."""
+
+    armed: ArmedFault
     app: ASGIApp
     render: Render
 
 
-Effect = Callable[[Encounter, Any, Scope, Receive, Send], Awaitable[None]]
+Effect = Callable[[FaultyCall, Any, Scope, Receive, Send], Awaitable[None]]
 
 
-async def meet(encounter: Encounter, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a call as its fault has it."""
-    fault = encounter.armed.fault
-    await _EFFECTS[type(fault)](encounter, fault, scope, receive, send)
+async def answer(faulty: FaultyCall, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a call as its fault says."""
+    fault = faulty.armed.fault
+    await _EFFECTS[type(fault)](faulty, fault, scope, receive, send)
 
 
-async def _fail(it: Encounter, fault: Fail, scope: Scope, receive: Receive, send: Send) -> None:
-    it.armed.happened()
+async def _fail(call: FaultyCall, fault: Fail, scope: Scope, receive: Receive, send: Send) -> None:
+    call.armed.happened()
     if fault.body is not None:
-        answer = Response(fault.body, fault.status, media_type=fault.content_type)
+        response = Response(fault.body, fault.status, media_type=fault.content_type)
     else:
         code, message = fault.error
-        answer = it.render(HTTPConnection(scope), Refusal(fault.status, code, message))
-    answer.headers.update(fault.extra_headers())
-    await answer(scope, receive, send)
+        response = call.render(HTTPConnection(scope), Refusal(fault.status, code, message))
+    response.headers.update(fault.extra_headers())
+    await response(scope, receive, send)
 
 
 async def _gateway(
-    it: Encounter, fault: Gateway, scope: Scope, receive: Receive, send: Send
+    call: FaultyCall, fault: Gateway, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    it.armed.happened()
+    call.armed.happened()
     await Response(fault.page(), fault.status, media_type="text/html")(scope, receive, send)
 
 
-async def _delay(it: Encounter, fault: Delay, scope: Scope, receive: Receive, send: Send) -> None:
+async def _delay(
+    call: FaultyCall, fault: Delay, scope: Scope, receive: Receive, send: Send
+) -> None:
     async def send_late(message: Message) -> None:
         if message["type"] == "http.response.start":
-            it.armed.happened()
-            await it.armed.pause(fault.seconds)
+            call.armed.happened()
+            await call.armed.pause(fault.seconds)
         await send(message)
 
     if fault.after_execution:
-        await it.app(scope, receive, send_late)
+        await call.app(scope, receive, send_late)
         return
-    it.armed.happened()
-    await it.armed.pause(fault.seconds)
-    await it.app(scope, receive, send)
+    call.armed.happened()
+    await call.armed.pause(fault.seconds)
+    await call.app(scope, receive, send)
 
 
-async def _cut(it: Encounter, fault: Cut, scope: Scope, receive: Receive, send: Send) -> None:
-    cutter = _Cutter(it.armed, fault, scope, receive, send)
-    await it.app(scope, receive, cutter.send)
+async def _cut(call: FaultyCall, fault: Cut, scope: Scope, receive: Receive, send: Send) -> None:
+    cutter = _Cutter(call.armed, fault, scope, receive, send)
+    await call.app(scope, receive, cutter.send)
 
 
 class _Cutter:
-    """Lets the start of an answer through and closes the connection there."""
+    """Sends the start of a response, then closes the connection."""
 
     def __init__(
-        self, armed: Armed, fault: Cut, scope: Scope, receive: Receive, send: Send
+        self, armed: ArmedFault, fault: Cut, scope: Scope, receive: Receive, send: Send
     ) -> None:
         self._armed = armed
         self._connection = (scope, receive)
@@ -104,7 +145,7 @@ class _Cutter:
 
     async def send(self, message: Message) -> None:
         if self._is_cut:
-            return  # as with a client that has gone
+            return  # as for a client that has disconnected
         if message["type"] == "http.response.start":
             await self._send(message)
             return
@@ -120,7 +161,7 @@ class _Cutter:
         await serving.hang_up(*self._connection)
 
     def _end(self, content: bytes) -> int | None:
-        """Return where in a piece of the body it is cut, None for not in it."""
+        """Return where to cut a piece of the body, None for not in this piece."""
         if self._events is not None:
             return self._events.within(content)
         left = self._bytes_left or 0
@@ -131,61 +172,63 @@ class _Cutter:
 
 
 async def _lose(
-    it: Encounter, fault: LoseAnswer, scope: Scope, receive: Receive, send: Send
+    call: FaultyCall, fault: LoseAnswer, scope: Scope, receive: Receive, send: Send
 ) -> None:
     async def lose(_message: Message) -> None:
         pass
 
-    await it.app(scope, receive, lose)
-    it.armed.happened()
+    await call.app(scope, receive, lose)
+    call.armed.happened()
     await serving.hang_up(scope, receive)
 
 
-async def _reset(it: Encounter, fault: Reset, scope: Scope, receive: Receive, send: Send) -> None:
+async def _reset(
+    call: FaultyCall, fault: Reset, scope: Scope, receive: Receive, send: Send
+) -> None:
     while (await receive()).get("more_body", False):
-        pass  # to a client that still sends, a reset may look like an end
-    it.armed.happened()
+        pass  # a client that still sends may take a reset for an end
+    call.armed.happened()
     await serving.hang_up(scope, receive, reset=True)
 
 
-async def _drip(it: Encounter, fault: Drip, scope: Scope, receive: Receive, send: Send) -> None:
+async def _drip(call: FaultyCall, fault: Drip, scope: Scope, receive: Receive, send: Send) -> None:
     loop = asyncio.get_running_loop()
     ends = loop.time() + LONGEST_S
 
     async def send_slowly(message: Message) -> None:
         if message["type"] == "http.response.start":
-            it.armed.happened()
+            call.armed.happened()
             await send(message)
             return
         content = message.get("body", b"")
         while content and loop.time() < ends and not serving.is_closed(scope):
-            if not await it.armed.pause(fault.pause_s):
+            if not await call.armed.pause(fault.pause_s):
                 break
             piece, content = content[: fault.size], content[fault.size :]
             await send({**message, "body": piece, "more_body": True})
         await send({**message, "body": content})
 
-    await it.app(scope, receive, send_slowly)
+    await call.app(scope, receive, send_slowly)
 
 
 async def _wrong_json(
-    it: Encounter, fault: WrongJson, scope: Scope, receive: Receive, send: Send
+    call: FaultyCall, fault: WrongJson, scope: Scope, receive: Receive, send: Send
 ) -> None:
     def rewrite(body: bytes) -> bytes:
         wrong = wrong_json(body, fault)
         if wrong is None:
             return body
-        it.armed.happened()
+        call.armed.happened()
         return wrong
 
-    await it.app(scope, receive, RewrittenAnswer(send, rewrite).send)
+    await call.app(scope, receive, RewrittenResponse(send, rewrite).send)
 
 
 async def _injected_fault(
-    it: Encounter, fault: DuringCode, scope: Scope, receive: Receive, send: Send
+    call: FaultyCall, fault: DuringCode, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    with injected.at_hand(injected.InjectedFault(it.armed, fault.kind, fault.after)):
-        await it.app(scope, receive, send)
+    with injecting(InjectedFault(call.armed, fault.kind, fault.after)):
+        await call.app(scope, receive, send)
 
 
 _EFFECTS: dict[type[Fault], Effect] = {

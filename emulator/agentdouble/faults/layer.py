@@ -1,4 +1,4 @@
-"""The layer between the journal and the surfaces, in which calls meet what is armed for them."""
+"""The middleware between the journal and the surfaces that lets faults happen to calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.faults import operations
-from agentdouble.faults.effects import Encounter, meet
+from agentdouble.faults.effects import FaultyCall, answer
 from agentdouble.faults.plan import Faults
 from agentdouble.guard import Render
 
@@ -15,7 +15,7 @@ from agentdouble.guard import Render
 class FaultLayer:
     """An ASGI application in front of the surfaces; ``render`` shows errors in their shapes.
 
-    Requests below ``except_prefix`` meet nothing.
+    Nothing happens to requests below ``except_prefix``.
     """
 
     def __init__(self, app: ASGIApp, faults: Faults, render: Render, *, except_prefix: str) -> None:
@@ -30,8 +30,8 @@ class FaultLayer:
             return
         call, receive = await self._call(scope, receive)
         app = self._app
-        for armed in reversed(self._faults.met_by(call)):  # the one armed first is outermost
-            app = partial(meet, Encounter(armed, app, self._render))
+        for armed in reversed(self._faults.matching(call)):  # the one armed first is outermost
+            app = partial(answer, FaultyCall(armed, app, self._render))
         await app(scope, receive, send)
 
     def _is_exempt(self, scope: Scope) -> bool:
@@ -41,13 +41,13 @@ class FaultLayer:
         return path.startswith(self._except_prefix)
 
     async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
-        """Return what a request asks for; if that is in its body, it is read and given again."""
+        """Return what a request asks for; if that is in its body, read the body and replay it."""
         method, path = scope["method"], scope["path"]
         body, query = None, scope["query_string"].decode("latin-1")
         if self._faults.reads_bodies and operations.has_rpc(method, path, query):
             messages = await _read(receive)
             body = b"".join(message.get("body", b"") for message in messages)
-            receive = _again(messages, receive)
+            receive = _replay(messages, receive)
         return operations.call_of(method, path, query, body), receive
 
 
@@ -58,12 +58,12 @@ async def _read(receive: Receive) -> list[Message]:
     return messages
 
 
-def _again(messages: list[Message], receive: Receive) -> Receive:
+def _replay(messages: list[Message], receive: Receive) -> Receive:
     left = iter(messages)
 
-    async def receive_again() -> Message:
+    async def receive_replayed() -> Message:
         for message in left:
             return message
         return await receive()
 
-    return receive_again
+    return receive_replayed

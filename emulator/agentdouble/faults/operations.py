@@ -49,15 +49,15 @@ class Call:
     names: frozenset[str]
 
     @property
-    def shown(self) -> str:
-        """What to call it where people read it."""
+    def label(self) -> str:
+        """Its name for people to read."""
         named = sorted(self.names)
         return ", ".join(named) if named else f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What a fault is for: a name, or a pattern of paths."""
+    """An operation that a fault is for: a name, or a pattern of paths."""
 
     text: str
     segments: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Operation:
 
     @property
     def is_in_body(self) -> bool:
-        """Whether a request's body says if it is meant."""
+        """Whether only a request's body says if this operation is asked for."""
         return self.text.startswith(("mcp:", "a2a:"))
 
     @property
@@ -89,7 +89,7 @@ class Operation:
 
 
 def call_of(method: str, path: str, query: str, body: bytes | None = None) -> Call:
-    """Return a request as operations see it; without its body where nobody asks for that."""
+    """Return a request as operations see it; its body is needed for JSON-RPC only."""
     return Call(method, path, frozenset(_names(method, path, query, body)))
 
 

@@ -1,4 +1,4 @@
-"""A fault from a document: JSON, TOML or arguments; what is wrong is said with the nearest right."""
+"""Parse a fault from JSON, TOML or arguments; an error suggests the nearest name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONLY = {
 
 
 def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, Operation]:
-    """Return the fault that a document says, and its operation; raise FaultError."""
+    """Return the fault that a document describes, and its operation; raise FaultError."""
     if not isinstance(document, Mapping):
         raise FaultError(f"A fault is an object with kind and operation, not {document!r:.80}.")
     kind = document.get("kind")

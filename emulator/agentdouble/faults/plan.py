@@ -1,4 +1,4 @@
-"""The plan: which faults are armed, which calls they have met, and whether they happened."""
+"""The plan: which faults are armed, for which calls, and how often each has happened."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_SEEN = 200
 
 @dataclass(frozen=True)
 class FaultState:
-    """What has become of a fault.
+    """The state of a fault.
 
-    ``calls`` asked for its operation, ``met`` of them were its to meet, and ``fired`` times it
-    did happen.
+    ``calls`` asked for its operation, it was for ``met`` of them, and ``fired`` times it did
+    happen.
     """
 
     id: str
@@ -41,8 +41,8 @@ class FaultState:
         return {"id": self.id, **given, "described": self.fault.described(), **counts}
 
 
-class Armed:
-    """One armed fault; belongs to its plan, whose lock it shares."""
+class ArmedFault:
+    """One armed fault; it shares the lock of its plan."""
 
     def __init__(self, id_: str, fault: Fault, operation: Operation, lock: threading.Lock) -> None:
         self.id = id_
@@ -51,66 +51,66 @@ class Armed:
         self._lock = lock
         self._calls = self._met = self._fired = 0
         self._happened = threading.Condition(lock)
-        self._held: set[_Hold] = set()
-        self._over = False
+        self._held_calls: set[_HeldCall] = set()
+        self._is_disarmed = False
 
-    def meets(self, call: Call) -> bool:
-        """Count a call and return whether it meets the fault; the plan has the lock."""
+    def is_for(self, call: Call) -> bool:
+        """Count a call and return whether the fault is for it; the plan has the lock."""
         if not self.operation.matches(call):
             return False
         self._calls += 1
         times = self.fault.times
-        if not self.fault.meets(self._calls) or (times != "all" and self._met >= times):
+        if not self.fault.is_for(self._calls) or (times != "all" and self._met >= times):
             return False
         self._met += 1
         return True
 
     def happened(self) -> None:
-        """Count that it did happen to the call at hand, and note it in the journal."""
+        """Count that it did happen to the current call, and note it in the journal."""
         journal.note_fault(f"{self.id} {self.fault.kind}")
         with self._lock:
             self._fired += 1
             self._happened.notify_all()
 
     def wait(self, fired: int, timeout_s: float) -> bool:
-        """Return whether it has happened so often, at the latest after the timeout; blocks."""
+        """Block until it has happened so often; return False if the timeout passes before."""
         with self._lock:
             return self._happened.wait_for(
-                lambda: self._fired >= fired or self._over, timeout_s
+                lambda: self._fired >= fired or self._is_disarmed, timeout_s
             ) and (self._fired >= fired)
 
     async def pause(self, seconds: float | None) -> bool:
-        """Wait; return whether it was for so long, and not until somebody let go."""
-        hold = _Hold()
+        """Wait; return whether the whole time has passed and nobody released the call."""
+        hold = _HeldCall()
         with self._lock:
-            if self._over:
+            if self._is_disarmed:
                 return False
-            self._held.add(hold)
+            self._held_calls.add(hold)
         try:
             await asyncio.wait_for(hold.released.wait(), seconds or LONGEST_S)
         except asyncio.TimeoutError:
             return True
         finally:
             with self._lock:
-                self._held.discard(hold)
+                self._held_calls.discard(hold)
         return False
 
-    def let_go(self, *, over: bool) -> None:
-        """Let go of the calls that wait; where it is ``over``, of those that come, too."""
+    def release(self, *, disarm: bool) -> None:
+        """Release the calls that it holds; with ``disarm`` hold none that comes, either."""
         with self._lock:
-            held = tuple(self._held)
-            self._over = self._over or over
+            held = tuple(self._held_calls)
+            self._is_disarmed = self._is_disarmed or disarm
             self._happened.notify_all()
         for hold in held:
             hold.release()
 
     def state(self) -> FaultState:
-        """Return what has become of it; the plan has the lock."""
+        """Return its state; the plan has the lock."""
         return FaultState(self.id, self.fault, self._calls, self._met, self._fired)
 
 
-class _Hold:
-    """A call that waits in the server's loop, to be released from any thread."""
+class _HeldCall:
+    """A call that waits on the server's loop; any thread may release it."""
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -133,7 +133,7 @@ class Faults:
         self._at_start = tuple(parse(document, self._actions) for document in at_start)
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
-        self._armed: tuple[Armed, ...] = ()
+        self._armed: tuple[ArmedFault, ...] = ()
         self._seen: dict[str, int] = {}
         self.reset()
 
@@ -144,7 +144,7 @@ class Faults:
 
     @property
     def reads_bodies(self) -> bool:
-        """Whether it takes a request's body to know which faults it meets."""
+        """Whether a request's body says which faults are for it."""
         return any(armed.operation.is_in_body for armed in self._armed)
 
     def arm(self, kind: str, operation: str, **fields: Any) -> FaultState:
@@ -152,45 +152,45 @@ class Faults:
         return self.arm_document({"kind": kind, "operation": operation, **fields})
 
     def arm_document(self, document: Mapping[str, Any]) -> FaultState:
-        """Arm the fault that a document says; raise FaultError."""
+        """Arm the fault that a document describes; raise FaultError."""
         fault, operation = parse(document, self._actions)
         with self._lock:
             if len(self._armed) >= MOST:
                 raise FaultError(f"{MOST} faults are armed, and that is the limit.")
             return self._add(fault, operation).state()
 
-    def _add(self, fault: Fault, operation: Operation) -> Armed:
-        armed = Armed(f"f{next(self._ids)}", fault, operation, self._lock)
+    def _add(self, fault: Fault, operation: Operation) -> ArmedFault:
+        armed = ArmedFault(f"f{next(self._ids)}", fault, operation, self._lock)
         self._armed = (*self._armed, armed)
         return armed
 
     def disarm(self, id_: str) -> FaultState:
-        """Take a fault away, let go of the calls that it holds; raise FaultError for no such id."""
+        """Disarm a fault and release the calls that it holds; raise FaultError for an unknown id."""
         armed = self.find(id_)
         with self._lock:
             self._armed = tuple(one for one in self._armed if one is not armed)
-        armed.let_go(over=True)
+        armed.release(disarm=True)
         with self._lock:
             return armed.state()
 
     def clear(self) -> None:
-        """Take every fault away and forget which calls were seen."""
+        """Disarm every fault and forget which calls were seen."""
         with self._lock:
             armed, self._armed, self._seen = self._armed, (), {}
         for one in armed:
-            one.let_go(over=True)
+            one.release(disarm=True)
 
     def reset(self) -> None:
-        """Take every fault away but those from the start, which begin anew."""
+        """Disarm every fault, then arm those of the start: they are the double's first state."""
         self.clear()
         with self._lock:
             for fault, operation in self._at_start:
                 self._add(fault, operation)
 
     def release(self, id_: str) -> FaultState:
-        """Let go of the calls that a fault holds, and of none that comes; raise FaultError."""
+        """Release the calls that a fault holds, but none that comes; raise FaultError."""
         armed = self.find(id_)
-        armed.let_go(over=False)
+        armed.release(disarm=False)
         with self._lock:
             return armed.state()
 
@@ -202,16 +202,16 @@ class Faults:
             return armed.state()
 
     def states(self) -> tuple[FaultState, ...]:
-        """Return what has become of each armed fault, in the order they were armed."""
+        """Return the state of each armed fault, in the order they were armed."""
         with self._lock:
             return tuple(armed.state() for armed in self._armed)
 
     def seen(self) -> Mapping[str, int]:
-        """Return the operations that were asked for while a fault was armed, and how often."""
+        """Return how often each operation was asked for while a fault was armed."""
         with self._lock:
             return dict(self._seen)
 
-    def find(self, id_: str) -> Armed:
+    def find(self, id_: str) -> ArmedFault:
         """Return the armed fault of that id; raise FaultError if there is none."""
         found = next((armed for armed in self._armed if armed.id == id_), None)
         if found is not None:
@@ -219,9 +219,9 @@ class Faults:
         known = ", ".join(armed.id for armed in self._armed) or "none"
         raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {known}.", "id")
 
-    def met_by(self, call: Call) -> tuple[Armed, ...]:
-        """Count a call and return the faults that it meets, in the order they were armed."""
+    def matching(self, call: Call) -> tuple[ArmedFault, ...]:
+        """Count a call and return the faults for it, in the order they were armed."""
         with self._lock:
-            if call.shown in self._seen or len(self._seen) < _MOST_SEEN:
-                self._seen[call.shown] = self._seen.get(call.shown, 0) + 1
-            return tuple(armed for armed in self._armed if armed.meets(call))
+            if call.label in self._seen or len(self._seen) < _MOST_SEEN:
+                self._seen[call.label] = self._seen.get(call.label, 0) + 1
+            return tuple(armed for armed in self._armed if armed.is_for(call))

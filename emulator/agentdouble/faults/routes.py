@@ -1,4 +1,4 @@
-"""``/_emulator/faults``: arm faults, see what has become of them, take them away."""
+"""``/_emulator/faults``: arm faults, show their states, disarm them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Routes:
         self._faults = faults
 
     async def show(self, _request: Request) -> Response:
-        """Return the armed faults, and which operations were asked for meanwhile."""
+        """Return the armed faults, and the operations that were asked for meanwhile."""
         return JSONResponse(self._shown())
 
     async def arm(self, request: Request) -> Response:
@@ -46,17 +46,17 @@ class _Routes:
         return JSONResponse(self._faults.arm_document(document).to_dict(), 201)
 
     async def clear(self, _request: Request) -> Response:
-        """Take every fault away and return what had become of each."""
+        """Disarm every fault and return the last state of each."""
         shown = self._shown()
         self._faults.clear()
         return JSONResponse(shown)
 
     async def disarm(self, request: Request) -> Response:
-        """Take a fault away and return what has become of it."""
+        """Disarm a fault and return its last state."""
         return JSONResponse(self._faults.disarm(request.path_params["id"]).to_dict())
 
     async def release(self, request: Request) -> Response:
-        """Let go of the calls that a fault holds."""
+        """Release the calls that a fault holds."""
         return JSONResponse(self._faults.release(request.path_params["id"]).to_dict())
 
     async def wait(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What can happen to a call: one value a kind, with the calls that it meets."""
+"""The kinds of faults: what each does to a call, and for which calls it is."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Body = Annotated[str, Field(max_length=_LARGEST_BODY)]
 
 
 class Fault(BaseModel):
-    """A fault: the ``nth`` matching call since it was armed meets it, then each ``every``-th.
+    """A fault: it happens to the ``nth`` matching call since it was armed, then to each ``every``-th.
 
-    ``times`` is how many calls meet it in all, a number or "all": 1, but "all" for a fault whose
+    ``times`` is to how many calls in all, a number or "all": 1, but "all" for a fault whose
     ``every`` is given.
     """
 
@@ -30,19 +30,19 @@ class Fault(BaseModel):
     every: int = Field(1, ge=1)
     times: Annotated[int, Field(ge=1)] | Literal["all"] = 1
 
-    only: ClassVar[str | None] = None  # which operations it is for, where not for any
+    only: ClassVar[str | None] = None  # the operations that it is for, None for all
 
     @model_validator(mode="before")
     @classmethod
     def _every_goes_on(cls, given: Any) -> Any:
         return {"times": "all", **given} if "every" in given else given
 
-    def meets(self, call: int) -> bool:
-        """Whether the call of that number, counted from 1, is one of those that may meet it."""
+    def is_for(self, call: int) -> bool:
+        """Whether it may happen to the call of that number, counted from 1."""
         return call >= self.nth and (call - self.nth) % self.every == 0
 
     def described(self) -> str:
-        """Say it in one line: what, which operation, which call, with what."""
+        """Describe it in one line: kind, operation, call, fields."""
         shown = self.model_dump(exclude_defaults=True, exclude={"kind", "operation"})
         given = {name: _short(value) for name, value in {"nth": self.nth, **shown}.items()}
         told = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -91,7 +91,7 @@ class Fail(Fault):
 
 
 class Gateway(Fault):
-    """A gateway on the way answers with a page, and nothing is executed."""
+    """A gateway answers with a page, and nothing is executed."""
 
     kind: Literal["gateway"] = "gateway"
     status: Literal[502, 503, 504] = 502
@@ -104,10 +104,12 @@ class Gateway(Fault):
 
 
 class Delay(Fault):
-    """The call waits for ``seconds`` of real time, or until it is released, at most 60 s.
+    """The call waits for ``seconds``, or until it is released, at most 60 s.
 
-    It waits before it is executed, or with its answer where ``after_execution`` says so.
+    It waits before it is executed, or before its response where ``after_execution`` says so.
     """
+
+    # Real time, as clients wait in real time; a test that needs none holds a call and releases it.
 
     kind: Literal["delay"] = "delay"
     seconds: float | None = Field(None, gt=0, le=LONGEST_S)

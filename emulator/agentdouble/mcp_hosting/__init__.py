@@ -1,8 +1,8 @@
 """Hosting of MCP servers: one as an ASGI application, and many behind exact paths and keys."""
 
-from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure, is_mcp, render_refusal
 from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, Endpoint
 from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, is_mcp, render_refusal
 
 __all__ = [
     "BODY_LIMIT",

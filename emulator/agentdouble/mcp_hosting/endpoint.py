@@ -1,4 +1,8 @@
-"""One MCP server over streamable HTTP, as an ASGI application."""
+"""One MCP server over streamable HTTP, as an ASGI application.
+
+It starts with its first request, so that a double imports no SDK before one is used. One task sees
+it to its end, as the SDK demands.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import mistakes
-from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure
 from agentdouble.mcp_hosting.calls import Calls
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure
 from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
@@ -46,8 +50,8 @@ class Endpoint:
             ...  # endpoint(scope, receive, send)
 
     A body larger than ``body_limit`` (bytes) is refused with 413, a session that is idle for
-    ``idle_timeout_s`` ends. With an ``event_store`` streams can be taken up again after
-    ``retry_interval_ms``. Who may call is others' to decide: see Host and guard.
+    ``idle_timeout_s`` ends. With an ``event_store`` streams can be resumed after
+    ``retry_interval_ms``. Host and guard decide who may call.
     """
 
     def __init__(
@@ -81,10 +85,10 @@ class Endpoint:
                 await self._run.stop()
                 self._run = None
 
-    def let_go(self) -> None:
-        """End the streams that clients only listen to, which would never end by themselves."""
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen: they would never end by themselves."""
         if self._run is not None:
-            self._run.let_go()
+            self._run.begin_shutdown()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._context is None:
@@ -92,7 +96,7 @@ class Endpoint:
                 "An Endpoint answers requests inside 'async with endpoint.running()'."
             )
         if self._run is None or self._run.over:
-            # what the server starts must not carry the request that happens to be the first
+            # The server's tasks must not run in the context of the first request.
             self._run = self._context.copy().run(_Run, self._make_manager)
         await self._run.answer(scope, receive, send)
 
@@ -100,7 +104,7 @@ class Endpoint:
         await import_in_thread("mcp.server.streamable_http_manager")
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        server = await run_in_thread(self._make_server)  # one of a large definition takes a while
+        server = await run_in_thread(self._make_server)  # a large definition takes a while
         if _contained not in server.middleware:
             server.middleware.insert(0, _contained)
         return StreamableHTTPSessionManager(
@@ -114,7 +118,7 @@ class Endpoint:
 
 
 class _Run:
-    """A server from its start to its end, which one task sees through, as the SDK demands."""
+    """A server from its start to its end."""
 
     def __init__(
         self, make_manager: Callable[[], Coroutine[Any, Any, StreamableHTTPSessionManager]]
@@ -123,7 +127,7 @@ class _Run:
         self._calls = Calls()
         self._stopping = asyncio.Event()
         self._started: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.ensure_future(self._live())
+        self._task = asyncio.ensure_future(self._run_server())
 
     @property
     def over(self) -> bool:
@@ -134,11 +138,11 @@ class _Run:
         app = await asyncio.shield(self._started)
         await self._calls.answer(app, "", _broken_off, scope, receive, send)
 
-    def let_go(self) -> None:
-        self._calls.let_go()
+    def begin_shutdown(self) -> None:
+        self._calls.cancel_listening()
 
     async def stop(self) -> None:
-        """End the server and return when it has ended, or holds out for too long."""
+        """End the server; cancel it if it does not end within STOP_WITHIN_S."""
         self._stopping.set()
         done, _ = await asyncio.wait({self._task}, timeout=STOP_WITHIN_S)
         if not done:
@@ -146,7 +150,7 @@ class _Run:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=STOP_WITHIN_S)
 
-    async def _live(self) -> None:
+    async def _run_server(self) -> None:
         try:
             manager = await self._make_manager()
             async with manager.run():
@@ -157,11 +161,11 @@ class _Run:
         finally:
             if not self._started.done():
                 self._started.set_result(_not_started)
-            self._calls.end()
+            self._calls.cancel()
 
 
 async def _contained(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Call a handler; what would end the event loop becomes an ordinary exception."""
+    """Call a handler; an exit that would end the event loop becomes an ordinary exception."""
     try:
         return await call_next(ctx)
     except (SystemExit, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""Many MCP servers behind exact paths, each with keys of its own; they come and go at run time."""
+"""Many MCP servers behind exact paths, each with keys of its own, added and removed at run time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.failing import report
-from agentdouble.mcp_hosting.answers import INTERNAL_ERROR, failure, unauthorized
 from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.mcp_hosting.keys import find, presented
-from agentdouble.mcp_hosting.sessions import Sessions
+from agentdouble.mcp_hosting.keys import Sessions, find, presented
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, unauthorized
 
 PREFIX = "/mcp/"
 
@@ -50,7 +49,7 @@ class Host:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take servers up inside; leave all of them at the end."""
+        """Accept servers inside; remove all of them at the end."""
         try:
             yield
         finally:
@@ -61,7 +60,7 @@ class Host:
         return name in self._entries
 
     def behind(self, name: str) -> ASGIApp:
-        """Return what answers under a name to this process itself, which shows no key."""
+        """Return an application that answers this process under a name, without a key."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             entry = self._entries.get(name)
@@ -85,23 +84,23 @@ class Host:
             raise
 
     async def remove(self, name: str) -> None:
-        """Answer no more under a name; end what is being answered. Raise KeyError."""
+        """Stop answering under a name, and cancel its requests. Raise KeyError."""
         entry = self._entries.pop(name)
-        entry.calls.end()
+        entry.calls.cancel()
         await entry.stack.aclose()
 
     def rekey(self, name: str, keys: Sequence[str]) -> None:
-        """Take these keys from now on; end what is being answered to others. Raise KeyError."""
+        """Accept these keys from now on; cancel requests with other keys. Raise KeyError."""
         entry = self._entries[name]
         revoked = set(entry.keys) - set(keys)
         entry.keys = tuple(keys)
         for key in revoked:
-            entry.calls.end(key)
+            entry.calls.cancel(key)
 
-    def let_go(self) -> None:
-        """End the streams that clients only listen to, which would never end by themselves."""
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen: they would never end by themselves."""
         for entry in self._entries.values():
-            entry.calls.let_go()
+            entry.calls.cancel_listening()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path"].removeprefix(PREFIX)
@@ -109,10 +108,10 @@ class Host:
         if entry is None:
             await _unknown(name)(scope, receive, send)
             return
-        asked = presented(scope)
-        key = find(asked, entry.keys)
+        shown = presented(scope)
+        key = find(shown, entry.keys)
         if key is None:
-            await unauthorized(name, asked)(scope, receive, send)
+            await unauthorized(name, shown)(scope, receive, send)
             return
         await self._answer(name, entry, key, scope, receive, send)
 
@@ -139,7 +138,7 @@ def _unknown(name: str) -> Response:
 
 
 class _Contained:
-    """A server whose failures cost the request at hand, and nothing else."""
+    """A server whose failures cost only the request at hand."""
 
     def __init__(self, name: str, app: Hosted) -> None:
         self._name = name
@@ -155,10 +154,10 @@ class _Contained:
 
         try:
             await self._app(scope, receive, watching)
-        except (HTTPException, ClientDisconnect):  # the guard's, and nobody's
+        except (HTTPException, ClientDisconnect):  # the guard answers the one, nobody the other
             raise
         except Exception as error:
-            if begun:  # the server breaks the answer off, and logs why
+            if begun:  # our server breaks the response off and logs the error
                 raise
             message = report(error, f"The MCP service {self._name}", shown=False)
             await failure(500, message, INTERNAL_ERROR)(scope, receive, send)

@@ -1,11 +1,17 @@
-"""API keys of a service, as a request presents them."""
+"""API keys of a service as requests present them, and the MCP sessions that each key has opened."""
 
 from __future__ import annotations
 
 import hmac
+from collections import OrderedDict
 from collections.abc import Sequence
 
-from starlette.types import Scope
+from starlette.types import Message, Scope, Send
+
+SESSION_HEADER = b"mcp-session-id"
+VERSION_HEADER = b"mcp-protocol-version"
+FIRST_WITHOUT_SESSIONS = "2026-07-28"  # this and later versions of the protocol have none
+LIMIT = 10_000  # sessions of a service, the SDK's number too; the oldest is forgotten first
 
 
 def presented(scope: Scope) -> str | None:
@@ -16,7 +22,7 @@ def presented(scope: Scope) -> str | None:
 
 
 def find(key: str | None, keys: Sequence[str]) -> str | None:
-    """Return which of the keys this one is, in a time that does not tell how near it came."""
+    """Return the one of the keys that this is; the time it takes does not depend on the key."""
     found = None
     for one in keys:
         if hmac.compare_digest(one.encode(), (key or "").encode("utf-8", "surrogatepass")):
@@ -27,3 +33,51 @@ def find(key: str | None, keys: Sequence[str]) -> str | None:
 def header(scope: Scope, name: bytes) -> str | None:
     """Return a header of a request, or None."""
     return next((v.decode("latin-1") for n, v in scope["headers"] if n == name), None)
+
+
+class Sessions:
+    """The sessions of one service, each with the key that opened it.
+
+    This is kept in front of the server, so that it holds for any.
+    """
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def admit(self, scope: Scope, key: str) -> Scope | None:
+        """Return the request as the server may see it, None if its session is another key's.
+
+        An unknown session is another's, too. In a version without sessions the header means
+        nothing, and is removed.
+        """
+        session = header(scope, SESSION_HEADER)
+        if session is None or (session, key) in self._opened:
+            return scope
+        if (header(scope, VERSION_HEADER) or "") < FIRST_WITHOUT_SESSIONS:
+            return None
+        kept = [(name, value) for name, value in scope["headers"] if name != SESSION_HEADER]
+        return {**scope, "headers": kept}
+
+    def watched(self, scope: Scope, key: str, send: Send) -> Send:
+        """Return a ``send`` that notes which sessions a response opens and ends."""
+        asked = header(scope, SESSION_HEADER)
+        ends = scope["method"] == "DELETE"
+
+        async def watching(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note(message, asked, key, ends)
+            await send(message)
+
+        return watching
+
+    def _note(self, message: Message, asked: str | None, key: str, ends: bool) -> None:
+        succeeded = message["status"] < 400
+        if asked is not None and (message["status"] == 404 or (ends and succeeded)):
+            self._opened.pop((asked, key), None)
+            return
+        given = next((v for n, v in message.get("headers", ()) if n.lower() == SESSION_HEADER), b"")
+        if given and succeeded:
+            self._opened[given.decode("latin-1"), key] = None
+            self._opened.move_to_end((given.decode("latin-1"), key))
+            if len(self._opened) > LIMIT:
+                self._opened.popitem(last=False)

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from starlette.routing import BaseRoute
 
 from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding, Refuses
 from agentdouble.apps.a2a.hosted import A2AApplications, HostContext
-from agentdouble.apps.a2a.over_grpc import Place, Refuses
 from agentdouble.apps.loading import App
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -35,7 +35,7 @@ class HostedA2A(Surface):
 
     async def restore(self) -> None:
         """Listen for gRPC: where that fails, the double does not start."""
-        await self.hosted.prepare(self._grpc_place())
+        await self.hosted.listen_grpc(self._grpc_binding())
 
     async def reset(self, *, wait: bool) -> None:
         await self.hosted.reset()
@@ -45,11 +45,11 @@ class HostedA2A(Surface):
         async with self.hosted.running(self._house):
             yield
 
-    def _grpc_place(self) -> Place | None:
+    def _grpc_binding(self) -> GrpcBinding | None:
         settings = self._settings
         if settings.a2a_grpc_port is None:
             return None
-        return Place(
+        return GrpcBinding(
             settings.a2a_grpc_port,
             api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
             body_limit=settings.body_limit,

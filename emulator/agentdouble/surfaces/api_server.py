@@ -11,7 +11,7 @@ from agentdouble.agents.adk import adk_agent
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import routes
 from agentdouble.api_server.server import ApiServer
-from agentdouble.apps.agents import simple_agent
+from agentdouble.apps.adapters import simple_agent
 from agentdouble.surfaces.surface import Context, Surface
 
 

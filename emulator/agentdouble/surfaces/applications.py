@@ -29,4 +29,4 @@ class HostedApplications(Surface):
             yield
 
     def begin_shutdown(self) -> None:
-        self.hosted.let_go()
+        self.hosted.begin_shutdown()

@@ -49,4 +49,4 @@ class MCPServices(Surface):
             yield
 
     def begin_shutdown(self) -> None:
-        self._host.let_go()
+        self._host.begin_shutdown()

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from agentdouble import Emulator, environment
-from agentdouble.agents import coder
-from agentdouble.agents.coder import CodeBlock
+from agentdouble.agents.shipped import coder
+from agentdouble.agents.shipped.coder import CodeBlock
 from agentdouble.errors import CredentialsMissingError
 from agentdouble.run_code import hosted_by
 from tests.agentdouble.calling import http

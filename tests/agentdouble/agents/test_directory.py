@@ -222,7 +222,7 @@ def test_an_import_that_takes_long_holds_only_its_own_application(folder: Path) 
     write(folder / "two", "of_another", AGENT.format(text="another"))
     one, two = AgentsDirectory(folder / "one"), AgentsDirectory(folder / "two")
 
-    slow = [one.loading("slow_agent") for _ in range(2)]
+    slow = [one.begin_loading("slow_agent") for _ in range(2)]
     assert begun.wait(TIMEOUT_S)
     assert ["beside", "another"] == [
         description(one, "beside_it"),

@@ -16,7 +16,7 @@ def beside() -> set[threading.Thread]:
 
 def test_a_loop_that_is_being_made_ends_with_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was about to move to a fresh loop leaves none behind."""
-    monkeypatch.setattr(agents_loops, "HELD_AFTER_S", 0)
+    monkeypatch.setattr(agents_loops, "BLOCKED_AFTER_S", 0)
     begun, release = threading.Event(), threading.Event()
 
     async def block() -> None:

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from agentdouble import Emulator, SimpleApp, serving
-from agentdouble.apps import bodies
+from agentdouble.apps import simple_responses
 from tests.agentdouble.calling import background, http
 
 FAILED = (
@@ -595,4 +595,4 @@ def test_a_response_is_not_wrapped() -> None:
     """What is an answer already stays one."""
     response = Response("x")
 
-    assert response is bodies.result(response)
+    assert response is simple_responses.result(response)

@@ -195,7 +195,7 @@ def test_services_become_a_toolset(found: Emulator, backend: Backend) -> None:
         (("http://h/", "--bearer", "file:no"), "--bearer: no cannot be read: No such file"),
         (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Say --bearer or --api-key"),
         (("none.py:app",), "There is no file none.py."),
-        (("agentdouble.apps.shipped:coder_app",), "is of type function"),
+        (("agentdouble.apps.hosted:coder_app",), "is of type function"),
         (("x.py:app", "--bearer", "env:A"), "takes no --bearer and no --api-key"),
     ],
 )

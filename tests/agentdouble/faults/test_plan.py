@@ -33,17 +33,17 @@ def test_which_calls_meet_a_fault(which: dict[str, Any], expected: list[int]) ->
     faults = Faults(())
     faults.arm("fail", "ping", **which)
 
-    assert expected == [number for number in range(1, 8) if faults.met_by(PING)]
+    assert expected == [number for number in range(1, 8) if faults.matching(PING)]
 
 
 def test_the_states_count_and_name_what_was_seen() -> None:
     """Calls of the operation, those it was to meet, those it happened to; and all that came."""
     faults = Faults(("InvokeTool",))
     state = faults.arm("fail", "ping", nth=2, status=503)
-    faults.met_by(call_of("POST", "/", "Action=InvokeTool"))
-    faults.met_by(PING)
-    faults.met_by(call_of("GET", "/v1/sandbox", ""))
-    (armed,) = faults.met_by(PING)
+    faults.matching(call_of("POST", "/", "Action=InvokeTool"))
+    faults.matching(PING)
+    faults.matching(call_of("GET", "/v1/sandbox", ""))
+    (armed,) = faults.matching(PING)
     armed.happened()
 
     (now,) = faults.states()

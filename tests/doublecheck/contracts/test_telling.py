@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from starlette.responses import PlainTextResponse
 
-from agentdouble.apps import bodies
+from agentdouble.apps import simple_responses
 from agentdouble.control_plane import envelope
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Target
@@ -41,7 +41,7 @@ def verdicts(run: Run) -> Mapping[str, Verdict]:
 
 
 def accept_any_body(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "failure", lambda *_: PlainTextResponse("fine"))
+    patch.setattr(simple_responses, "failure", lambda *_: PlainTextResponse("fine"))
 
 
 def run(*arguments: str, module: str, verbose: bool = False) -> Run:
@@ -85,7 +85,9 @@ def test_the_line_of_a_failure_has_the_same_answer(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Pasted into a shell, it shows what the check was shown."""
-    monkeypatch.setattr(bodies, "result", lambda value: PlainTextResponse(f"plain: {value}"))
+    monkeypatch.setattr(
+        simple_responses, "result", lambda value: PlainTextResponse(f"plain: {value}")
+    )
     run(*declared, "-k", "INV-04", module="test_invocation")
     told = capfd.readouterr().err
 
@@ -137,7 +139,7 @@ def test_a_must_fails_the_run_beside_a_should(
 ) -> None:
     """Leniency is for what is recommended alone."""
     accept_any_body(monkeypatch)
-    monkeypatch.setattr(bodies, "result", PlainTextResponse)
+    monkeypatch.setattr(simple_responses, "result", PlainTextResponse)
 
     ended = run(*declared, "-k", "INV-08 or INV-04", module="test_invocation")
 

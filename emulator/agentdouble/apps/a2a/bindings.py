@@ -1,30 +1,36 @@
 """The bindings of the protocol as routes: JSON-RPC and REST, of both versions.
 
-They are the SDK's, with errors of the protocol where it has others or none.
+They are the SDK's. Errors of the protocol are added where it has others or none: for a body that
+is no JSON, a path that is not there, a stream that breaks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2
+from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.server.jsonrpc_models import JSONParseError
 from a2a.server.request_handlers import RequestHandler
 from a2a.server.routes import create_rest_routes
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
-from a2a.utils.errors import A2AError, InvalidRequestError
-from google.protobuf.json_format import ParseError
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError
+from google.protobuf.json_format import Parse, ParseError
 from jsonrpc.exceptions import JSONRPCInvalidRequestException
 from pydantic import ValidationError
+from sse_starlette.sse import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import mistakes
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.reading import check_json_rpc, check_text
-from agentdouble.apps.a2a.rest import guarded
+from agentdouble.apps.a2a.request_checks import check_json_rpc, check_text
 from agentdouble.guard import Refusal
 
 for _logger in (
@@ -40,6 +46,15 @@ for _logger in (
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
+_LEGACY_BODIES: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
+    "/message:send": (pb2.SendMessageRequest, FromProto.message_send_params),
+    "/message:stream": (pb2.SendMessageRequest, FromProto.message_send_params),
+    "/pushNotificationConfigs": (
+        pb2.CreateTaskPushNotificationConfigRequest,
+        FromProto.task_push_notification_config_request,
+    ),
+}
+
 
 def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
     """Return the routes of both versions."""
@@ -53,7 +68,7 @@ def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
 def legacy(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
     """Return the routes of version 0.3 alone."""
     dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
-    dispatcher.METHOD_TO_MODEL = {}  # what version 1.0 has beyond
+    dispatcher.METHOD_TO_MODEL = {}  # the methods of version 1.0
     rest = _rest(handler, callers)
     return [
         Route("/", dispatcher.handle_requests, methods=["POST"]),
@@ -62,14 +77,14 @@ def legacy(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer for a path or a method that there is not."""
+    """Answer a request for an unknown path or method."""
     assert isinstance(error, HTTPException)
     what = f"{request.method} {request.url.path} is no operation of the protocol."
     return paths.render_refusal(request, Refusal(error.status_code, "NotFound", what))
 
 
 class _Dispatcher(JsonRpcDispatcher):
-    """Says what is wrong with a body where the SDK does not, or says it of something else."""
+    """Refuses bodies that the SDK accepts, or for which it names the wrong reason."""
 
     async def handle_requests(self, request: Request) -> Response:
         try:
@@ -90,4 +105,84 @@ class _Dispatcher(JsonRpcDispatcher):
 
 
 def _rest(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
-    return guarded(create_rest_routes(handler, callers, enable_v0_3_compat=True))
+    return _guarded(create_rest_routes(handler, callers, enable_v0_3_compat=True))
+
+
+def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
+    """Return routes that answer every error which is raised before their response begins."""
+    made: list[BaseRoute] = []
+    for route in routes:
+        if isinstance(route, Mount):
+            made.append(Mount(route.path, routes=_guarded(route.routes)))
+        elif isinstance(route, Route):
+            methods = sorted(route.methods or ())
+            made.append(Route(route.path, _answer_errors(route.endpoint), methods=methods))
+    return made
+
+
+def _answer_errors(endpoint: Endpoint) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        try:
+            _check(await request.body())
+            await _check_legacy(request)
+            response = await endpoint(request)
+            if isinstance(response, EventSourceResponse):
+                await _await_first(response)
+        except HTTPException:  # the guard's, which answers it
+            raise
+        except Exception as error:
+            payload = build_rest_error_payload(error)
+            return JSONResponse(payload, payload["error"]["code"])
+        return response
+
+    return answer
+
+
+def _check(body: bytes) -> None:
+    """Raise InvalidRequestError for a body, if there is one, that is no JSON object in UTF-8."""
+    try:
+        if not body:
+            return
+        value = json.loads(body.decode())
+        if not isinstance(value, dict):
+            raise InvalidRequestError("The body is no JSON object.")
+        check_text(body, value)
+    except RecursionError:
+        raise InvalidRequestError("The body is nested too deeply.") from None
+    except ValueError as error:
+        raise InvalidRequestError(f"The body is no JSON: {error}") from None
+
+
+async def _check_legacy(request: Request) -> None:
+    """Raise InvalidParamsError for a body that the SDK cannot turn into one of version 1.0."""
+    found = next(
+        (one for end, one in _LEGACY_BODIES.items() if request.url.path.endswith(end)), None
+    )
+    if found is None or request.method != "POST" or "/v1/" not in request.url.path:
+        return
+    kind, convert = found
+    try:
+        convert(Parse(await request.body(), kind(), ignore_unknown_fields=True))
+    except (ValueError, TypeError, AttributeError, ParseError) as error:
+        raise InvalidParamsError(f"The body is no {kind.__name__}: {error}") from None
+
+
+async def _await_first(response: EventSourceResponse) -> None:
+    """Wait for the first event: an error before it is no stream yet (version 0.3)."""
+    events = response.body_iterator.__aiter__()
+    try:
+        first = await events.__anext__()
+    except StopAsyncIteration:
+        first = None
+    response.body_iterator = _with_errors(first, events)
+
+
+async def _with_errors(first: Any, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    if first is None:
+        return
+    yield first
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:
+        yield {"event": "error", "data": json.dumps(build_rest_error_payload(error))}

@@ -10,7 +10,7 @@ from a2a.server.context import ServerCallContext
 from a2a.server.routes import DefaultServerCallContextBuilder
 from starlette.requests import HTTPConnection, Request
 
-from agentdouble.apps.a2a.reading import check_request
+from agentdouble.apps.a2a.request_checks import check_request
 from agentdouble.mcp_hosting.keys import find, presented
 
 

@@ -16,7 +16,7 @@ from a2a.server.tasks import TaskStore
 from a2a.server.tasks.copying_task_store import CopyingTaskStoreAdapter
 
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
-from agentdouble.apps.a2a.user_store import METHODS, UserTaskStore
+from agentdouble.apps.a2a.task_stores import METHODS, UserTaskStore
 from agentdouble.errors import DecorationError
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
-"""What an executor says in one turn, put right: the course of its events as the protocol has it.
+"""The events of an executor's turn, put in the order that the protocol demands.
 
-The SDK alone waits for ever for an executor that says nothing, refuses a status before a task,
-and stores what comes after the end. Here every such course becomes a proper one.
+An executor may say nothing, begin with a status, or go on after the end. The SDK waits for ever for
+the first, fails the second and stores the third; here each becomes a proper turn.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class EventOrder:
         self._message = message
         self._now = now
         self._has_task = task is not None
-        self._state = TaskState.TASK_STATE_UNSPECIFIED  # what this turn has said of it
+        self._state = TaskState.TASK_STATE_UNSPECIFIED  # the last one of this turn
         self._artifacts = {one.artifact_id for one in task.artifacts} if task else set()
         self._held: Message | None = None
-        self._spoken = False
+        self._has_events = False
 
     @property
     def ended(self) -> bool:
@@ -69,11 +69,11 @@ class EventOrder:
         return self._state in ENDS
 
     def take(self, event: Event) -> list[Event]:
-        """Take up an event of the executor's; the event is changed in place."""
+        """Accept an event of the executor's, which is changed in place."""
         if self.ended:
             self._warn("%s after the end is dropped", type(event).__name__)
             return []
-        self._spoken = True
+        self._has_events = True
         if isinstance(event, Message):
             return self._take_message(event)
         if isinstance(event, Task):
@@ -86,9 +86,9 @@ class EventOrder:
     def finish(self) -> list[Event]:
         """End the turn: the executor has returned.
 
-        Raises InvalidAgentResponseError if it has said nothing at all.
+        Raises InvalidAgentResponseError if there were no events at all.
         """
-        if not self._spoken:
+        if not self._has_events:
             raise InvalidAgentResponseError("The agent ended its turn without saying anything.")
         if self._held is not None:
             held, self._held = self._held, None
@@ -120,7 +120,7 @@ class EventOrder:
             self._held = message
             return []
         self._warn("a message within a task becomes a part of its status")
-        return [*self._opened(), self._said(message)]
+        return [*self._opened(), self._working(message)]
 
     def _take_task(self, task: Task) -> list[Event]:
         task.id, task.context_id = self._task_id, self._context_id
@@ -133,12 +133,12 @@ class EventOrder:
         return [task]
 
     def _updates(self, task: Task) -> list[Event]:
-        """Return a task that is sent again as what has become of it."""
+        """Return a task that is sent again as updates of its artifacts and its status."""
         new = [self._artifact(self._carrying(artifact)) for artifact in task.artifacts]
         return [*new, self._status(self._at(task.status))]
 
     def _opened(self) -> list[Event]:
-        """Return the task that must come first, and a message that turned out not to be alone."""
+        """Return the task that must come first, and the message that was held back."""
         opening: list[Event] = []
         if not self._has_task:
             self._has_task = True
@@ -150,10 +150,10 @@ class EventOrder:
             opening.append(task)
         if self._held is not None:
             held, self._held = self._held, None
-            opening.append(self._said(held))
+            opening.append(self._working(held))
         return opening
 
-    def _said(self, message: Message) -> TaskStatusUpdateEvent:
+    def _working(self, message: Message) -> TaskStatusUpdateEvent:
         message.task_id, message.context_id = self._task_id, self._context_id
         return self._status(
             self._at(TaskStatus(state=TaskState.TASK_STATE_WORKING, message=message))
@@ -178,10 +178,10 @@ class EventOrder:
         if not status.HasField("timestamp"):
             status.timestamp.CopyFrom(self._now())
         if status.HasField("message"):
-            said = status.message
-            said.task_id, said.context_id = self._task_id, self._context_id
-            said.message_id = said.message_id or str(uuid.uuid4())
-            said.role = Role.ROLE_AGENT
+            message = status.message
+            message.task_id, message.context_id = self._task_id, self._context_id
+            message.message_id = message.message_id or str(uuid.uuid4())
+            message.role = Role.ROLE_AGENT
 
     def _artifact(self, event: TaskArtifactUpdateEvent) -> TaskArtifactUpdateEvent:
         artifact = event.artifact

@@ -1,9 +1,12 @@
-"""The protocol over gRPC: the SDK's service over an application's handler; imports grpcio."""
+"""The protocol over gRPC: the SDK's service over an application's handler; imports grpcio.
+
+It runs on the server's loop, over the handler that HTTP has, in the context of whoever starts it.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -22,39 +25,40 @@ from agentdouble import guard, serving
 from agentdouble.admission import Address
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.cards import GRPC_VERSION
-from agentdouble.apps.a2a.reading import VERSION_HEADER, check_version
+from agentdouble.apps.a2a.request_checks import VERSION_HEADER, check_version
 
 if TYPE_CHECKING:
-    from agentdouble.apps.a2a.app import A2AApp
-    from agentdouble.apps.a2a.over_grpc import Place
+    from agentdouble.apps.a2a.grpc_listener import GetHandler, GrpcBinding
 
 FAILED = "The application failed. Its log says why."
 
 _log = logging.getLogger(__name__)
 
 
-def serve(app: A2AApp, place: Place) -> tuple[Any, int]:
+def serve(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler) -> tuple[Any, int]:
     """Return a server that listens for an application's calls, and its port.
 
     Raises AddressInUseError if the port is taken.
     """
-    callers = Callers(app.keys)
-    door = _Door(callers, place, asks=bool(app.keys or place.api_key))
-    server, port = serving.open_grpc(place.host, place.port, place.body_limit, [door])
-    door.at = (place.host, port)
+    callers = Callers(keys)
+    authenticator = _Authenticator(callers, binding, needs_key=bool(keys or binding.api_key))
+    server, port = serving.open_grpc(
+        binding.host, binding.port, binding.body_limit, [authenticator]
+    )
+    authenticator.at = (binding.host, port)
     register: Callable[..., None] = add_A2AServiceServicer_to_server
-    register(_Service(app, _Contexts(callers)), server)
+    register(_Service(handler, _Contexts(callers)), server)
     return server, port
 
 
-class _Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses a call without its key, or of whom that keeps out, before its message is read."""
+class _Authenticator(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Refuses callers without a key, and those who may not call, before their message is read."""
 
-    def __init__(self, callers: Callers, place: Place, *, asks: bool) -> None:
+    def __init__(self, callers: Callers, binding: GrpcBinding, *, needs_key: bool) -> None:
         self._callers = callers
-        self._api_key = place.api_key
-        self._refuses = None if asks else place.refuses
-        self.at = (place.host, place.port)
+        self._api_key = binding.api_key
+        self._refuses = None if needs_key else binding.refuses
+        self.at = (binding.host, binding.port)
 
     async def intercept_service(self, continuation: Callable[..., Any], call: Any) -> Any:
         """Return what answers a call."""
@@ -91,18 +95,18 @@ class _Contexts(GrpcServerCallContextBuilder):
 
 
 class _Service(GrpcHandler):
-    """Asks the application for its handler with each call: a reset makes another one."""
+    """Gets the application's handler for each call: a reset makes another one."""
 
-    def __init__(self, app: A2AApp, contexts: _Contexts) -> None:
+    def __init__(self, handler: GetHandler, contexts: _Contexts) -> None:
         super().__init__(None, contexts)  # type: ignore[arg-type]
-        self._app = app
+        self._handler = handler
 
     async def _handle_unary(
         self, request: Any, context: Any, handler_func: Callable[..., Any], default_response: Any
     ) -> Any:
         async def handled(call: ServerCallContext) -> Any:
             with _answered():
-                self.request_handler = (await self._app.started()).service.handler
+                self.request_handler = await self._handler()
                 return await handler_func(call)
 
         return await super()._handle_unary(request, context, handled, default_response)
@@ -112,7 +116,7 @@ class _Service(GrpcHandler):
     ) -> AsyncIterator[Any]:
         async def handled(call: ServerCallContext) -> AsyncIterator[Any]:
             with _answered():
-                self.request_handler = (await self._app.started()).service.handler
+                self.request_handler = await self._handler()
                 async for event in handler_func(call):
                     yield event
 
@@ -122,7 +126,7 @@ class _Service(GrpcHandler):
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """Answer an exception that is none of the protocol's without its text."""
+    """Answer an exception that is not one of the protocol's, without its text."""
     try:
         yield
     except A2AError:
@@ -139,8 +143,8 @@ def _peer(text: str) -> Address:
 
 
 def _reading(method: Any, check: Callable[[Any], Awaitable[None]]) -> Any:
-    """Return a method that reads its message by itself: gRPC would log rubbish as our failure."""
-    if method is None:  # there is none of that name
+    """Return a method that parses its message itself: gRPC would log rubbish as our failure."""
+    if method is None:  # no method has that name
         return None
 
     async def read(data: bytes, context: Any) -> Any:

@@ -12,8 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.shipped.coder import root_agent as coder
-from agentdouble.apps.a2a import over_grpc, paths
-from agentdouble.apps.a2a.app import A2AApp
+from agentdouble.apps.a2a import paths
+from agentdouble.apps.a2a.application import A2AApp
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.clock import Clock
 from agentdouble.state import MemoryStore, Store
 
@@ -43,7 +44,7 @@ class A2AApplications:
     def addresses(self) -> Mapping[str, str]:
         """The paths at which they answer, each with the application's name."""
         first, *further = self._apps
-        return {"/": first.name, **{_below(app): app.name for app in further}}
+        return {"/": first.name, **{_base_path(app): app.name for app in further}}
 
     @property
     def root(self) -> A2AApp:
@@ -55,7 +56,7 @@ class A2AApplications:
         path: str = connection.scope["path"]
         first, *further = self._apps
         for app in further:
-            if path == _below(app) or path.startswith(f"{_below(app)}/"):
+            if path == _base_path(app) or path.startswith(f"{_base_path(app)}/"):
                 return bool(app.keys)
         return bool(first.keys) and (path == "/" or paths.is_a2a(connection))
 
@@ -64,23 +65,23 @@ class A2AApplications:
         first, *further = self._apps
         return [
             *(Route(pattern, first) for pattern in paths.PATTERNS),
-            *(Route(_below(app), _At(app)) for app in further),
-            *(Mount(_below(app), app) for app in further),
+            *(Route(_base_path(app), _AtPath(app)) for app in further),
+            *(Mount(_base_path(app), app) for app in further),
         ]
 
-    async def prepare(self, place: over_grpc.Place | None) -> None:
-        """Have the first one listen for gRPC, if there is a place; raise as over_grpc.prepare."""
+    async def listen_grpc(self, binding: GrpcBinding | None) -> None:
+        """Have the first one listen for gRPC, if there is a binding; raise as its own method does."""
         for app in self._apps[1:]:
-            await over_grpc.prepare(app, None)
-        await over_grpc.prepare(self.root, place)
+            await app.listen_grpc(None)
+        await self.root.listen_grpc(binding)
 
     @asynccontextmanager
-    async def running(self, house: HostContext) -> AsyncIterator[None]:
+    async def running(self, context: HostContext) -> AsyncIterator[None]:
         """Let them answer inside, with what the double gives them."""
         async with AsyncExitStack() as stack:
             for app in self._apps:
-                app.clock, app.directory = house.clock, house.directory
-                app.state = None if isinstance(house.state, MemoryStore) else house.state
+                app.clock, app.directory = context.clock, context.directory
+                app.state = None if isinstance(context.state, MemoryStore) else context.state
                 await stack.enter_async_context(app.lifespan())
             yield
 
@@ -90,16 +91,16 @@ class A2AApplications:
             await app.reset()
 
 
-class _At:
+class _AtPath:
     """An application at a path without a slash at its end."""
 
     def __init__(self, app: A2AApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        root = scope.get("root_path", "") + _below(self._app)
+        root = scope.get("root_path", "") + _base_path(self._app)
         await self._app({**scope, "root_path": root}, receive, send)
 
 
-def _below(app: A2AApp) -> str:
+def _base_path(app: A2AApp) -> str:
     return f"/runtimes/{app.name}"

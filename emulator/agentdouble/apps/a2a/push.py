@@ -1,4 +1,7 @@
-"""Push notifications: to receivers on this machine, beside the tasks, each receiver's in order."""
+"""Push notifications: to receivers on this machine, beside the tasks, each receiver's in order.
+
+Receivers of version 0.3 get the whole task where those of 1.0 get the event.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,15 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from a2a.compat.v0_3.conversions import to_compat_task
+from a2a.server.context import ServerCallContext
 from a2a.server.tasks import (
     BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
     PushNotificationEvent,
     PushNotificationSender,
     TaskStore,
@@ -20,7 +27,7 @@ from a2a.utils.errors import InvalidParamsError
 
 from agentdouble import ledger, on_behalf
 from agentdouble.addresses import is_loopback
-from agentdouble.apps.a2a.legacy_push import Configs, tell
+from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 
 TIMEOUT_S = 5.0
 ROOM = 1000  # notifications of one task on their way
@@ -31,21 +38,18 @@ _log = logging.getLogger(__name__)
 class Receivers:
     """Which receivers are called: loopback, and the hosts that are allowed; "*" is all.
 
-    Names are not resolved: what a name means may change between the question and the call.
+    Names are not resolved: the address of a name may change between the check and the call.
     """
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     async def named(self, url: str) -> bool:
-        """Return True for a receiver that a caller may name; raise InvalidParamsError otherwise.
-
-        Any http URL may be named, as on a server that calls all: the log says of one that it
-        will not be called.
-        """
+        """Return True for a receiver that a caller may name; raise InvalidParamsError otherwise."""
         host = _host(url)
         if not host:
             raise InvalidParamsError(f"A push notification goes to an http URL, not to {url!r}.")
+        # The protocol has servers accept every address: one that is not called is only logged.
         if not self._called(host):
             _log.warning(
                 "No push notification will go to %r: only this machine is called, and the hosts "
@@ -63,18 +67,18 @@ class Receivers:
 
 
 class Pusher(PushNotificationSender):
-    """Sends each event to the receivers of its task; a receiver that is slow holds no task up."""
+    """Sends each event to the receivers of its task; a slow receiver delays no task."""
 
     def __init__(self, configs: Configs, receivers: Receivers, tasks: TaskStore) -> None:
         self._configs = configs
         self._receivers = receivers
         self._tasks = tasks
         self._client: httpx.AsyncClient | None = None
-        self._queues: dict[str, asyncio.Queue[_Told]] = {}
+        self._queues: dict[str, asyncio.Queue[_Notification]] = {}
         self._senders: set[asyncio.Task[None]] = set()
 
     async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
-        """Have an event sent, soon, after those of the task before it."""
+        """Queue an event behind the earlier ones of its task."""
         if ledger.choose("U-WEBHOOKS") == "none":
             return
         if not self._configs.may_have(task_id):
@@ -91,9 +95,9 @@ class Pusher(PushNotificationSender):
         if queue.qsize() >= ROOM:
             _log.warning("Task %s: a notification is dropped, %d wait.", task_id, ROOM)
             return
-        twin = type(event)()
-        twin.CopyFrom(event)
-        queue.put_nowait(_Told(twin, legacy))
+        copy = type(event)()
+        copy.CopyFrom(event)
+        queue.put_nowait(_Notification(copy, legacy))
 
     async def close(self) -> None:
         """Send no more."""
@@ -114,7 +118,7 @@ class Pusher(PushNotificationSender):
                 found.append((config, task))
         return found
 
-    async def _send(self, task_id: str, queue: asyncio.Queue[_Told]) -> None:
+    async def _send(self, task_id: str, queue: asyncio.Queue[_Notification]) -> None:
         if self._client is None:
             self._client = on_behalf.async_client(timeout=TIMEOUT_S, trust_env=False)
         client = self._client
@@ -123,16 +127,16 @@ class Pusher(PushNotificationSender):
         )
         try:
             while not queue.empty():
-                told = queue.get_nowait()
-                await sender.send_notification(task_id, told.event)
-                for config, task in told.legacy:
-                    await tell(client, config, task)
+                notification = queue.get_nowait()
+                await sender.send_notification(task_id, notification.event)
+                for config, task in notification.legacy:
+                    await _notify_legacy(client, config, task)
         finally:
             del self._queues[task_id]
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Notification:
     """An event, and the task after it for each receiver of version 0.3."""
 
     event: PushNotificationEvent
@@ -147,3 +151,80 @@ def _host(url: str) -> str:
     except ValueError:
         return ""
     return (parsed.hostname or "").lower() if parsed.scheme in ("http", "https") else ""
+
+
+_log = logging.getLogger(__name__)
+
+
+class Configs(InMemoryPushNotificationConfigStore):
+    """Configurations in memory; it knows which of them a caller of version 0.3 has made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._legacy_contexts: dict[tuple[str, str], ServerCallContext] = {}
+        self._configured: set[str] = set()
+
+    def may_have(self, task_id: str) -> bool:
+        """Return whether a task may have a receiver: most tasks have none."""
+        return task_id in self._configured
+
+    async def set_info(
+        self,
+        task_id: str,
+        notification_config: TaskPushNotificationConfig,
+        context: ServerCallContext,
+    ) -> TaskPushNotificationConfig:
+        """Keep a configuration; it replaces an earlier one with its id."""
+        self._configured.add(task_id)
+        stored: TaskPushNotificationConfig
+        stored = await super().set_info(task_id, notification_config, context)
+        self._legacy_contexts.pop((task_id, stored.id), None)
+        if _is_legacy(context):
+            self._legacy_contexts[task_id, stored.id] = context
+        return stored
+
+    async def get_info_for_dispatch(self, task_id: str) -> list[TaskPushNotificationConfig]:
+        """Return the configurations that version 1.0 has made."""
+        found = await super().get_info_for_dispatch(task_id)
+        return [one for one in found if (task_id, one.id) not in self._legacy_contexts]
+
+    async def of_legacy(
+        self, task_id: str
+    ) -> list[tuple[TaskPushNotificationConfig, ServerCallContext]]:
+        """Return those that version 0.3 has made, each with the context of that call."""
+        return [
+            (one, self._legacy_contexts[task_id, one.id])
+            for one in await super().get_info_for_dispatch(task_id)
+            if (task_id, one.id) in self._legacy_contexts
+        ]
+
+
+async def _notify_legacy(
+    client: httpx.AsyncClient, config: TaskPushNotificationConfig, task: Task
+) -> None:
+    """Send a receiver a task as version 0.3 writes it; log a failure."""
+    try:
+        answer = await client.post(config.url, json=_written(task), headers=_headers(config))
+        answer.raise_for_status()
+    except httpx.HTTPError as error:
+        _log.warning("Task %s: a notification failed: %s", task.id, error)
+
+
+def _written(task: Task) -> dict[str, Any]:
+    written: dict[str, Any] = to_compat_task(task).model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+    return written
+
+
+def _headers(config: TaskPushNotificationConfig) -> dict[str, str]:
+    headers = {"X-A2A-Notification-Token": config.token} if config.token else {}
+    given = config.authentication
+    if given.scheme and given.credentials:
+        headers["Authorization"] = f"{given.scheme} {given.credentials}"
+    return headers
+
+
+def _is_legacy(context: ServerCallContext) -> bool:
+    asked: str = context.state.get("headers", {}).get(VERSION_HEADER.lower(), "")
+    return not asked or asked.startswith("0.")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from a2a.helpers import new_data_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Message as A2AMessage
+from a2a.types import Part as A2APart
 from a2a.types import Role, Task, TaskState, TaskStatus
+from google.protobuf.json_format import MessageToDict
 
-from agentdouble.agents.agent import Agent, Yielded
+from agentdouble.agents.agent import Agent, AgentOutput
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.agents.events import Event, Part, WireEvent
+from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
-from agentdouble.apps.a2a import parts
 from agentdouble.apps.a2a.conversations import Conversation, Conversations
-from agentdouble.apps.a2a.runners import agent_of
+from agentdouble.apps.adapters import agent_of
 from agentdouble.run_code import DEFAULT_USER
 
 ANSWER = "answer"
@@ -88,7 +92,7 @@ class _Turn:
 
     async def run(self) -> None:
         await self._open()
-        message = parts.to_agent(self._asked)
+        message = to_agent(self._asked)
         self._memory.events.append(Event(message.parts, role="user", author="user"))
         answers = self._agent.run(message, self._session)
         try:
@@ -138,7 +142,7 @@ class _Turn:
             self._increments = ""
         if said:
             await self._updater.add_artifact(
-                parts.from_agent(said),
+                from_agent(said),
                 artifact_id=self._artifact_id,
                 name=ANSWER,
                 append=self._begun,
@@ -149,15 +153,15 @@ class _Turn:
         for name, version in self._session.take_saved().items():
             part = await self._memory.load_artifact(name, version)
             if part is not None:
-                await self._updater.add_artifact(parts.from_agent([part]), name=name)
+                await self._updater.add_artifact(from_agent([part]), name=name)
 
     def _message(self, said: Iterable[Part]) -> A2AMessage:
         return A2AMessage(
-            message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=parts.from_agent(said)
+            message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=from_agent(said)
         )
 
 
-def _event(said: Yielded) -> Event:
+def _event(said: AgentOutput) -> Event:
     if isinstance(said, str):
         return Event((Part.of_text(said),))
     if isinstance(said, Part):
@@ -165,3 +169,37 @@ def _event(said: Yielded) -> Event:
     if isinstance(said, WireEvent):
         return Event.from_wire(said.wire)
     return said
+
+
+def to_agent(message: A2AMessage) -> Message:
+    """Return a caller's message as an agent hears it; data is told as its JSON."""
+    return Message(tuple(_to_agent(part) for part in message.parts))
+
+
+def from_agent(parts: Iterable[Part]) -> list[A2APart]:
+    """Return what an agent says as parts of the protocol; a tool call is data."""
+    return [_from_agent(part) for part in parts]
+
+
+def _to_agent(part: A2APart) -> Part:
+    kind = part.WhichOneof("content")
+    if kind == "raw":
+        return Part.of_data(part.raw, part.media_type or "application/octet-stream")
+    if kind == "url":
+        return Part({"fileData": {"fileUri": part.url, "mimeType": part.media_type}})
+    if kind == "data":
+        return Part.of_text(json.dumps(MessageToDict(part.data), ensure_ascii=False))
+    return Part.of_text(part.text)
+
+
+def _from_agent(part: Part) -> A2APart:
+    if part.text is not None:
+        return A2APart(text=part.text)
+    inline = part.wire.get("inlineData")
+    if inline is not None:
+        encoded = inline.get("data", "").replace("-", "+").replace("_", "/")
+        return A2APart(raw=base64.b64decode(encoded), media_type=inline.get("mimeType", ""))
+    file = part.wire.get("fileData")
+    if file is not None:
+        return A2APart(url=file.get("fileUri", ""), media_type=file.get("mimeType", ""))
+    return new_data_part(dict(part.wire))

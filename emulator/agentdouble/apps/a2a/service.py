@@ -21,11 +21,10 @@ from agentdouble import ledger
 from agentdouble.apps.a2a import bindings, paths
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.cards import legacy
-from agentdouble.apps.a2a.guarding import GuardingExecutor
-from agentdouble.apps.a2a.handling import Contexts, Handler
-from agentdouble.apps.a2a.legacy_push import Configs
-from agentdouble.apps.a2a.push import Pusher, Receivers
-from agentdouble.apps.a2a.reading import VERSION_HEADER
+from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
+from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
+from agentdouble.apps.a2a.request_checks import VERSION_HEADER
+from agentdouble.apps.a2a.request_handler import Contexts, Handler
 from agentdouble.guard import Refusal
 
 CARD_LIFETIME_S = 60

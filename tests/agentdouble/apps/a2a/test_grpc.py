@@ -29,14 +29,14 @@ from a2a.types import (
 from google.protobuf.json_format import ParseDict
 
 from agentdouble import A2AApp, Emulator, agent_card
-from agentdouble.apps.a2a import over_grpc
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.errors import AddressInUseError, CardError, MissingExtraError, NotBuiltError
 from tests import ports
 from tests.agentdouble.apps.a2a.protocol.conversation_1_3 import converse
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
 from tests.agentdouble.apps.a2a.protocol.receiver import Receiver, receiving
 from tests.agentdouble.apps.a2a.protocol.test_clients import BOUND_S, OUTCOME, PUSHED
-from tests.agentdouble.apps.a2a.test_guarding import SECRET, for_ever, playing, raises
+from tests.agentdouble.apps.a2a.test_guarding_executor import SECRET, for_ever, playing, raises
 from tests.agentdouble.apps.a2a.wire import heard, message
 from tests.agentdouble.calling import eventually, http
 
@@ -129,7 +129,7 @@ def test_the_official_client_has_the_same_conversation(receiver: Receiver) -> No
 
     async def talk() -> tuple[dict[str, Any], list[dict[str, Any]]]:
         app = ordinary()
-        await over_grpc.prepare(app, over_grpc.Place(0))
+        await app.listen_grpc(GrpcBinding(0))
         async with app.lifespan():  # notifications end with it
             found = await converse(app.card("http://localhost"), "GRPC", receiver.url)
             return found, await asyncio.to_thread(receiver.until, "completed")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentdouble import A2AApp, Emulator
-from tests.agentdouble.apps.a2a.test_guarding import for_ever, playing
+from tests.agentdouble.apps.a2a.test_guarding_executor import for_ever, playing
 from tests.agentdouble.apps.a2a.wire import V1, message, request, said
 from tests.agentdouble.calling import http
 

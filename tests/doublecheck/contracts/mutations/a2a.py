@@ -8,7 +8,7 @@ import pytest
 
 from agentdouble.apps.a2a import cards
 from agentdouble.apps.a2a.executor_loop import ExecutorLoop
-from agentdouble.apps.a2a.user_store import UserTaskStore
+from agentdouble.apps.a2a.task_stores import UserTaskStore
 from doublecheck.contracts.reference import executor
 from tests.doublecheck.contracts.mutations import Mutation
 
@@ -27,7 +27,7 @@ def run_no_executor(patch: pytest.MonkeyPatch) -> None:
 def hold_results_back(patch: pytest.MonkeyPatch) -> None:
     original = ExecutorLoop.run
 
-    async def run(self: Any, work: Any, hear: Any, limit_s: float) -> None:
+    async def run(self: Any, work: Any, receive: Any, limit_s: float) -> None:
         held: list[Any] = []
 
         async def hold(event: Any) -> None:
@@ -37,7 +37,7 @@ def hold_results_back(patch: pytest.MonkeyPatch) -> None:
             await original(self, work, hold, limit_s)
         finally:
             for event in held:
-                await hear(event)
+                await receive(event)
 
     patch.setattr(ExecutorLoop, "run", run)
     patch.setattr(executor, "READ_WITHIN_S", 0.1)

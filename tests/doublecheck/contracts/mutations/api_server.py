@@ -12,17 +12,17 @@ from starlette.responses import PlainTextResponse
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.events import Event, Message, Part
-from agentdouble.api_server import replies, sessions
+from agentdouble.api_server import event_builder, session_service
 from agentdouble.api_server import routes as api_routes
 from agentdouble.api_server import views as api_views
-from agentdouble.api_server.artifacts import Artifacts
-from agentdouble.api_server.backend import SessionBackend
+from agentdouble.api_server.agent_run import SessionBackend
+from agentdouble.api_server.artifact_service import ArtifactService
+from agentdouble.api_server.event_builder import EventBuilder
 from agentdouble.api_server.memory import MemorySessions
-from agentdouble.api_server.records import SessionKey
-from agentdouble.api_server.replies import Replies
 from agentdouble.api_server.runs import Run, Runs
-from agentdouble.api_server.sessions import Sessions
-from agentdouble.apps import bodies
+from agentdouble.api_server.session_service import SessionService
+from agentdouble.api_server.stores import SessionKey
+from agentdouble.apps import simple_responses
 from doublecheck.contracts import wire
 from tests.doublecheck.contracts.mutations import Mutation
 
@@ -33,16 +33,16 @@ def list_applications_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def make_one_id(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sessions, "uuid", SimpleNamespace(uuid4=lambda: "the same"))
+    patch.setattr(session_service, "uuid", SimpleNamespace(uuid4=lambda: "the same"))
 
 
 def take_no_id_from_the_path(patch: pytest.MonkeyPatch) -> None:
-    original = Sessions.create_with_id
+    original = SessionService.create_with_id
 
-    async def create(self: Sessions, key: SessionKey, state: Any) -> Any:
+    async def create(self: SessionService, key: SessionKey, state: Any) -> Any:
         return await original(self, key._replace(id="another"), state)
 
-    patch.setattr(Sessions, "create_with_id", create)
+    patch.setattr(SessionService, "create_with_id", create)
 
 
 def list_everybody_s_sessions(patch: pytest.MonkeyPatch) -> None:
@@ -59,14 +59,14 @@ def lose_what_users_said(patch: pytest.MonkeyPatch) -> None:
 
 
 def _change_events(patch: pytest.MonkeyPatch, of: bytes, old: bytes, new: bytes) -> None:
-    original = Sessions.read
+    original = SessionService.read
 
-    async def read(self: Sessions, key: SessionKey) -> Any:
+    async def read(self: SessionService, key: SessionKey) -> Any:
         stored = await original(self, key)
         events = [one.replace(old, new) if of in one else one for one in stored.events]
         return dataclasses.replace(stored, events=tuple(events))
 
-    patch.setattr(Sessions, "read", read)
+    patch.setattr(SessionService, "read", read)
 
 
 def forget_the_past(patch: pytest.MonkeyPatch) -> None:
@@ -104,16 +104,16 @@ def hold_increments_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def say_it_as_the_user(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replies, "Event", functools.partial(Event, role="user"))
+    patch.setattr(event_builder, "Event", functools.partial(Event, role="user"))
 
 
 def drop_tool_calls(patch: pytest.MonkeyPatch) -> None:
-    original = Replies.to_said
+    original = EventBuilder.of_yielded
 
-    def to_said(self: Replies, said: Any) -> Any:
-        return [] if isinstance(said.what, Part) else original(self, said)
+    def of_yielded(self: EventBuilder, yielded: Any) -> Any:
+        return [] if isinstance(yielded.value, Part) else original(self, yielded)
 
-    patch.setattr(Replies, "to_said", to_said)
+    patch.setattr(EventBuilder, "of_yielded", of_yielded)
 
 
 def run_without_a_message(patch: pytest.MonkeyPatch) -> None:
@@ -130,11 +130,11 @@ def list_artifacts_as_an_object(patch: pytest.MonkeyPatch) -> None:
     async def names(*_: Any) -> Any:
         return {"names": []}
 
-    patch.setattr(Artifacts, "names", names)
+    patch.setattr(ArtifactService, "names", names)
 
 
 def answer_health_with_an_error(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "state", lambda *_: PlainTextResponse("ill", 503))
+    patch.setattr(simple_responses, "state", lambda *_: PlainTextResponse("ill", 503))
 
 
 def say_no_version(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse, Response
 
-from agentdouble.apps import bodies, simple
+from agentdouble.apps import simple, simple_responses
 from doublecheck.contracts import wire
 from doublecheck.contracts.reference import deeds
 from tests.doublecheck.contracts.mutations import Mutation
@@ -45,13 +45,15 @@ def make_up_a_user(patch: pytest.MonkeyPatch) -> None:
 
 
 def return_plain_text(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "result", PlainTextResponse)
+    patch.setattr(simple_responses, "result", PlainTextResponse)
 
 
 def lose_what_is_not_ascii(patch: pytest.MonkeyPatch) -> None:
-    original = bodies.result
+    original = simple_responses.result
     patch.setattr(
-        bodies, "result", lambda value: original(value.encode("ascii", "replace").decode())
+        simple_responses,
+        "result",
+        lambda value: original(value.encode("ascii", "replace").decode()),
     )
 
 
@@ -66,21 +68,21 @@ def hold_the_stream_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def swallow_the_streams_failure(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "stream_failure", lambda _: b"")
+    patch.setattr(simple_responses, "stream_failure", lambda _: b"")
 
 
 def pass_an_exception_off_as_success(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "entrypoint_failure", lambda _: PlainTextResponse("fine"))
+    patch.setattr(simple_responses, "entrypoint_failure", lambda _: PlainTextResponse("fine"))
 
 
 def accept_any_body(patch: pytest.MonkeyPatch) -> None:
-    original = bodies.failure
+    original = simple_responses.failure
 
     def failure(status: int, message: str, *rest: Any) -> Response:
-        broken = message == bodies.INVALID_JSON
+        broken = message == simple_responses.INVALID_JSON
         return PlainTextResponse("fine") if broken else original(status, message, *rest)
 
-    patch.setattr(bodies, "failure", failure)
+    patch.setattr(simple_responses, "failure", failure)
 
 
 def share_one_session(patch: pytest.MonkeyPatch) -> None:
@@ -89,7 +91,7 @@ def share_one_session(patch: pytest.MonkeyPatch) -> None:
 
 
 def answer_another_ping(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bodies, "ping", lambda _: PlainTextResponse("something else"))
+    patch.setattr(simple_responses, "ping", lambda _: PlainTextResponse("something else"))
 
 
 def want_a_ping_function(patch: pytest.MonkeyPatch) -> None:

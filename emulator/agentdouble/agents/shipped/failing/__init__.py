@@ -1,4 +1,4 @@
-"""Begin an answer and fail, so that a client's handling of errors can be tried."""
+"""Begin an answer and fail, to try how a client handles errors."""
 
 from __future__ import annotations
 

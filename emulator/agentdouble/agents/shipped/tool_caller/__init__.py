@@ -1,4 +1,4 @@
-"""Call a tool, read its answer, say what came of it: the three kinds of events of a turn."""
+"""Call a tool, read its answer, report it: the three kinds of events of a turn."""
 
 from __future__ import annotations
 

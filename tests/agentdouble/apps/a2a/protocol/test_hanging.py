@@ -16,7 +16,7 @@ from a2a.utils import errors
 from google.protobuf.struct_pb2 import Value
 
 from agentdouble import A2AApp
-from tests.agentdouble.apps.a2a.test_guarding import FAILED, Turn, playing
+from tests.agentdouble.apps.a2a.test_guarding_executor import FAILED, Turn, playing
 from tests.agentdouble.apps.a2a.wire import Wire, heard, message, said, talk
 
 CANCELED = "TASK_STATE_CANCELED"

@@ -1,27 +1,32 @@
-"""What the SDK reads over in a request: a version's minor number, states that there are not, text
-that is none.
+"""Refuse requests that the SDK accepts though it should not.
 
-The first two would answer another question than the one that was asked, the third fails.
+It reads over a version's minor number and over unknown states, and so would answer another question
+than the one that was asked. It fails at text that is no Unicode. And it leaves open whether a
+message has the content, the media types and the extensions that the card promises to accept.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as legacy
-from a2a.types import TaskState
+from a2a.types import AgentCard, Message, TaskState
 from a2a.utils.errors import (
     A2AError,
+    ContentTypeNotSupportedError,
+    ExtensionSupportRequiredError,
     InvalidParamsError,
     InvalidRequestError,
     VersionNotSupportedError,
 )
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
+
+from agentdouble.apps.a2a import writable
 
 VERSION_HEADER = "A2A-Version"
 SPOKEN = ((1, 0), (0, 3))
@@ -64,12 +69,12 @@ def check_request(request: Request) -> None:
     check_version(request.headers.get(VERSION_HEADER, ""))
     if request.scope["path"].endswith("/tasks"):
         check_state(request.query_params.get("status"))
-    if "/v1/" in request.scope["path"]:  # for 1.0 the SDK says so itself
+    if "/v1/" in request.scope["path"]:  # for 1.0 the SDK checks it
         _check_length(request.query_params.get("historyLength", ""))
 
 
 def _check_length(length: str) -> None:
-    """Raise InvalidParamsError for what is no number of messages that protobuf can have."""
+    """Raise InvalidParamsError for a number of messages that protobuf cannot have."""
     try:
         wrong = length != "" and not 0 <= int(length) < 1 << 31
     except ValueError:
@@ -99,7 +104,7 @@ def check_json_rpc(body: object, request: Request) -> A2AError | None:
 
 
 def check_text(body: bytes, value: object) -> None:
-    """Raise InvalidRequestError if what was read from a JSON body has half of a character.
+    """Raise InvalidRequestError if the value of a JSON body has half of a character.
 
     JSON can escape a lone surrogate; protobuf has no text with one, and fails where it is a name.
     """
@@ -114,7 +119,7 @@ def check_text(body: bytes, value: object) -> None:
 
 
 def _check_legacy(asked: str) -> None:
-    """Raise VersionNotSupportedError for a method of 0.3 that is called as one of another."""
+    """Raise VersionNotSupportedError if a method of 0.3 is called as one of another version."""
     if asked and not asked.startswith("0.3"):
         raise VersionNotSupportedError(f"Version {asked!r} of the protocol has no such method.")
 
@@ -126,7 +131,7 @@ def _check_convertible(method: str, body: Mapping[str, Any]) -> None:
     model, convert = _LEGACY[method]
     try:
         asked = model.model_validate(body)
-    except ValidationError:  # which the SDK tells by itself
+    except ValidationError:  # the SDK answers it
         return
     try:
         convert(asked)
@@ -144,8 +149,58 @@ def check_version(asked: str) -> None:
 
 
 def check_state(state: Any) -> None:
-    """Raise InvalidParamsError for the name of no task state."""
+    """Raise InvalidParamsError for an unknown task state."""
     if isinstance(state, str) and state and state not in STATES:
         raise InvalidParamsError(
             f"There is no task state {state!r}; there are {', '.join(STATES[1:])}."
         )
+
+
+def check_message(message: Message, card: AgentCard, extensions: Collection[str]) -> None:
+    """Raise the A2AError with which a message must be refused before an executor gets it.
+
+    ``extensions`` are those that the caller supports.
+    """
+    _check_extensions(card, extensions)
+    _check_content(message)
+    _check_media_types(message, card)
+
+
+def _check_extensions(card: AgentCard, declared: Collection[str]) -> None:
+    required = [one.uri for one in card.capabilities.extensions if one.required]
+    missing = [uri for uri in required if uri not in declared]
+    if missing:
+        raise ExtensionSupportRequiredError(
+            f"The agent requires {', '.join(missing)}: name what you support in A2A-Extensions."
+        )
+
+
+def _check_content(message: Message) -> None:
+    for number, part in enumerate(message.parts):
+        if part.WhichOneof("content") is None:
+            field = f"message.parts[{number}]"
+            problem = "A part has one of text, raw, url and data."
+            raise InvalidParamsError(
+                f"{field} is empty. {problem}", {"errors": [{"field": field, "message": problem}]}
+            )
+    try:
+        writable.check(message)
+    except ValueError as error:
+        raise InvalidParamsError(str(error)) from None
+
+
+def _check_media_types(message: Message, card: AgentCard) -> None:
+    modes = {mode.lower() for mode in card.default_input_modes}
+    modes.update(mode.lower() for skill in card.skills for mode in skill.input_modes)
+    for part in message.parts:
+        if modes and part.media_type and not _accepts(modes, part.media_type):
+            raise ContentTypeNotSupportedError(
+                f"The agent takes {', '.join(sorted(modes))}, not {part.media_type!r}."
+            )
+
+
+def _accepts(modes: Iterable[str], media_type: str) -> bool:
+    """Return whether one of the modes is the media type, its range, or its kind ("text")."""
+    essence = media_type.partition(";")[0].strip().lower()
+    kind = essence.partition("/")[0]
+    return any(mode in (essence, kind, f"{kind}/*", "*/*") for mode in modes)

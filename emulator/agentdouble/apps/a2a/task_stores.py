@@ -1,9 +1,10 @@
-"""Where tasks are kept: in memory, and in the double's state where it has one (DEC-06, A2A-04)."""
+"""Where tasks are kept: in memory, in the double's state, in a store of a user's class (DEC-06, A2A-04)."""
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import inspect
 import logging
 import uuid
 from collections.abc import Awaitable, Coroutine
@@ -39,10 +40,10 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class KeptTaskStore(TaskStore):
-    """Tasks in memory, each saved in the state before a caller hears of it.
+class PersistentTaskStore(TaskStore):
+    """Tasks in memory, each saved in the state before a caller gets an answer.
 
-    ``app`` is the application whose tasks these are; ``load()`` takes up those of an earlier
+    ``app`` is the application whose tasks these are; ``load()`` restores those of an earlier
     process.
     """
 
@@ -52,7 +53,7 @@ class KeptTaskStore(TaskStore):
         self._tasks = InMemoryTaskStore()
 
     async def load(self, now: dt.datetime) -> None:
-        """Take up the tasks that were saved; those that nobody works at any more have failed."""
+        """Restore the tasks that were saved; those that were running have failed."""
         for id_, record in (await self._state.load(KIND)).items():
             if not id_.startswith(f"{self._app}/"):
                 continue
@@ -64,7 +65,7 @@ class KeptTaskStore(TaskStore):
                 await self.save(_abandoned(task, now), context)
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
-        """Save a task; return when it cannot be lost any more. Raises InternalError."""
+        """Save a task; when this returns it cannot be lost. Raises InternalError."""
         owner, twin = resolve_user_scope(context), Task()
         twin.CopyFrom(task)
         record = {"owner": owner, "task": MessageToDict(task)}
@@ -85,16 +86,16 @@ class KeptTaskStore(TaskStore):
         await unbroken(self._keep(task_id, None, self._tasks.delete(task_id, context)))
 
     async def _keep(
-        self, task_id: str, record: Record | None, remember: Coroutine[Any, Any, None]
+        self, task_id: str, record: Record | None, save: Coroutine[Any, Any, None]
     ) -> None:
-        """Have the state keep a record, and then memory."""
+        """Write a record to the state, then to memory."""
         try:
             await self._state.write([Change(KIND, self._id(task_id), record)], _nothing)
         except StateError as error:
-            remember.close()
+            save.close()
             _log.error("Task %s: %s", task_id, error)
             raise InternalError(str(error)) from None
-        await remember
+        await save
 
     def _id(self, task_id: str) -> str:
         return f"{self._app}/{task_id}"
@@ -107,9 +108,9 @@ class Run(Protocol):
 
 
 class GuardedTaskStore(TaskStore):
-    """A store that users wrote: run beside the server, and waited for no longer than a limit.
+    """A user's store: it runs beside the server, and each call has a time limit.
 
-    What it raises is logged, and the caller hears of an InternalError without the text.
+    Its errors are logged; the caller gets an InternalError without their text.
     """
 
     def __init__(self, store: TaskStore, run: Run, limit_s: float) -> None:
@@ -144,17 +145,90 @@ class GuardedTaskStore(TaskStore):
 
 
 def _nothing() -> None:
-    """Take nothing back: memory follows what is kept."""
+    """Undo nothing: memory is written after the state."""
 
 
 def _abandoned(task: Task, now: dt.datetime) -> Task:
     """Return a task whose turn ended with an earlier process."""
-    said = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=[Part(text=RESTARTED)])
-    said.task_id, said.context_id = task.id, task.context_id
-    task.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED, message=said))
+    message = Message(
+        message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=[Part(text=RESTARTED)]
+    )
+    message.task_id, message.context_id = task.id, task.context_id
+    task.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED, message=message))
     task.status.timestamp.FromDatetime(now)
     return task
 
 
 def _context_of(owner: str) -> ServerCallContext:
     return ServerCallContext(user=Caller(owner))
+
+
+METHODS = ("save_task", "get_task", "delete_task")
+OWNER = "agentdouble.owner"
+
+
+class UserTaskStore(TaskStore):
+    """Keeps tasks with ``save_task``, ``get_task`` and ``delete_task``, sync or async.
+
+    Those know no callers and cannot list. So a task of a named caller has that name in its
+    metadata, and the tasks that were saved or read here can be listed.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._seen = InMemoryTaskStore()
+
+    async def save(self, task: Task, context: ServerCallContext) -> None:
+        """Save a task."""
+        kept = _copy(task)
+        owner = resolve_user_scope(context)
+        if owner:
+            kept.metadata[OWNER] = owner
+        await self._call("save_task", kept)
+        await self._seen.save(task, context)
+
+    async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
+        """Return a task of the caller's, or None; raise InternalError for what is no task."""
+        found = await self._call("get_task", task_id)
+        if found is None:
+            await self._seen.delete(task_id, context)
+            return None
+        if not isinstance(found, Task) or found.id != task_id:
+            kind = type(found).__name__
+            raise InternalError(f"The task store returned no task {task_id!r} but a {kind}.")
+        task = _copy(found)
+        if _take_owner(task) != resolve_user_scope(context):
+            return None
+        await self._seen.save(task, context)
+        return task
+
+    async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        """List what has been saved or read since the start."""
+        return await self._seen.list(params, context)
+
+    async def delete(self, task_id: str, context: ServerCallContext) -> None:
+        """Delete a task of the caller's."""
+        if await self.get(task_id, context) is not None:
+            await self._call("delete_task", task_id)
+            await self._seen.delete(task_id, context)
+
+    async def _call(self, name: str, argument: Any) -> Any:
+        result = getattr(self._store, name)(argument)
+        return await result if inspect.isawaitable(result) else result
+
+
+def _copy(task: Task) -> Task:
+    copy = Task()
+    copy.CopyFrom(task)
+    return copy
+
+
+def _take_owner(task: Task) -> str:
+    """Return the task's owner, and remove it from the metadata."""
+    if not task.HasField("metadata") or OWNER not in task.metadata:
+        return ""
+    owner = task.metadata[OWNER]
+    del task.metadata.fields[OWNER]
+    if not task.metadata.fields:
+        task.ClearField("metadata")
+    return str(owner)

@@ -1,7 +1,7 @@
-"""From what an agent yields to the events of a run (sections 2.4 and 6).
+"""Build the events of a run from what its agent yields (sections 2.4 and 6).
 
-Texts in a row are one reply: with streaming each is sent as an increment, and then the whole
-once more in an event that is stored; without, the whole alone.
+Consecutive texts are one reply. With streaming each is sent as an increment, then the whole text
+in an event that is stored; without streaming only the whole text is sent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from agentdouble.agents.events import MODEL, Event, Message, Part, WireEvent
 from agentdouble.api_server import events
-from agentdouble.api_server.turns import Ended, Said
+from agentdouble.api_server.agent_run import Finished, Yielded
 
 ABORTED = {
     "errorCode": "INVOCATION_ABORTED",
@@ -19,8 +19,8 @@ ABORTED = {
 }
 
 
-class Replies:
-    """Builds the events of one run; ``now`` tells the platform's time in Unix seconds."""
+class EventBuilder:
+    """Builds the events of one run; ``now`` returns the platform's time in Unix seconds."""
 
     def __init__(
         self,
@@ -41,47 +41,48 @@ class Replies:
         self._artifact_delta: dict[str, int] = {}
         self._open_calls: dict[str, Mapping[str, Any]] = {}
 
-    def to_user(self, message: Message, delta: Mapping[str, Any]) -> dict[str, Any]:
+    def of_user(self, message: Message, delta: Mapping[str, Any]) -> dict[str, Any]:
         """Return the event of the user's message; its role is the user's, whatever it says."""
         content = {"parts": [part.wire for part in message.parts], "role": events.USER}
         return self._build(events.USER, {"content": content}, {"stateDelta": delta})
 
-    def to_said(self, said: Said) -> list[dict[str, Any]]:
-        """Return the events that are ready once this was said, increments included."""
-        self._state_delta.update(said.state_delta)
-        self._artifact_delta.update(said.artifact_delta)
-        if isinstance(said.what, str):
-            self._texts.append(said.what)
-            return [self._increment(said.what)] if self._streaming else []
+    def of_yielded(self, yielded: Yielded) -> list[dict[str, Any]]:
+        """Return the events that are ready once this was yielded, increments included."""
+        self._state_delta.update(yielded.state_delta)
+        self._artifact_delta.update(yielded.artifact_delta)
+        value = yielded.value
+        if isinstance(value, str):
+            self._texts.append(value)
+            return [self._increment(value)] if self._streaming else []
         before = self._whole_text()
-        if isinstance(said.what, Part):
-            return [*before, self._event(Event((said.what,)))]
-        if isinstance(said.what, WireEvent):
-            return [*before, self._wire(said.what)]
-        if said.what.partial and not self._streaming:
+        if isinstance(value, Part):
+            return [*before, self._event(Event((value,)))]
+        if isinstance(value, WireEvent):
+            return [*before, self._wire(value)]
+        if value.partial and not self._streaming:
             return before
-        return [*before, self._event(said.what)]
+        return [*before, self._event(value)]
 
-    def to_end(self, ended: Ended) -> list[dict[str, Any]]:
+    def of_end(self, finished: Finished) -> list[dict[str, Any]]:
         """Return the events that were held back until the end."""
-        self._state_delta.update(ended.state_delta)
-        self._artifact_delta.update(ended.artifact_delta)
+        self._state_delta.update(finished.state_delta)
+        self._artifact_delta.update(finished.artifact_delta)
         held = self._whole_text()
         if self._state_delta or self._artifact_delta:
             held.append(self._event(Event()))
         return held
 
-    def to_abort(self) -> dict[str, Any]:
-        """Return the event that says that the client went away; it answers open tool calls."""
-        saying: dict[str, Any] = dict(ABORTED)
+    def of_abort(self) -> dict[str, Any]:
+        """Return the event for a client that disconnected; it answers open tool calls."""
+        fields: dict[str, Any] = dict(ABORTED)
         if self._open_calls:
             response = {"error": ABORTED["errorMessage"]}
             parts = [
                 {"functionResponse": {"id": id_, "name": call.get("name"), "response": response}}
                 for id_, call in self._open_calls.items()
             ]
-            saying = {"content": {"parts": parts, "role": events.USER}, **saying}
-        return self._build(self._author, saying, {})
+            fields = {"content": {"parts": parts, "role": events.USER}, **fields}
+        return self._build(self._author, fields, {})
 
     def _whole_text(self) -> list[dict[str, Any]]:
         if not self._texts:
@@ -91,19 +92,19 @@ class Replies:
         return [self._event(Event((Part.of_text(text),)))]
 
     def _increment(self, text: str) -> dict[str, Any]:
-        saying = {"content": {"parts": [{"text": text}], "role": MODEL}, "partial": True}
-        return self._build(self._author, saying, {})
+        fields = {"content": {"parts": [{"text": text}], "role": MODEL}, "partial": True}
+        return self._build(self._author, fields, {})
 
     def _event(self, event: Event) -> dict[str, Any]:
-        saying: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if event.parts:
             parts = [part.wire for part in event.parts]
-            saying["content"] = {"parts": parts, "role": event.role}
+            fields["content"] = {"parts": parts, "role": event.role}
         if event.partial is not None:
-            saying["partial"] = event.partial
-        saying.update(event.more)
+            fields["partial"] = event.partial
+        fields.update(event.more)
         actions = {} if event.partial else self._take_actions(event.state_delta)
-        built = self._build(event.author or self._author, saying, actions)
+        built = self._build(event.author or self._author, fields, actions)
         self._note_calls(built)
         return built
 
@@ -134,13 +135,13 @@ class Replies:
                 self._open_calls.pop(response.get("id"), None)
 
     def _build(
-        self, author: str, saying: Mapping[str, Any], actions: Mapping[str, Any]
+        self, author: str, fields: Mapping[str, Any], actions: Mapping[str, Any]
     ) -> dict[str, Any]:
         return events.build(
             invocation_id=self._invocation_id,
             author=author,
             timestamp=self._now(),
-            saying=saying,
+            fields=fields,
             custom_metadata=self._custom_metadata,
             actions=actions,
         )

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentdouble.api_server.encoding import dumps
-from agentdouble.api_server.records import ArtifactKey, SessionKey, StoredArtifact
-from agentdouble.api_server.stores import ArtifactStore
+from agentdouble.api_server.stores import ArtifactKey, ArtifactStore, SessionKey, StoredArtifact
+from agentdouble.api_server.wire import dumps
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError
 
 SHARED = "user:"
 
 
-class Artifacts:
+class ArtifactService:
     """The artifacts of every session.
 
-    That the session exists is not asked for, and they outlive it: the real server does not
-    either, and its do too. A name that begins with ``user:`` is shared over a user's sessions.
+    Like the real server's, they outlive their session, which need not exist. A name that begins
+    with ``user:`` is shared by a user's sessions.
     """
 
     def __init__(self, store: ArtifactStore, clock: Clock) -> None:
@@ -36,7 +35,7 @@ class Artifacts:
         part: Mapping[str, Any],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> StoredArtifact:
-        """Keep a new version; raise ApiError for a part that has nothing to keep."""
+        """Keep a new version; raise ApiError for a part without content."""
         return await self.store.save(
             _key(session, name),
             dumps(part),

@@ -17,9 +17,9 @@ from a2a.types import (
 from a2a.utils.errors import PushNotificationNotSupportedError
 
 from agentdouble import ledger
-from agentdouble.apps.a2a import message_checks
 from agentdouble.apps.a2a.event_order import ENDS
-from agentdouble.apps.a2a.guarding import GuardingExecutor
+from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
+from agentdouble.apps.a2a.request_checks import check_message
 
 
 class Handler(DefaultRequestHandler):
@@ -69,7 +69,7 @@ class Handler(DefaultRequestHandler):
         wants_push = params.configuration.HasField("task_push_notification_config")
         if wants_push and not card.capabilities.push_notifications:
             raise PushNotificationNotSupportedError
-        message_checks.check(params.message, card, context.requested_extensions)
+        check_message(params.message, card, context.requested_extensions)
 
 
 class Contexts(SimpleRequestContextBuilder):

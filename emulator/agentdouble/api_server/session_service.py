@@ -10,16 +10,15 @@ from typing import Any
 from agentdouble import ledger
 from agentdouble.api_server import events
 from agentdouble.api_server.bodies import CreateSession, EventBody
-from agentdouble.api_server.records import SessionKey, StoredEvent, StoredSession
-from agentdouble.api_server.stores import SessionStore
+from agentdouble.api_server.stores import SessionKey, SessionStore, StoredEvent, StoredSession
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError, SessionNotFoundError
 
 
-class Sessions:
+class SessionService:
     """The sessions of every application and user.
 
-    That an application exists is not asked for: the real server does not either.
+    Like the real server, it does not check that the application exists.
     """
 
     def __init__(self, store: SessionStore, clock: Clock) -> None:
@@ -34,10 +33,10 @@ class Sessions:
             raise ApiError(
                 400, "Session options are not supported by the configured session service."
             )
-        _check_brought(body.events or ())
-        brought = [self._stored(event) for event in body.events or () if not event.partial]
+        _check_imported(body.events or ())
+        imported = [self._stored(event) for event in body.events or () if not event.partial]
         id_ = (body.session_id or "").strip() or str(uuid.uuid4())
-        return await self._create(SessionKey(app, user, id_), body.state or {}, brought)
+        return await self._create(SessionKey(app, user, id_), body.state or {}, imported)
 
     async def create_with_id(
         self, key: SessionKey, state: Mapping[str, Any] | None
@@ -76,7 +75,7 @@ class Sessions:
         if not await self.store.append(key, [events.stored(event)]):
             raise SessionNotFoundError("Session not found")
         session = await self.read(key)
-        # what is temporary is in this answer and in no later one, as on the real server
+        # As on the real server, temporary keys are in this answer and in no later one.
         return dataclasses.replace(session, state={**session.state, **delta})
 
     def now(self) -> float:
@@ -87,26 +86,26 @@ class Sessions:
         self,
         key: SessionKey,
         state: Mapping[str, Any],
-        brought: Sequence[StoredEvent],
+        imported: Sequence[StoredEvent],
     ) -> StoredSession:
-        if not await self.store.create(key, state, brought, self.now()):
+        if not await self.store.create(key, state, imported, self.now()):
             _refuse_duplicate(key.id)
         return await self.read(key)
 
     def _stored(self, event: EventBody) -> StoredEvent:
-        return events.stored(events.brought(event, self.now()))
+        return events.stored(events.imported(event, self.now()))
 
 
 def _refuse_duplicate(id_: str) -> None:
-    """Raise ApiError, unless the ledger has it that the existing session is the answer."""
+    """Raise ApiError, unless the ledger says to answer with the existing session."""
     answer = ledger.choose("U-SESSION-DUPLICATE")
     if answer != "existing":
         raise ApiError(int(answer), f"Session already exists: {id_}")
 
 
-def _check_brought(brought: Sequence[EventBody]) -> None:
-    """Raise ApiError for an event that claims to have done something."""
-    for index, event in enumerate(brought):
+def _check_imported(imported: Sequence[EventBody]) -> None:
+    """Raise ApiError for an event with actions."""
+    for index, event in enumerate(imported):
         if event.long_running_tool_ids:
             raise _cannot_include(index, "long-running tool IDs")
         if event.actions != type(event.actions)():

@@ -1,4 +1,4 @@
-"""Content and its parts on the wire (section 2.2), read as strictly as the real server reads them.
+"""JSON on the wire, and content with its parts (section 2.2), as strict as the real server.
 
 Keys may be camelCase or snake_case; an unknown key is an error that names it. Bytes are base64,
 standard or URL-safe when they come in and URL-safe when they go out.
@@ -6,10 +6,35 @@ standard or URL-safe when they come in and URL-safe when they go out.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import orjson
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+
+Fragment = orjson.Fragment  # JSON that is written already, to be put into other JSON as it is
+
+
+def dumps(value: Any) -> bytes:
+    """Return JSON; raise TypeError or ValueError for what JSON cannot say.
+
+    The standard library writes what orjson refuses and JSON can say: integers beyond 64 bits
+    and lone surrogates.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def loads(text: bytes) -> Any:
+    """Return what JSON of our own says."""
+    try:
+        return orjson.loads(text)
+    except ValueError:  # an escaped lone surrogate
+        return json.loads(text)
+
 
 Json = dict[str, Any]
 

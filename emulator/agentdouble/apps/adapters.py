@@ -1,13 +1,15 @@
-"""A SimpleApp as an agent of API-server mode: the message is the prompt of an invocation."""
+"""What may be an agent besides a function: a SimpleApp, an agent of Google's ADK, a runner."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from agentdouble.agents.agent import Agent
+from agentdouble.agents.adk import adk_agent
+from agentdouble.agents.agent import Adapter, Agent, as_agent
+from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.events import Message
 from agentdouble.agents.session import Session
 from agentdouble.apps.simple import SimpleApp
@@ -15,7 +17,7 @@ from agentdouble.errors import AgentLoadError
 
 
 def simple_agent(root: object, app: str) -> Agent | None:
-    """Return the agent that a SimpleApp is, None for anything else; raise AgentLoadError.
+    """Return a SimpleApp as an agent, None for anything else; raise AgentLoadError.
 
     Its entrypoint gets the message's text as ``prompt``, and ``user_id`` and ``session_id`` as
     headers.
@@ -44,5 +46,30 @@ def simple_agent(root: object, app: str) -> Agent | None:
 
 
 def _text(value: Any) -> str:
-    """Return what an entrypoint returns as text, as JSON if it is none."""
+    """Return an entrypoint's value as text: JSON unless it is a string."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+ADAPTERS: Sequence[Adapter] = (simple_agent, adk_agent)
+
+
+async def agent_of(runner: object, app: str, directory: AgentsDirectory) -> Agent:
+    """Return an application's runner as an agent.
+
+    A runner is the name of an application of the agents directory, what its ``root_agent`` may
+    be, or a framework's runner that has such an ``agent``. Raises AgentNotFoundError and
+    AgentLoadError.
+    """
+    if isinstance(runner, str):
+        return await directory.agent(runner)
+    return _agent(runner, app)
+
+
+def _agent(runner: object, app: str) -> Agent:
+    for root in (runner, getattr(runner, "agent", None)):
+        for adapter in ADAPTERS:
+            agent = adapter(root, app)
+            if agent is not None:
+                return agent
+    inner = getattr(runner, "agent", None)
+    return as_agent(runner if inner is None else inner, app)

@@ -1,4 +1,4 @@
-"""What a request gets that does not reach an MCP server: JSON-RPC errors without an id."""
+"""Refusals of requests that do not reach an MCP server: JSON-RPC errors without an id."""
 
 from __future__ import annotations
 

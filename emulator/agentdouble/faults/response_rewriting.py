@@ -1,4 +1,4 @@
-"""Answers on their way out: where their events end, and their bodies with something else in it."""
+"""Responses on their way out: where their events end, and how their bodies are rewritten."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class EventEnds:
         return None
 
 
-class RewrittenAnswer:
-    """Keeps an answer until it is whole, and sends it with another body."""
+class RewrittenResponse:
+    """Buffers a response until it is complete, and sends it with another body."""
 
     def __init__(self, send: Send, rewrite: Callable[[bytes], bytes]) -> None:
         self._send = send
@@ -64,11 +64,11 @@ class RewrittenAnswer:
 
 
 def wrong_json(body: bytes, fault: WrongJson) -> bytes | None:
-    """Return an answer of InvokeTool whose inner JSON is wrong, None if it has no such thing."""
+    """Return a response of InvokeTool with wrong inner JSON, None if there is no inner JSON."""
     try:
         answer = json.loads(body)
         inner = answer["Result"]["Result"]
-    except (ValueError, TypeError, KeyError):  # it is an error envelope
+    except (ValueError, TypeError, KeyError):  # an error envelope
         return None
     answer["Result"]["Result"] = _wrong(inner, fault)
     return None if answer["Result"]["Result"] is None else json.dumps(answer).encode()

@@ -1,0 +1,185 @@
+"""A2AApp: an executor and a task store behind the A2A protocol (sections 2.9 and 4.6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from agentdouble import guard, serving
+from agentdouble.apps.a2a import grpc_listener, paths
+from agentdouble.apps.a2a.cards import checked
+from agentdouble.apps.a2a.definition import A2ADefinition
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding
+from agentdouble.forwarded_prefix import Forwarded
+from agentdouble.shutdown import ShutdownMiddleware
+from agentdouble.state import Change, Store
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from a2a.server.request_handlers import RequestHandler
+    from a2a.types import AgentCard
+
+    from agentdouble.apps.a2a.assembly import RunningApplication
+
+
+class A2AApp(A2ADefinition):
+    """An A2A application: an ASGI application that any server can host.
+
+    ``runner`` answers where no executor class is registered; see ``adapters.agent_of`` for what
+    it may be. ``card`` is an AgentCard or its JSON; without one a card is made for the address
+    at which it is asked for, with the media types that messages may have as ``input_modes``.
+    With ``keys`` every call but that for the card needs one of them as ``Authorization:
+    Bearer``, and each key's tasks are its own. ``push_hosts`` are the hosts besides loopback
+    that push notifications go to. A turn that has not ended after ``turn_limit_s`` fails; a
+    ``cancel`` is waited for ``cancel_limit_s``, each call of a task store ``store_limit_s``.
+    ``show_errors`` tells callers the text of exceptions.
+
+    Executors run on loops beside the server's, so that one which blocks stops nobody else.
+    """
+
+    _running: asyncio.Future[RunningApplication] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespans(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._guarded(_without_slash(scope), receive, send)
+        else:
+            await WebSocketClose()(scope, receive, send)
+
+    def run(
+        self,
+        agent_card: AgentCard | Mapping[str, Any] | None = None,
+        host: str = "0.0.0.0",  # noqa: S104 (specified)
+        port: int = 8000,
+        *,
+        grpc_port: int | None = None,
+        grpc_host: str = grpc_listener.LOOPBACK,
+    ) -> None:
+        """Serve the application with a card, or its own, until SIGINT or SIGTERM (A2A-05).
+
+        With ``grpc_port`` it answers over gRPC too, which needs the extra ``grpc``. Raises
+        CardError for a card that lacks what it must have or promises what is not served, and
+        AddressInUseError if a port is taken.
+        """
+        if agent_card is not None:
+            self._card = checked(agent_card)
+        listener = serving.open_socket(host, port)
+        binding = None if grpc_port is None else GrpcBinding(grpc_port, grpc_host)
+
+        def started() -> None:
+            also = "" if self.grpc is None else f", over gRPC at {self.grpc.address}"
+            address = serving.address_of(listener)
+            print(f"{self.name} answers at {address}{also}", flush=True)  # noqa: T201
+
+        guarded = guard.Guard(
+            ShutdownMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
+        )
+        serving.serve(guarded, listener, started, lambda: self.listen_grpc(binding))
+
+    async def listen_grpc(self, binding: GrpcBinding | None) -> None:
+        """Listen for gRPC, if there is a binding for it.
+
+        This comes before the start, so that a taken port and a card that promises another one are
+        errors of the start. Raises MissingExtraError without grpcio, AddressInUseError, CardError
+        for a card that promises gRPC elsewhere, and NotBuiltError where only version 0.3 is
+        spoken.
+        """
+        if binding is not None:
+            self.grpc = await grpc_listener.listen(binding, self.keys, self._handler)
+        try:
+            grpc_listener.check_card(self.interfaces, self.grpc)
+        except BaseException:
+            await self._stop_grpc()
+            raise
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Run executors on loops of their own inside, and end all turns afterwards."""
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(self._stop)
+            ending.callback(setattr, self, "hosted", False)
+            ending.push_async_callback(self._stop_grpc)
+            self.hosted = True
+            grpc_listener.check_card(self.interfaces, self.grpc)
+            if self.grpc is not None:
+                await self.grpc.start()
+            yield
+
+    async def reset(self) -> None:
+        """End every turn and forget every task, but those in a store that users wrote."""
+        await self._stop()
+        self.memory = None
+        if self.state is not None:
+            await self._forget(self.state)
+
+    async def started(self) -> RunningApplication:
+        """Start with the first request: the SDK takes long to import."""
+        if self._running is None:
+            self._running = asyncio.ensure_future(self._start())
+        starting = self._running
+        try:
+            return await asyncio.shield(starting)
+        except BaseException:
+            if starting.done() and self._running is starting:
+                self._running = None  # the next request tries again
+            raise
+
+    @cached_property
+    def _guarded(self) -> guard.Guard:
+        policy = guard.Policy(hosts=None, origins=frozenset({"*"}), render=_render)
+        return guard.Guard(self._answer, policy)
+
+    @cached_property
+    def _lifespans(self) -> Starlette:
+        return Starlette(lifespan=lambda _app: self.lifespan())
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        running = await self.started()
+        await running.service(scope, receive, send)
+
+    async def _handler(self) -> RequestHandler:
+        return (await self.started()).service.handler
+
+    async def _start(self) -> RunningApplication:
+        grpc_listener.check_card(self.interfaces, self.grpc)
+        await import_in_thread("agentdouble.apps.a2a.assembly")
+        from agentdouble.apps.a2a.assembly import assemble
+
+        return await assemble(self)
+
+    async def _stop(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await (await running).close()
+
+    async def _stop_grpc(self) -> None:
+        listener, self.grpc = self.grpc, None
+        if listener is not None:
+            await listener.stop()
+
+    async def _forget(self, state: Store) -> None:
+        ids = [id_ for id_ in await state.load(paths.KIND) if id_.startswith(f"{self.name}/")]
+        await state.write([Change(paths.KIND, id_) for id_ in ids], lambda: None)
+
+
+def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
+    return paths.render_refusal(connection, refusal)
+
+
+def _without_slash(scope: Scope) -> Scope:
+    """Return a request whose path has no slash at the end, but that of the root."""
+    root = scope.get("root_path", "")
+    path = scope["path"].rstrip("/")
+    if path == root:
+        path = f"{root}/"
+    return scope if path == scope["path"] else {**scope, "path": path}

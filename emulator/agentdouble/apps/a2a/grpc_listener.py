@@ -1,0 +1,101 @@
+"""Where an application listens for gRPC, and whether its card says so; known without grpcio."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agentdouble import guard, ledger, serving
+from agentdouble.admission import Address
+from agentdouble.apps.a2a.cards import GRPC, GRPC_VERSION
+from agentdouble.errors import CardError, MissingExtraError, NotBuiltError
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from a2a.server.request_handlers import RequestHandler
+    from a2a.types import AgentInterface
+
+LOOPBACK = "127.0.0.1"
+Refuses = Callable[[Address, Address], Awaitable[bool]]
+GetHandler = Callable[[], "Awaitable[RequestHandler]"]
+
+
+@dataclass(frozen=True)
+class GrpcBinding:
+    """Where to listen, 0 for a free port, and who may send how much (bytes).
+
+    Where no key is needed, ``refuses`` says who may not call: by the address of a connection's
+    other end, and ours.
+    """
+
+    port: int
+    host: str = LOOPBACK
+    api_key: str | None = field(default=None, repr=False)
+    body_limit: int = guard.Policy.body_limit
+    refuses: Refuses | None = None
+
+
+class GrpcListener:
+    """A gRPC server that listens at an address, ``host:port``; it answers once it is started."""
+
+    def __init__(self, server: Any, host: str, port: int) -> None:
+        self._server = server
+        self._started = False
+        self._host = host
+        self.port = port
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def start(self) -> None:
+        """Answer from now on, in the context of whoever starts it."""
+        self._started = True
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Accept no more calls, and give those that are being answered as long as HTTP's."""
+        if not self._started:
+            await self.start()  # or gRPC would keep the port
+        await self._server.stop(serving.GRACE_S)
+
+    def reaches(self, url: str) -> bool:
+        """Return whether a card's URL may be this server's: other machines know it by any name."""
+        name = guard.host_name(url)
+        ours = self._host not in guard.LOOPBACK_NAMES or name in guard.LOOPBACK_NAMES
+        return bool(name) and ours and url.rpartition(":")[2] == str(self.port)
+
+
+async def listen(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler) -> GrpcListener:
+    """Listen for gRPC calls, which ``handler`` answers.
+
+    Raises MissingExtraError without grpcio, AddressInUseError, and NotBuiltError where only
+    version 0.3 is spoken.
+    """
+    if importlib.util.find_spec("grpc") is None:
+        raise MissingExtraError("A2A over gRPC", extra="grpc")
+    if ledger.choose("U-A2A-TASK") == "0.3":
+        raise NotBuiltError("A2A over gRPC in version 0.3")
+    await import_in_thread("agentdouble.apps.a2a.grpc_service")
+    from agentdouble.apps.a2a.grpc_service import serve
+
+    server, port = serve(binding, keys, handler)
+    return GrpcListener(server, binding.host, port)
+
+
+def check_card(interfaces: Iterable[AgentInterface], listener: GrpcListener | None) -> None:
+    """Raise CardError if an application's own card promises gRPC where it does not answer."""
+    for one in interfaces:
+        if one.protocol_binding.upper() == GRPC and not _is_served(one, listener):
+            where = "nowhere" if listener is None else f"at {listener.address}"
+            raise CardError(
+                f"The agent card promises gRPC at {one.url!r}, version {one.protocol_version}, "
+                f"and it answers {where}, version {GRPC_VERSION}. Leave that interface out, or "
+                "give the port: run(grpc_port=...), the setting a2a_grpc_port.",
+                fields=["supported_interfaces"],
+            )
+
+
+def _is_served(interface: AgentInterface, listener: GrpcListener | None) -> bool:
+    if listener is None or interface.protocol_version != GRPC_VERSION:
+        return False
+    return listener.reaches(interface.url)
