@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from doublecheck.api.twin import twin
     from doublecheck.api.unknowns import unknowns
     from doublecheck.calibration.findings import Finding, Findings
-    from doublecheck.client.a2a import A2aClient, AsyncA2aClient
-    from doublecheck.client.async_platform import AsyncPlatform
-    from doublecheck.client.browser import AsyncBrowser, Browser
+    from doublecheck.client._async.a2a import AsyncA2aClient
+    from doublecheck.client._async.browser import AsyncBrowser
+    from doublecheck.client._async.mcp import AsyncMcpClient
+    from doublecheck.client._async.platform import AsyncPlatform
+    from doublecheck.client._sync.a2a import A2aClient
+    from doublecheck.client._sync.browser import Browser
+    from doublecheck.client._sync.mcp import McpClient
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.client.connect import connect, connect_async
-    from doublecheck.client.mcp import AsyncMcpClient, McpClient
-    from doublecheck.client.platform import Platform
     from doublecheck.comparing.differences import Difference
     from doublecheck.comparing.references import References
     from doublecheck.contracts.clauses import Clause
@@ -90,7 +93,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "A2aAnswer": "results",
-    "A2aClient": "client.a2a",
+    "A2aClient": "client._sync.a2a",
     "AgentEvent": "results",
     "AgentEvents": "series",
     "AgentSession": "results",
@@ -98,12 +101,12 @@ _HOMES = {
     "AnswerError": "errors",
     "ArgumentError": "errors",
     "ArmedFault": "results",
-    "AsyncA2aClient": "client.a2a",
-    "AsyncBrowser": "client.browser",
-    "AsyncMcpClient": "client.mcp",
-    "AsyncPlatform": "client.async_platform",
+    "AsyncA2aClient": "client._async.a2a",
+    "AsyncBrowser": "client._async.browser",
+    "AsyncMcpClient": "client._async.mcp",
+    "AsyncPlatform": "client._async.platform",
     "BashResult": "results",
-    "Browser": "client.browser",
+    "Browser": "client._sync.browser",
     "BrowserInfo": "results",
     "CalibrationError": "errors",
     "Check": "contracts.run_result",
@@ -135,7 +138,7 @@ _HOMES = {
     "Journal": "series",
     "JournalEntry": "results",
     "LiveOutput": "live",
-    "McpClient": "client.mcp",
+    "McpClient": "client._sync.mcp",
     "McpResult": "results",
     "McpTool": "results",
     "McpTools": "series",
@@ -144,7 +147,7 @@ _HOMES = {
     "NotADoubleError": "errors",
     "NotCheckedError": "errors",
     "Output": "results",
-    "Platform": "client.platform",
+    "Platform": "client._sync.platform",
     "PlatformConfig": "fixtures",
     "RecordingError": "errors",
     "References": "comparing.references",

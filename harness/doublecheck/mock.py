@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, UnexpectedHostError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.target import Target
@@ -99,7 +99,7 @@ class _Router(respx.MockRouter):
     def __init__(self, mock: PlatformMock) -> None:
         super().__init__(assert_all_called=False, using=_Mocker.name)
         self._mock = mock
-        verify = sending.options(mock.target, _TIMEOUT_S)["verify"]
+        verify = transport.options(mock.target, _TIMEOUT_S)["verify"]
         self._blocking = httpx.HTTPTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
         self._async = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
 

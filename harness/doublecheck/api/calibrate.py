@@ -13,13 +13,13 @@ from doublecheck.api.progress_bar import Bar
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
 from doublecheck.client import open_target as opening
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.connect import connect
-from doublecheck.client.platform import Platform
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError
 from doublecheck.runner.subject import target_of
 
 if TYPE_CHECKING:
-    from doublecheck.client.async_platform import AsyncPlatform
+    from doublecheck.client._async.platform import AsyncPlatform
 
 
 def calibrate(

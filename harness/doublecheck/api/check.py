@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from doublecheck.api.progress_bar import Bar
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.client.connect import connect
 from doublecheck.errors import DoubleCheckError, InterruptedChecksError, TargetError
 from doublecheck.runner import run_command as checking
@@ -22,8 +22,8 @@ from doublecheck.runner.checks_process import Process
 from doublecheck.runner.subject import Subject
 
 if TYPE_CHECKING:
-    from doublecheck.client.async_platform import AsyncPlatform
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._async.platform import AsyncPlatform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.reports.report import Report
 
 
@@ -51,7 +51,7 @@ def check(
     return _check(platform, wanted, threading.Event())
 
 
-async def check_awaited(
+async def check_async(
     platform: AsyncPlatform, *, only: str | None, strict_should: bool, allow_writes: bool
 ) -> Report:
     """Check a platform as ``check()`` does, in a loop that goes on meanwhile.
@@ -62,7 +62,7 @@ async def check_awaited(
     given_up, context = threading.Event(), contextvars.copy_context()
     work = functools.partial(context.run, _check, platform, wanted, given_up)
     checks = asyncio.get_running_loop().run_in_executor(None, work)
-    with sending.interruptible():
+    with transport.interruptible():
         try:
             return await asyncio.shield(checks)
         except asyncio.CancelledError:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from doublecheck.api.progress_bar import Bar
 from doublecheck.client import doubles
 from doublecheck.client import open_target as opening
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.connect import connect
-from doublecheck.client.platform import Platform
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target
@@ -21,7 +21,7 @@ from doublecheck.twins.command import PlatformOptions
 from doublecheck.twins.comparison import Comparison, Part
 
 if TYPE_CHECKING:
-    from doublecheck.client.async_platform import AsyncPlatform
+    from doublecheck.client._async.platform import AsyncPlatform
 
 
 def twin(

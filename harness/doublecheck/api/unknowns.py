@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doublecheck import ledger
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.connect import connect
-from doublecheck.client.platform import Platform
 from doublecheck.ledger import Unknowns
 from doublecheck.runner.subject import target_of
 
 if TYPE_CHECKING:
-    from doublecheck.client.async_platform import AsyncPlatform
+    from doublecheck.client._async.platform import AsyncPlatform
 
 
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:

@@ -19,8 +19,8 @@ from agentdouble.errors import LedgerError
 from doublecheck.calibration import findings
 from doublecheck.calibration import profile_file as writing
 from doublecheck.calibration.findings import Finding
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
-from doublecheck.client.platform import Platform
 from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.sanitize import visible
 from doublecheck.target.config_files import nearest_project

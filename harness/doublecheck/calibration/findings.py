@@ -11,7 +11,7 @@ from pathlib import Path
 from agentdouble import ledger
 from agentdouble.ledger import Unknown
 from doublecheck.calibration import evidence
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.probes import NotSettledError, Probe, probes

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from doublecheck import log_filter as quiet
 from doublecheck.client import open_target as opening
+from doublecheck.client._async.platform import AsyncPlatform
+from doublecheck.client._sync.connection import TIMEOUT_S
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.arguments import checked
-from doublecheck.client.async_platform import AsyncPlatform
 from doublecheck.client.doubles import answers_as_double, environment_of, start_double
-from doublecheck.client.platform import TIMEOUT_S, Platform
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.config_files import nearest_project

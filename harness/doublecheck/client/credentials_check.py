@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from agentdouble import invoke_tool
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.client.preflight import PATIENCE_S
 from doublecheck.errors import CredentialsRefusedError, DoubleCheckError, RefusedError
 from doublecheck.wire import sandbox
@@ -47,10 +47,10 @@ def _refusal(target: Target) -> RefusedError | None:
     request = sandbox.control_plane(target, _NOBODYS.body(), dt.datetime.now(dt.timezone.utc))
     try:
         with (
-            sending.translated(request.url),
-            httpx.Client(**sending.options(target, PATIENCE_S)) as client,
+            transport.translated(request.url),
+            httpx.Client(**transport.options(target, PATIENCE_S)) as client,
         ):
-            sandbox.read_envelope(client.request(**sending.arguments(request)))
+            sandbox.read_envelope(client.request(**transport.arguments(request)))
     except RefusedError as error:
         return error if error.status == httpx.codes.UNAUTHORIZED else None
     except DoubleCheckError:

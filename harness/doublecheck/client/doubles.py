@@ -13,7 +13,7 @@ import httpx
 from agentdouble import environment
 from agentdouble import running as known
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.target import Kind, Target
@@ -61,9 +61,9 @@ def answers_as_double(url: str, api_key: str | None = None) -> bool:
 def is_double(target: Target) -> bool:
     """Whether what answers at a target's address is a double; raise UnreachableError."""
     call = admin.health(target)
-    options = sending.options(target, ANSWER_WITHIN_S)
-    with sending.translated(target.url), httpx.Client(**options) as client:
-        return call.read(client.request(**sending.arguments(call.request)))
+    options = transport.options(target, ANSWER_WITHIN_S)
+    with transport.translated(target.url), httpx.Client(**options) as client:
+        return call.read(client.request(**transport.arguments(call.request)))
 
 
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:

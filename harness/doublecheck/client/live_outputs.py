@@ -1,4 +1,9 @@
-"""Running code and hearing what it says: a call, and beside it the double's live outputs."""
+"""Run code and commands, and hand over what they print while they run.
+
+While a call runs, a second request receives the double's live outputs. What is here is the part
+of the clients that is written for both: a client that blocks waits in a thread for what one for
+async code awaits.
+"""
 
 from __future__ import annotations
 
@@ -7,108 +12,187 @@ import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from doublecheck import live
-from doublecheck.client import transport as sending
+from doublecheck.client import loop_thread, transport
+from doublecheck.client._async.connection import events
+from doublecheck.errors import InterruptedRunError
 from doublecheck.live import LiveOutput, OnOutput, Ran
-from doublecheck.wire import output_feed as feed
+from doublecheck.wire import calls, output_feed
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.events import Events, arriving
 from doublecheck.wire.request_log import Exchanges
 
-_HEARD_S = 10.0  # until a double says that we are heard
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from httpx_sse import ServerSentEvent
+
+    from doublecheck.client._async.connection import AsyncConnection
+    from doublecheck.client._sync.connection import Connection
+
+_LISTENING_WITHIN_S = 10.0  # until a double says that it sends us outputs
 _SILENCE_S = 30.0  # between two events, once the result is here
-_LAST_WORDS_S = 10.0  # of code that is interrupted: a double kills what goes on for longer
+_LAST_OUTPUTS_S = 10.0  # of code that is interrupted: a double kills what goes on for longer
 _NOTHING_BEGUN_S = 1.0
 
 
-@dataclass(frozen=True)
-class Ears:
-    """What listens to a session: a request, and the options of a client that sends it.
+async def run_async(
+    connection: AsyncConnection,
+    call: Call[Ran],
+    session_id: str,
+    outputs: Request | None,
+    on_output: OnOutput | None,
+) -> Ran:
+    """Make a call that runs code or a command; hand over what it prints.
 
-    A client of its own, for one that many runs share would have no connection left for the
-    last call while all of them listen.
+    ``outputs`` is the request that listens to the session, None where a platform has no live
+    outputs: then those of the result are handed over. Who cancels this interrupts the code.
+    """
+    if on_output is None:
+        return await connection.call(call)
+    if outputs is None:
+        return live.handed_over(await connection.call(call), on_output)
+    transport.refuse_closed(connection.http, connection.target.url)
+    listener = _Listener(outputs, connection.options)
+    with transport.interruptible():
+        return await _run(connection.http, connection.exchanges, call, listener, on_output)
+
+
+def run(
+    connection: Connection,
+    call: Call[Ran],
+    session_id: str,
+    outputs: Request | None,
+    on_output: OnOutput | None,
+) -> Ran:
+    """Do what ``run_async()`` does, and block; raise InterruptedRunError for a Ctrl-C."""
+    try:
+        if on_output is None:
+            return connection.call(call)
+        if outputs is None:
+            return live.handed_over(connection.call(call), on_output)
+        transport.refuse_closed(connection.http, connection.target.url)
+        return loop_thread.run(_work(connection, call, outputs), on_output)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(session_id, double=connection.target.admin) from None
+
+
+def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thread.Work[Ran]:
+    """Return what runs it in a loop of its own, with an HTTP client that belongs to that loop."""
+    listener = _Listener(outputs, connection.options)
+
+    async def work(on_output: OnOutput) -> Ran:
+        async with httpx.AsyncClient(**connection.options) as http:
+            return await _run(http, connection.exchanges, call, listener, on_output)
+
+    return work
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """What receives the outputs of a session: a request, and the options of its HTTP client.
+
+    A client of its own: one that many runs share would have no connection left for the last call
+    while all of them listen.
     """
 
     request: Request
     options: Mapping[str, Any]
 
+    async def listen(self, stack: AsyncExitStack) -> AsyncGenerator[ServerSentEvent, None] | None:
+        """Return the events of the session from now on, None if the double sends none."""
+        try:
+            http = await stack.enter_async_context(httpx.AsyncClient(**self.options))
+            stream = http.stream(**transport.arguments(self.request))
+            response = await asyncio.wait_for(
+                stack.enter_async_context(stream), _LISTENING_WITHIN_S
+            )
+            if response.status_code != httpx.codes.OK:
+                return None
+            arriving = await stack.enter_async_context(events(response, calls.refuse))
+            first = await asyncio.wait_for(anext(arriving), _LISTENING_WITHIN_S)
+        except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
+            return None
+        return arriving if first.event == output_feed.LISTENING else None
 
-async def run(
+
+async def _run(
     http: httpx.AsyncClient,
     exchanges: Exchanges,
     call: Call[Ran],
-    ears: Ears,
+    listener: _Listener,
     on_output: OnOutput,
 ) -> Ran:
-    """Make a call that runs code, or a command; call ``on_output`` with each output as it comes.
+    """Make a call; call ``on_output`` with each output as it comes.
 
-    Where ``ears`` hear nothing, because the double is an older one, say, the outputs are those
-    of the result. Whoever cancels this interrupts the code, and is kept for seconds until it
-    has said its last.
+    Where nothing can be received, because the double is an older one, say, the outputs are those
+    of the result. Who cancels this interrupts the code, and waits some seconds for its last
+    outputs.
     """
     async with AsyncExitStack() as stack:
-        events = await _listen(stack, ears)
-        if events is None:
-            answer = await _ask(http, exchanges, call.request)
+        arriving = await listener.listen(stack)
+        if arriving is None:
+            answer = await _send(http, exchanges, call.request)
             return live.handed_over(call.read(answer), on_output)
         name = secrets.token_hex(8)
-        hearing = _Hearing(events, name, on_output)
-        asking = asyncio.ensure_future(_ask(http, exchanges, call.request, name))
+        receiver = _Receiver(arriving, name, on_output)
+        sent = asyncio.ensure_future(_send(http, exchanges, call.request, name))
         try:
-            result = call.read(await _answered(asking, hearing))
+            result = call.read(await _answer(sent, receiver))
         finally:
-            for task in (asking, hearing.task):
+            for task in (sent, receiver.task):
                 task.cancel()
-            await asyncio.gather(asking, hearing.task, return_exceptions=True)
-        if not hearing.begun:
+            await asyncio.gather(sent, receiver.task, return_exceptions=True)
+        if not receiver.begun:
             return live.handed_over(result, on_output)
-        if hearing.dropped or not hearing.over:
+        if receiver.dropped or not receiver.over:
             on_output(_missed())
         return result
 
 
-class _Hearing:
-    """Hands over what is heard of one run; ``begun`` when something was, ``over`` at its end."""
+class _Receiver:
+    """Hands over the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
 
-    def __init__(self, events: Events, name: str, on_output: OnOutput) -> None:
+    def __init__(
+        self, arriving: AsyncGenerator[ServerSentEvent, None], name: str, on_output: OnOutput
+    ) -> None:
         self.begun = False
         self.over = False
         self.dropped = 0
-        self._heard = 0
-        self._events = events
+        self._received = 0
+        self._arriving = arriving
         self._name = name
         self._on_output = on_output
-        self.task = asyncio.ensure_future(self._hear())
+        self.task = asyncio.ensure_future(self._receive())
 
     async def to_its_end(self) -> None:
-        """Wait until it is over, or nothing more is heard; raise what ``on_output`` has raised."""
-        heard = -1
-        while not self.task.done() and heard != self._heard:
-            heard = self._heard
+        """Wait until it is over, or nothing more comes; raise what ``on_output`` has raised."""
+        received = -1
+        while not self.task.done() and received != self._received:
+            received = self._received
             await asyncio.wait({self.task}, timeout=_SILENCE_S)
         if self.task.done():
             self.task.result()
 
-    async def last_words(self) -> None:
-        """Wait for what code that is interrupted still says."""
-        await asyncio.wait({self.task}, timeout=_LAST_WORDS_S if self.begun else _NOTHING_BEGUN_S)
+    async def last_outputs(self) -> None:
+        """Wait for what code that is interrupted still prints."""
+        await asyncio.wait({self.task}, timeout=_LAST_OUTPUTS_S if self.begun else _NOTHING_BEGUN_S)
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         while not self.over:
             try:
-                event = await anext(self._events)
+                event = await anext(self._arriving)
             except (StopAsyncIteration, httpx.TransportError):
                 return
-            self._heard += 1
-            said = feed.read(event.event, event.data, self._name)
+            self._received += 1
+            said = output_feed.read(event.event, event.data, self._name)
             if said is not None:
                 self._take(said)
 
-    def _take(self, said: feed.Said) -> None:
+    def _take(self, said: output_feed.Said) -> None:
         self.begun = True
         self.over = said.over
         self.dropped += said.dropped
@@ -116,46 +200,31 @@ class _Hearing:
             self._on_output(said.output)
 
 
-async def _answered(asking: asyncio.Task[httpx.Response], hearing: _Hearing) -> httpx.Response:
-    """Return the answer when everything is heard, too."""
-    tasks: set[asyncio.Task[Any]] = {asking, hearing.task}
+async def _answer(sent: asyncio.Task[httpx.Response], receiver: _Receiver) -> httpx.Response:
+    """Return the answer, once all outputs are received too."""
+    tasks: set[asyncio.Task[Any]] = {sent, receiver.task}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if hearing.task.done():
-            hearing.task.result()  # what on_output has raised
-        response = await asking
+        if receiver.task.done():
+            receiver.task.result()  # what on_output has raised
+        response = await sent
         if response.is_success:
-            await hearing.to_its_end()
+            await receiver.to_its_end()
         return response
     except asyncio.CancelledError:
-        asking.cancel()
-        await asyncio.wait({asking})
-        await hearing.last_words()
+        sent.cancel()
+        await asyncio.wait({sent})
+        await receiver.last_outputs()
         raise
 
 
-async def _listen(stack: AsyncExitStack, ears: Ears) -> Events | None:
-    """Return what is heard of a session from now on, None if the double lets nobody listen."""
-    try:
-        http = await stack.enter_async_context(httpx.AsyncClient(**ears.options))
-        stream = http.stream(**sending.arguments(ears.request))
-        response = await asyncio.wait_for(stack.enter_async_context(stream), _HEARD_S)
-        if response.status_code != httpx.codes.OK:
-            return None
-        events = await stack.enter_async_context(arriving(response))
-        first = await asyncio.wait_for(anext(events), _HEARD_S)
-    except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
-        return None
-    return events if first.event == feed.LISTENING else None
-
-
-async def _ask(
+async def _send(
     http: httpx.AsyncClient, exchanges: Exchanges, request: Request, name: str | None = None
 ) -> httpx.Response:
-    """Send a request; what is recorded of it has no name, as it has none where nobody listens."""
-    sent = request if name is None else feed.named(request, name)
-    with sending.translated(request.url), exchanges.recording(request) as recording:
-        return recording.answered(await http.request(**sending.arguments(sent)))
+    """Send a request; its record has no name, as where nobody listens."""
+    named = request if name is None else output_feed.named(request, name)
+    with transport.translated(request.url), exchanges.recording(request) as recording:
+        return recording.answered(await http.request(**transport.arguments(named)))
 
 
 def _missed() -> LiveOutput:

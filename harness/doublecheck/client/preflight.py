@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from agentdouble import invoke_tool
-from doublecheck.client import transport as sending
+from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError, NoAnswerError, WrongAddressError
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
@@ -75,7 +75,7 @@ def probed(surface: Surface) -> Surface:
 def _ask(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
     """Ask all at once; whoever sends its answer drop by drop is not waited for either."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
-    options = {**sending.options(target, patience_s), "timeout": patience_s}
+    options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()
     with httpx.Client(**options) as client:
         for probe in [probe for one in asked for probe in one.probes]:
@@ -124,7 +124,7 @@ class _Probe:
 
     def ask(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
         try:
-            with sending.translated(self._request.url):
+            with transport.translated(self._request.url):
                 self.problem = self._asked(client)
                 self.answered = True
         except DoubleCheckError as error:
@@ -136,7 +136,7 @@ class _Probe:
 
     def _asked(self, client: httpx.Client) -> DoubleCheckError | None:
         url = self._request.url
-        with client.stream(**sending.arguments(self._request)) as response:
+        with client.stream(**transport.arguments(self._request)) as response:
             if response.has_redirect_location:
                 return WrongAddressError(url, f"sends us on to {_elsewhere(response)}")
             page = response.headers.get("content-type", "").startswith("text/html")

@@ -14,7 +14,7 @@ from doublecheck.contracts import wire
 from doublecheck.wire import calls
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
 
 CARD = "/.well-known/agent-card.json"
 NOT_FOUND = -32001

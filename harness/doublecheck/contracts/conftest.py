@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import verdicts
 from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER

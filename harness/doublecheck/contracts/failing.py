@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.wire.exchanges import Exchange, curl, redacted

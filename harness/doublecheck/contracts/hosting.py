@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire, writing
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.secret import Secret

@@ -13,7 +13,7 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.wire import api_server
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
 
 PAGES = 20
 PAGE = 100

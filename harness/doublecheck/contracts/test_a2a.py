@@ -11,7 +11,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.a2a import CARD, Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from agentdouble.signing import Credentials
+from doublecheck.client._sync.platform import Platform
 from doublecheck.client.doubles import serving_double
-from doublecheck.client.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause

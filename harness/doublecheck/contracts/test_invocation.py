@@ -6,7 +6,7 @@ import uuid
 from contextlib import closing
 from typing import Any
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from doublecheck.client.mcp import McpClient
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.mcp import McpClient
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.results import McpResult, McpTool
 

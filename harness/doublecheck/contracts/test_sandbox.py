@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.results import CodeResult, Output

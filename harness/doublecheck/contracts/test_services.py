@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from doublecheck.client.mcp import McpClient
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.mcp import McpClient
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import Observe

@@ -20,7 +20,7 @@ from doublecheck.wire.calls import Request
 if TYPE_CHECKING:
     import httpx
 
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.results import BashResult, CodeResult
 
 TTL_S = 120  # what a check makes on a platform ends by itself, soon

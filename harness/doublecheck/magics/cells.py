@@ -20,7 +20,7 @@ from doublecheck.magics.sessions import refuse_name, user_session_id
 from doublecheck.results import BashResult, CodeResult
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.live import OnOutput
     from doublecheck.magics.options import CellOptions
     from doublecheck.magics.platforms import Named

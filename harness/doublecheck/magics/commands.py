@@ -20,7 +20,7 @@ from doublecheck.wire import admin
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.results import Session
 
 Command: TypeAlias = Callable[[str, Platforms], object]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.client.faults import PlatformFaults, Which
+from doublecheck.client._sync.faults import PlatformFaults, Which
 from doublecheck.magics.messages import refuse, refuse_unknown, tell
 from doublecheck.magics.options import Parser, words
 

@@ -9,7 +9,7 @@ from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.magics.messages import refuse
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.errors import RefusedError
 
 _BAD_REQUEST = 400

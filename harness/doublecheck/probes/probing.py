@@ -24,7 +24,7 @@ from doublecheck.wire.calls import Request
 if TYPE_CHECKING:
     import httpx
 
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.target.surfaces import Surface
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from agentdouble import environment
 from agentdouble.environment import Connection
 from agentdouble.errors import AgentDoubleError
 from agentdouble.signing import Credentials
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.recordings import recording_file
 from doublecheck.recordings.recording_file import Writer

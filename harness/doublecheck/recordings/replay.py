@@ -9,7 +9,7 @@ from contextlib import suppress
 from agentdouble import signing
 from agentdouble.invoke_tool import SERVICE
 from doublecheck.client import transport
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.errors import NoAnswerError

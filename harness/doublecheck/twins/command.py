@@ -15,7 +15,7 @@ from rich.console import Console
 from agentdouble.errors import AgentDoubleError
 from doublecheck import atomic_files
 from doublecheck.client import doubles, open_target
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Said, plan

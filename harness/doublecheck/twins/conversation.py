@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.results import AgentSession, McpTool
 from doublecheck.target.surfaces import Surface

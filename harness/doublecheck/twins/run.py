@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from doublecheck.client import preflight
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.results import JournalEntry

@@ -35,7 +35,7 @@ from doublecheck.twins.conversation import TTL_S, Topic
 from doublecheck.wire import calls
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
 
 if sys.version_info >= (3, 11):
     import tomllib

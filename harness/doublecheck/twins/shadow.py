@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any
 
 from agentdouble.signing import ALGORITHM
-from doublecheck.client.a2a import A2aClient
-from doublecheck.client.browser import Browser
-from doublecheck.client.mcp import McpClient
-from doublecheck.client.platform import Platform
+from doublecheck.client._sync.a2a import A2aClient
+from doublecheck.client._sync.browser import Browser
+from doublecheck.client._sync.mcp import McpClient
+from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
 from doublecheck.twins import run as conversation_run

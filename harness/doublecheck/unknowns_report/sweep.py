@@ -109,7 +109,7 @@ def _alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iter
 
 
 def _choose(target: Target, choice: dict[str, str]) -> None:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.wire import admin
 
     with Platform(target) as platform:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from doublecheck.client.platform import Platform
+    from doublecheck.client._sync.platform import Platform
     from doublecheck.target.target import Target
 
 RELIED_ON = "platform_unknowns"
@@ -92,7 +92,7 @@ class _Journal:
     """A double's journal; tells of each entry once."""
 
     def __init__(self, target: Target) -> None:
-        from doublecheck.client.platform import Platform
+        from doublecheck.client._sync.platform import Platform
 
         self._platform = Platform(target, timeout_s=10)
         self._last = 0

@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from doublecheck import AgentEvent, AgentSession, AnswerError, Platform, RefusedError, Target
-from doublecheck.client.async_platform import AsyncPlatform
+from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.wire import api_server

@@ -21,8 +21,8 @@ from doublecheck import (
     Target,
 )
 from doublecheck.client import arguments
-from doublecheck.client.clock import PlatformClock
-from doublecheck.client.faults import PlatformFaults
+from doublecheck.client._sync.faults import PlatformFaults
+from doublecheck.client._sync.platform import PlatformClock
 
 NOWHERE = Target(url="http://127.0.0.1:1")
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import sys
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from doublecheck import (
     AsyncPlatform,
     Credentials,
     NotADoubleError,
-    Platform,
     RefusedError,
     StreamEvent,
     Target,
@@ -21,6 +19,7 @@ from doublecheck import (
 )
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_app
+from tests import unasync
 
 
 def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
@@ -56,22 +55,11 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
         asyncio.run(use(target))
 
 
-def test_both_have_the_same_methods() -> None:
-    """With the same arguments; the last ones differ because of what each is for."""
-    blocking, awaited = _methods(Platform), _methods(AsyncPlatform)
+def test_the_blocking_clients_are_made_from_those_for_async_code() -> None:
+    """As they stand in ``_async``: ``python -m tests.unasync`` writes them."""
+    kept = {path: path.read_text() for path in unasync.MADE.glob("*.py") if path.name[0] != "_"}
 
-    assert {"close"} == blocking.keys() - awaited.keys()
-    assert {"aclose", "before_each"} == awaited.keys() - blocking.keys()
-    both = blocking.keys() & awaited.keys()
-    assert {name: blocking[name] for name in both} == {name: awaited[name] for name in both}
-
-
-def _methods(kind: type) -> dict[str, list[str]]:
-    return {
-        name: list(inspect.signature(one).parameters)
-        for name, one in inspect.getmembers(kind, inspect.isfunction)
-        if not name.startswith("_")
-    }
+    assert kept == unasync.made()
 
 
 @pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])

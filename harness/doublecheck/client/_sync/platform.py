@@ -1,39 +1,32 @@
+# Made by `python -m tests.unasync` from _async/platform.py: change that file, not this one.
 """Platform: everything a platform answers, for people, notebooks and tests.
 
-It is thin, and so is AsyncPlatform: what a request looks like and how its answer is read
-stands in ``clients``, once. Only the sending differs.
+It is thin: what a request looks like and how its answer is read stands in ``wire``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+import datetime as dt
+from collections.abc import Generator, Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
-from httpx_sse import EventSource
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck import live
-from doublecheck.client import transport as sending
-from doublecheck.client.a2a import A2aClient
+from doublecheck.client import transport
+from doublecheck.client._sync.a2a import A2aClient
+from doublecheck.client._sync.browser import Browser
+from doublecheck.client._sync.connection import TIMEOUT_S, Connection, events
+from doublecheck.client._sync.faults import PlatformFaults
+from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client.arguments import checked_class
-from doublecheck.client.browser import Browser
-from doublecheck.client.clock import PlatformClock
-from doublecheck.client.faults import PlatformFaults
-from doublecheck.client.mcp import McpClient
-from doublecheck.errors import InterruptedRunError
+from doublecheck.client.live_outputs import run
 from doublecheck.ledger import Unknowns
 from doublecheck.live import Completion, OnOutput, Ran
-from doublecheck.results import (
-    AgentEvent,
-    AgentSession,
-    BashResult,
-    CodeResult,
-    StreamEvent,
-)
+from doublecheck.results import AgentEvent, AgentSession, BashResult, CodeResult, StreamEvent
 from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
@@ -46,28 +39,28 @@ from doublecheck.wire import (
     data_plane,
     instances,
     mcp,
+    output_feed,
     sandbox,
 )
-from doublecheck.wire import output_feed as feed
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.request_log import Exchanges
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from doublecheck.reports.report import Report
 
 T = TypeVar("T")
 
-TIMEOUT_S = 60.0
-
 
 @checked_class
 class Platform:
-    """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
+    """A platform, its double or the real one; use ``with``, or ``close()`` it.
 
-    It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
-    waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
-    last requests with what came of them. Every method raises UnreachableError, NoAnswerError,
-    and RefusedError or AnswerError for an answer that is not what was asked for.
+    ``timeout_s`` is how long it waits for the application; run_code waits as long as its code may
+    run. ``exchanges`` are the last requests with what came of them. Every method raises
+    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer that is not what
+    was asked for. Without ``keep_connections`` each request has a connection of its own, and
+    nothing is left open between two.
     """
 
     def __init__(
@@ -75,15 +68,21 @@ class Platform:
         target: Target,
         *,
         timeout_s: float = TIMEOUT_S,
+        keep_connections: bool = True,
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self.target = target
-        self.clock = PlatformClock(self)
-        self.faults = PlatformFaults(self)
-        self.exchanges = Exchanges()
-        self._options = sending.options(target, timeout_s)
-        self._http = httpx.Client(**self._options)
+        self._connection = Connection(
+            target, timeout_s=timeout_s, keep_connections=keep_connections
+        )
+        self.exchanges = self._connection.exchanges
+        self.clock = PlatformClock(self._connection)
+        self.faults = PlatformFaults(self._connection)
         self._on_close = on_close
+
+    def before_each(self, hook: Callable[[httpx.Request], None]) -> None:
+        """Have a hook called before each request; what it raises is raised there."""
+        self._connection.http.event_hooks["request"].append(hook)
 
     @property
     def url(self) -> str:
@@ -124,7 +123,8 @@ class Platform:
     ) -> Generator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
-        The invocation begins with the first event that is asked for.
+        The invocation begins with the first event that is asked for. To leave early, close
+        the iterator: ``with contextlib.closing(platform.stream(...)) as events``.
         """
         request = application.invocation(
             self.target,
@@ -135,11 +135,11 @@ class Platform:
             request_id=request_id,
             headers=headers,
         )
-        with self.streaming(request) as response:
-            if not response.is_success or not application.streams(response):
-                response.read()
-                application.refuse_no_stream(response)
-            for event in EventSource(response).iter_sse():
+        with (
+            self._connection.streaming(request) as response,
+            events(response, application.refuse_no_stream) as arriving,
+        ):
+            for event in arriving:
                 yield StreamEvent(event.data)
 
     def ping(self) -> str:
@@ -184,46 +184,23 @@ class Platform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=sending.wall(),
+            when=transport.wall(),
         )
         return self._run(call, user_id, session_id, on_output)
 
     def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
     ) -> Ran:
-        """Run something in a session and hand over what it says, if that is wanted."""
-        with self._telling_of_interrupts(session_id):
-            if on_output is None:
-                return self._call(call)
-            timeout_s = call.request.timeout_s
-            outputs = feed.outputs(
-                self.target, user_id=user_id, session_id=session_id, timeout_s=timeout_s
+        """Run something in a session and hand over what it prints, if that is wanted."""
+        outputs = None
+        if on_output is not None:
+            outputs = output_feed.outputs(
+                self.target,
+                user_id=user_id,
+                session_id=session_id,
+                timeout_s=call.request.timeout_s,
             )
-            return self._run_heard(call, outputs, on_output)
-
-    @contextmanager
-    def _telling_of_interrupts(self, session_id: str) -> Iterator[None]:
-        """Raise a KeyboardInterrupt inside as one that says what becomes of what runs."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise InterruptedRunError(session_id, double=self.target.admin) from None
-
-    def _run_heard(self, call: Call[Ran], outputs: Request | None, on_output: OnOutput) -> Ran:
-        """Run it and hand over what it says, as far as that can be heard meanwhile."""
-        sending.refuse_closed(self._http, self.url)
-        if outputs is None:
-            return live.handed_over(self._call(call), on_output)
-        from doublecheck.client import live_outputs as listening
-        from doublecheck.client import loop_thread as beside
-
-        ears = listening.Ears(outputs, self._options)
-
-        async def run(on_output: OnOutput) -> Ran:
-            async with httpx.AsyncClient(**self._options) as http:
-                return await listening.run(http, self.exchanges, call, ears, on_output)
-
-        return beside.run(run, on_output)
+        return run(self._connection, call, session_id, outputs, on_output)
 
     def complete(
         self,
@@ -241,7 +218,7 @@ class Platform:
         """
         place = len(code) if cursor is None else cursor
         return self._call(
-            feed.complete(
+            output_feed.complete(
                 self.target, code, place, language, user_id=user_id, session_id=session_id
             )
         )
@@ -269,7 +246,7 @@ class Platform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=sending.wall(),
+            when=transport.wall(),
         )
         return self._run(call, user_id, session_id, on_output)
 
@@ -309,7 +286,7 @@ class Platform:
 
         Raises CredentialsMissingError.
         """
-        return Browser(self, self._endpoint(user_id, session_id, ttl_s))
+        return Browser(self._connection, self._endpoint(user_id, session_id, ttl_s))
 
     def mcp(
         self,
@@ -322,11 +299,12 @@ class Platform:
 
         A path is asked with the target's API key, unless ``api_key`` is another.
         """
-        return McpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+        server = mcp.McpServer.at(self.target, address, api_key, headers)
+        return McpClient(self._connection, server)
 
     def a2a(self, path: str = a2a.PATH) -> A2aClient:
         """Return a client of the A2A application at a path of the platform (A2A-01)."""
-        return A2aClient(self, path)
+        return A2aClient(self._connection, path)
 
     def destroy_session(
         self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
@@ -335,21 +313,23 @@ class Platform:
 
         Raises CredentialsMissingError.
         """
-        when = sending.wall()
+        when = transport.wall()
         found = self._call(instances.find(self.target, user_id, session_id, when))
         if found is None:
             return False
-        self._call(instances.destroy(self.target, found, sending.wall()))
+        self._call(instances.destroy(self.target, found, transport.wall()))
         return True
 
-    def _endpoint(self, user_id: str, session_id: str, ttl_s: int | None) -> data_plane.Endpoint:
+    def _endpoint(
+        self, user_id: str, session_id: str, ttl_s: int | None
+    ) -> data_plane.Endpoint:
         return self._call(
             data_plane.endpoint(
                 self.target,
                 user_id=user_id,
                 session_id=session_id,
                 ttl_s=ttl_s,
-                when=sending.wall(),
+                when=transport.wall(),
             )
         )
 
@@ -410,14 +390,16 @@ class Platform:
 
         With ``streaming`` its text comes in increments first. A failure is an event with
         ``error``. The run begins with the first event that is asked for.
+
+        To leave early, close the iterator, as of ``stream()``.
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        with self.streaming(request) as response:
-            if not response.is_success or not application.streams(response):
-                response.read()
-                application.refuse_no_stream(response)
-            for event in EventSource(response).iter_sse():
+        with (
+            self._connection.streaming(request) as response,
+            events(response, application.refuse_no_stream) as arriving,
+        ):
+            for event in arriving:
                 yield api_server.read_event(event.data)
 
     def journal(self) -> Journal:
@@ -439,10 +421,15 @@ class Platform:
         strict_should: bool = False,
         allow_writes: bool = False,
     ) -> Report:
-        """Put the platform through the contract checks; see ``doublecheck.check``."""
+        """Put the platform through the contract checks; see ``doublecheck.check``.
+
+        What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
+        """
         from doublecheck.api.check import check
 
-        return check(self, only=only, strict_should=strict_should, allow_writes=allow_writes)
+        return check(
+            self, only=only, strict_should=strict_should, allow_writes=allow_writes
+        )
 
     def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.
@@ -481,9 +468,11 @@ class Platform:
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
-        sending.refuse_closed(self._http, self.url)
-        with sending.translated(request.url), self.exchanges.recording(request) as recording:
-            return recording.answered(self._http.request(**sending.arguments(request)))
+        return self._connection.send(request)
+
+    def streaming(self, request: Request) -> AbstractContextManager[httpx.Response]:
+        """Send a request that a client built; the context has the answer, yet to be read."""
+        return self._connection.streaming(request)
 
     def save_test(self, path: str | Path) -> Path:
         """Write a pytest test that makes the last calls again, and return where (64 at most).
@@ -497,27 +486,15 @@ class Platform:
 
     def close(self) -> None:
         """Close every connection, and stop the double if ``connect()`` started it."""
-        self._http.close()
+        self._connection.http.close()
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()
 
-    @contextmanager
-    def streaming(self, request: Request) -> Iterator[httpx.Response]:
-        """Send a request that a client built; the context has the answer, yet to be read."""
-        sending.refuse_closed(self._http, self.url)
-        arguments = sending.arguments(request)
-        with (
-            sending.translated(request.url),
-            self.exchanges.recording(request) as recording,
-            self._http.stream(**arguments) as response,
-        ):
-            yield recording.streamed(response)
-
     def _call(self, call: Call[T]) -> T:
-        return call.read(self.send(call.request))
+        return self._connection.call(call)
 
-    def __enter__(self) -> Platform:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -530,3 +507,23 @@ class Platform:
 
     def __repr__(self) -> str:
         return f"<Platform {self.target.kind} at {self.url}>"
+
+
+@checked_class
+class PlatformClock:
+    """A double's clock; on a live platform every method raises NotADoubleError."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def now(self) -> dt.datetime:
+        """Return the platform's time, in UTC."""
+        return self._connection.call(admin.now(self._connection.target))
+
+    def advance(
+        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
+    ) -> dt.datetime:
+        """Move the platform's time forward; return it when what became due is destroyed."""
+        return self._connection.call(
+            admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
+        )

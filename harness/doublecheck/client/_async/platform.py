@@ -1,9 +1,13 @@
-"""AsyncPlatform: what Platform does, for async code."""
+"""AsyncPlatform: everything a platform answers, for people, notebooks and tests.
+
+It is thin: what a request looks like and how its answer is read stands in ``wire``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+import datetime as dt
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,25 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck import live
-from doublecheck.client import live_outputs as listening
-from doublecheck.client import transport as sending
-from doublecheck.client.a2a import AsyncA2aClient
+from doublecheck.client import transport
+from doublecheck.client._async.a2a import AsyncA2aClient
+from doublecheck.client._async.browser import AsyncBrowser
+from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
+from doublecheck.client._async.faults import AsyncPlatformFaults
+from doublecheck.client._async.mcp import AsyncMcpClient
 from doublecheck.client.arguments import checked_class
-from doublecheck.client.browser import AsyncBrowser
-from doublecheck.client.clock import AsyncPlatformClock
-from doublecheck.client.faults import AsyncPlatformFaults
-from doublecheck.client.mcp import AsyncMcpClient
-from doublecheck.client.platform import TIMEOUT_S
+from doublecheck.client.live_outputs import run_async
 from doublecheck.ledger import Unknowns
 from doublecheck.live import Completion, OnOutput, Ran
-from doublecheck.results import (
-    AgentEvent,
-    AgentSession,
-    BashResult,
-    CodeResult,
-    StreamEvent,
-)
+from doublecheck.results import AgentEvent, AgentSession, BashResult, CodeResult, StreamEvent
 from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
@@ -40,16 +36,16 @@ from doublecheck.wire import (
     application,
     calls,
     data_plane,
-    events,
     instances,
     mcp,
+    output_feed,
     sandbox,
 )
-from doublecheck.wire import output_feed as feed
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.request_log import Exchanges
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from doublecheck.reports.report import Report
 
 T = TypeVar("T")
@@ -57,10 +53,13 @@ T = TypeVar("T")
 
 @checked_class
 class AsyncPlatform:
-    """Platform for async code: the same methods, to be awaited; use it in an async with.
+    """A platform, its double or the real one; use ``async with``, or ``aclose()`` it.
 
-    Without ``keep_connections`` each request has a connection of its own, nothing is left open
-    between two, and it may be used in several event loops, one after the other.
+    ``timeout_s`` is how long it waits for the application; run_code waits as long as its code may
+    run. ``exchanges`` are the last requests with what came of them. Every method raises
+    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer that is not what
+    was asked for. Without ``keep_connections`` each request has a connection of its own, and
+    nothing is left open between two.
     """
 
     def __init__(
@@ -72,18 +71,17 @@ class AsyncPlatform:
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.target = target
-        self.clock = AsyncPlatformClock(self)
-        self.faults = AsyncPlatformFaults(self)
-        self.exchanges = Exchanges()
-        self._options = sending.options(target, timeout_s)
-        if not keep_connections:
-            self._options["limits"] = sending.NONE_KEPT
-        self._http = httpx.AsyncClient(**self._options)
+        self._connection = AsyncConnection(
+            target, timeout_s=timeout_s, keep_connections=keep_connections
+        )
+        self.exchanges = self._connection.exchanges
+        self.clock = AsyncPlatformClock(self._connection)
+        self.faults = AsyncPlatformFaults(self._connection)
         self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
         """Have a hook called before each request; what it raises is raised there."""
-        self._http.event_hooks["request"].append(hook)
+        self._connection.http.event_hooks["request"].append(hook)
 
     @property
     def url(self) -> str:
@@ -136,13 +134,12 @@ class AsyncPlatform:
             request_id=request_id,
             headers=headers,
         )
-        async with self.streaming(request) as response:
-            if not response.is_success or not application.streams(response):
-                await response.aread()
-                application.refuse_no_stream(response)
-            async with events.arriving(response) as arriving:
-                async for event in arriving:
-                    yield StreamEvent(event.data)
+        async with (
+            self._connection.streaming(request) as response,
+            events(response, application.refuse_no_stream) as arriving,
+        ):
+            async for event in arriving:
+                yield StreamEvent(event.data)
 
     async def ping(self) -> str:
         """Return the text of ``/ping`` (PRB-01)."""
@@ -171,7 +168,13 @@ class AsyncPlatform:
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
     ) -> CodeResult:
-        """Run code in the sandbox of a user's session; see ``Platform.run_code()``."""
+        """Run code in the sandbox of a user's session and return what it came to.
+
+        Code that raises is a result, whose ``error`` says what. ``ttl_s`` is the validity of
+        the session's instance, if this call is what makes it. ``on_output`` is called with
+        each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
+        """
         call = sandbox.run_code(
             self.target,
             code,
@@ -180,26 +183,23 @@ class AsyncPlatform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=sending.wall(),
+            when=transport.wall(),
         )
         return await self._run(call, user_id, session_id, on_output)
 
     async def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
     ) -> Ran:
-        """Run something in a session and hand over what it says, if that is wanted."""
-        if on_output is None:
-            return await self._call(call)
-        timeout_s = call.request.timeout_s
-        outputs = feed.outputs(
-            self.target, user_id=user_id, session_id=session_id, timeout_s=timeout_s
-        )
-        sending.refuse_closed(self._http, self.url)
-        if outputs is None:
-            return live.handed_over(await self._call(call), on_output)
-        ears = listening.Ears(outputs, self._options)
-        with sending.interruptible():
-            return await listening.run(self._http, self.exchanges, call, ears, on_output)
+        """Run something in a session and hand over what it prints, if that is wanted."""
+        outputs = None
+        if on_output is not None:
+            outputs = output_feed.outputs(
+                self.target,
+                user_id=user_id,
+                session_id=session_id,
+                timeout_s=call.request.timeout_s,
+            )
+        return await run_async(self._connection, call, session_id, outputs, on_output)
 
     async def complete(
         self,
@@ -210,10 +210,14 @@ class AsyncPlatform:
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
     ) -> Completion:
-        """Return what could stand at a place in code; see ``Platform.complete()``."""
+        """Return what could stand at a place in code, as the session's kernel says.
+
+        ``cursor`` counts the characters before it, all of them by default. There is nothing
+        while the session has no such kernel, or code runs. Raises NotADoubleError.
+        """
         place = len(code) if cursor is None else cursor
         return await self._call(
-            feed.complete(
+            output_feed.complete(
                 self.target, code, place, language, user_id=user_id, session_id=session_id
             )
         )
@@ -228,7 +232,12 @@ class AsyncPlatform:
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
     ) -> BashResult:
-        """Run a command in the terminal of a user's session; see ``Platform.exec_bash()``."""
+        """Run a command in the terminal of a user's session (SBX-09).
+
+        One that fails is a result, whose ``exit_code`` says so. ``on_output`` is called with each
+        LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt meanwhile.
+        """
         call = data_plane.exec_bash(
             self.target,
             command,
@@ -236,7 +245,7 @@ class AsyncPlatform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=sending.wall(),
+            when=transport.wall(),
         )
         return await self._run(call, user_id, session_id, on_output)
 
@@ -272,8 +281,11 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> AsyncBrowser:
-        """Return the browser of a user's session; see ``Platform.browser()``."""
-        return AsyncBrowser(self, await self._endpoint(user_id, session_id, ttl_s))
+        """Return the browser of a user's session (SBX-11); it starts when it is first asked.
+
+        Raises CredentialsMissingError.
+        """
+        return AsyncBrowser(self._connection, await self._endpoint(user_id, session_id, ttl_s))
 
     def mcp(
         self,
@@ -282,22 +294,29 @@ class AsyncPlatform:
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncMcpClient:
-        """Return a client of the MCP server at a path, or at a URL; see ``Platform.mcp()``."""
-        return AsyncMcpClient(self, mcp.McpServer.at(self.target, address, api_key, headers))
+        """Return a client of the MCP server at a path of the platform, or at a URL (MCP-01).
+
+        A path is asked with the target's API key, unless ``api_key`` is another.
+        """
+        server = mcp.McpServer.at(self.target, address, api_key, headers)
+        return AsyncMcpClient(self._connection, server)
 
     def a2a(self, path: str = a2a.PATH) -> AsyncA2aClient:
         """Return a client of the A2A application at a path of the platform (A2A-01)."""
-        return AsyncA2aClient(self, path)
+        return AsyncA2aClient(self._connection, path)
 
     async def destroy_session(
         self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
     ) -> bool:
-        """End the living instance of a user's session; see ``Platform.destroy_session()``."""
-        when = sending.wall()
+        """End the living sandbox instance of a user's session; tell whether there was one.
+
+        Raises CredentialsMissingError.
+        """
+        when = transport.wall()
         found = await self._call(instances.find(self.target, user_id, session_id, when))
         if found is None:
             return False
-        await self._call(instances.destroy(self.target, found, sending.wall()))
+        await self._call(instances.destroy(self.target, found, transport.wall()))
         return True
 
     async def _endpoint(
@@ -309,7 +328,7 @@ class AsyncPlatform:
                 user_id=user_id,
                 session_id=session_id,
                 ttl_s=ttl_s,
-                when=sending.wall(),
+                when=transport.wall(),
             )
         )
 
@@ -349,7 +368,11 @@ class AsyncPlatform:
     async def download_artifact(
         self, session: AgentSession, name: str, *, version: int | None = None
     ) -> bytes:
-        """Fetch an artifact of a session; see ``Platform.download_artifact()``."""
+        """Fetch an artifact of a session, its newest version unless another is asked for.
+
+        A text is in UTF-8. The specification has the list of artifacts alone (U-ARTIFACTS): what is
+        asked for is what ADK's API server has, and RefusedError says where a platform has it not.
+        """
         return await self._call(api_server.artifact(self.target, session, name, version))
 
     async def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
@@ -371,13 +394,12 @@ class AsyncPlatform:
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
-        async with self.streaming(request) as response:
-            if not response.is_success or not application.streams(response):
-                await response.aread()
-                application.refuse_no_stream(response)
-            async with events.arriving(response) as arriving:
-                async for event in arriving:
-                    yield api_server.read_event(event.data)
+        async with (
+            self._connection.streaming(request) as response,
+            events(response, application.refuse_no_stream) as arriving,
+        ):
+            async for event in arriving:
+                yield api_server.read_event(event.data)
 
     async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""
@@ -402,9 +424,9 @@ class AsyncPlatform:
 
         What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
         """
-        from doublecheck.api.check import check_awaited
+        from doublecheck.api.check import check_async
 
-        return await check_awaited(
+        return await check_async(
             self, only=only, strict_should=strict_should, allow_writes=allow_writes
         )
 
@@ -445,16 +467,17 @@ class AsyncPlatform:
 
     async def send(self, request: Request) -> httpx.Response:
         """Send a request that a client built and return the answer as it came."""
-        sending.refuse_closed(self._http, self.url)
-        with (
-            sending.translated(request.url),
-            sending.interruptible(),
-            self.exchanges.recording(request) as recording,
-        ):
-            return recording.answered(await self._http.request(**sending.arguments(request)))
+        return await self._connection.send(request)
+
+    def streaming(self, request: Request) -> AbstractAsyncContextManager[httpx.Response]:
+        """Send a request that a client built; the context has the answer, yet to be read."""
+        return self._connection.streaming(request)
 
     async def save_test(self, path: str | Path) -> Path:
-        """Write a pytest test that makes the last calls again; see ``Platform.save_test()``."""
+        """Write a pytest test that makes the last calls again, and return where (64 at most).
+
+        It asserts what was answered, ids and times aside. Raises SaveError.
+        """
         from doublecheck.saved_tests import module
         from doublecheck.wire.redaction import without_secrets
 
@@ -462,27 +485,15 @@ class AsyncPlatform:
 
     async def aclose(self) -> None:
         """Close every connection, and stop the double if ``connect_async()`` started it."""
-        await self._http.aclose()
+        await self._connection.http.aclose()
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             await on_close()
 
-    @asynccontextmanager
-    async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
-        """Send a request that a client built; the context has the answer, yet to be read."""
-        sending.refuse_closed(self._http, self.url)
-        with (
-            sending.translated(request.url),
-            sending.interruptible(),
-            self.exchanges.recording(request) as recording,
-        ):
-            async with self._http.stream(**sending.arguments(request)) as response:
-                yield recording.streamed(response)
-
     async def _call(self, call: Call[T]) -> T:
-        return call.read(await self.send(call.request))
+        return await self._connection.call(call)
 
-    async def __aenter__(self) -> AsyncPlatform:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -495,3 +506,23 @@ class AsyncPlatform:
 
     def __repr__(self) -> str:
         return f"<AsyncPlatform {self.target.kind} at {self.url}>"
+
+
+@checked_class
+class AsyncPlatformClock:
+    """A double's clock; on a live platform every method raises NotADoubleError."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def now(self) -> dt.datetime:
+        """Return the platform's time, in UTC."""
+        return await self._connection.call(admin.now(self._connection.target))
+
+    async def advance(
+        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
+    ) -> dt.datetime:
+        """Move the platform's time forward; return it when what became due is destroyed."""
+        return await self._connection.call(
+            admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
+        )

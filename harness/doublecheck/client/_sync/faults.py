@@ -1,3 +1,4 @@
+# Made by `python -m tests.unasync` from _async/faults.py: change that file, not this one.
 """Faults that a double has calls meet: what code does when its platform fails it.
 
 An operation is named in the specification's words: ``InvokeTool`` or another action,
@@ -7,10 +8,10 @@ An operation is named in the specification's words: ``InvokeTool`` or another ac
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from doublecheck.client._sync.connection import Connection
 from doublecheck.client.arguments import checked_class
 from doublecheck.results import ArmedFault
 from doublecheck.wire import faults
@@ -18,11 +19,6 @@ from doublecheck.wire.faults import FaultPlan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from doublecheck.client.async_platform import AsyncPlatform
-    from doublecheck.client.platform import Platform
-
-R = TypeVar("R")
 
 WITHIN_S = 10.0
 
@@ -40,16 +36,19 @@ class Which(TypedDict, total=False):
 
 
 @checked_class
-class _Arming(ABC, Generic[R]):
-    """What can be armed; each raises FaultError where the double does not take it so."""
+class PlatformFaults:
+    """A double's faults; on a live platform every method raises NotADoubleError.
 
-    @abstractmethod
-    def arm(self, kind: str, operation: str, **fields: Any) -> R:
+    What arms one raises FaultError where the double does not take it so.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
         """Arm a fault of any kind, with the fields that the double knows for it."""
-
-    def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> R:
-        given = {name: value for name, value in fields.items() if value is not None}
-        return self.arm(kind, operation, **given, **which)
+        document = {"kind": kind, "operation": operation, **fields}
+        return self._connection.call(faults.arm(self._connection.target, document))
 
     def fail(
         self,
@@ -62,7 +61,7 @@ class _Arming(ABC, Generic[R]):
         headers: Mapping[str, str] | None = None,
         retry_after_s: int | None = None,
         **which: Unpack[Which],
-    ) -> R:
+    ) -> ArmedFault:
         """Refuse a call, in its surface's shape of errors or with that body; nothing is executed."""
         return self._arm(
             "fail",
@@ -78,11 +77,11 @@ class _Arming(ABC, Generic[R]):
 
     def gateway(
         self, operation: str, *, status: Literal[502, 503, 504] = 502, **which: Unpack[Which]
-    ) -> R:
+    ) -> ArmedFault:
         """Answer a call with a gateway's page, in HTML; nothing is executed."""
         return self._arm("gateway", operation, which, status=status)
 
-    def reset(self, operation: str, **which: Unpack[Which]) -> R:
+    def reset(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
         """Reset a call's connection; nothing is executed."""
         return self._arm("reset", operation, which)
 
@@ -93,7 +92,7 @@ class _Arming(ABC, Generic[R]):
         seconds: float | None = None,
         after_execution: bool = False,
         **which: Unpack[Which],
-    ) -> R:
+    ) -> ArmedFault:
         """Hold a call, or its answer ``after_execution``, for so long, at most 60 s of real time.
 
         Without ``seconds`` until it is released: ``release(fault)``.
@@ -104,7 +103,7 @@ class _Arming(ABC, Generic[R]):
 
     def drip(
         self, operation: str, *, size: int = 1, pause_s: float = 0.01, **which: Unpack[Which]
-    ) -> R:
+    ) -> ArmedFault:
         """Send an answer's body in pieces of ``size`` bytes with a pause before each."""
         return self._arm("drip", operation, which, size=size, pause_s=pause_s)
 
@@ -115,11 +114,11 @@ class _Arming(ABC, Generic[R]):
         after: int = 0,
         after_bytes: int | None = None,
         **which: Unpack[Which],
-    ) -> R:
+    ) -> ArmedFault:
         """Close the connection within an answer: after so many events of its stream, or bytes."""
         return self._arm("cut", operation, which, after=after, after_bytes=after_bytes)
 
-    def lose_answer(self, operation: str, **which: Unpack[Which]) -> R:
+    def lose_answer(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
         """Execute a call and close its connection before any of the answer."""
         return self._arm("lose_answer", operation, which)
 
@@ -130,7 +129,7 @@ class _Arming(ABC, Generic[R]):
         text: str | None = None,
         without: Sequence[str] = (),
         **which: Unpack[Which],
-    ) -> R:
+    ) -> ArmedFault:
         """Run the code and answer with a Result.Result that is ``text``, or lacks fields.
 
         ``without`` names them: ``["data.outputs"]``. With neither, the JSON breaks off.
@@ -139,88 +138,42 @@ class _Arming(ABC, Generic[R]):
 
     def kill_kernel(
         self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
-    ) -> R:
+    ) -> ArmedFault:
         """Kill the kernel as soon as it runs the code, or ``after`` so many messages of output."""
         return self._arm("kill_kernel", operation, which, after=after)
 
     def expire_instance(
         self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
-    ) -> R:
+    ) -> ArmedFault:
         """Have the session's instance reach its deadline while it runs the code; ``after`` likewise."""
         return self._arm("expire_instance", operation, which, after=after)
 
-
-@checked_class
-class PlatformFaults(_Arming[ArmedFault]):
-    """A double's faults; on a live platform every method raises NotADoubleError."""
-
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-
-    def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
-        """Arm a fault of any kind, with the fields that the double knows for it."""
-        document = {"kind": kind, "operation": operation, **fields}
-        return self._platform._call(faults.arm(self._platform.target, document))
-
     def plan(self) -> FaultPlan:
         """Return the armed faults with their counts, and what was asked for meanwhile."""
-        return self._platform._call(faults.plan(self._platform.target))
+        return self._connection.call(faults.plan(self._connection.target))
 
-    def wait(self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S) -> ArmedFault:
-        """Return when a fault has fired so often; raise FaultError if it has not in that time."""
-        target = self._platform.target
-        return self._platform._call(faults.wait(target, fault.id, fired, within_s))
-
-    def release(self, fault: ArmedFault) -> ArmedFault:
-        """Let go of the calls that a fault holds."""
-        return self._platform._call(faults.release(self._platform.target, fault.id))
-
-    def disarm(self, fault: ArmedFault) -> ArmedFault:
-        """Take a fault away and return what has become of it."""
-        return self._platform._call(faults.disarm(self._platform.target, fault.id))
-
-    def clear(self) -> FaultPlan:
-        """Take every fault away and return what has become of each."""
-        return self._platform._call(faults.clear(self._platform.target))
-
-    def __repr__(self) -> str:
-        return f"<PlatformFaults of {self._platform.url}>"
-
-
-@checked_class
-class AsyncPlatformFaults(_Arming[Awaitable[ArmedFault]]):
-    """A double's faults for async code; on a live platform it raises NotADoubleError."""
-
-    def __init__(self, platform: AsyncPlatform) -> None:
-        self._platform = platform
-
-    async def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
-        """Arm a fault of any kind, with the fields that the double knows for it."""
-        document = {"kind": kind, "operation": operation, **fields}
-        return await self._platform._call(faults.arm(self._platform.target, document))
-
-    async def plan(self) -> FaultPlan:
-        """Return the armed faults with their counts, and what was asked for meanwhile."""
-        return await self._platform._call(faults.plan(self._platform.target))
-
-    async def wait(
+    def wait(
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
         """Return when a fault has fired so often; raise FaultError if it has not in that time."""
-        target = self._platform.target
-        return await self._platform._call(faults.wait(target, fault.id, fired, within_s))
+        target = self._connection.target
+        return self._connection.call(faults.wait(target, fault.id, fired, within_s))
 
-    async def release(self, fault: ArmedFault) -> ArmedFault:
+    def release(self, fault: ArmedFault) -> ArmedFault:
         """Let go of the calls that a fault holds."""
-        return await self._platform._call(faults.release(self._platform.target, fault.id))
+        return self._connection.call(faults.release(self._connection.target, fault.id))
 
-    async def disarm(self, fault: ArmedFault) -> ArmedFault:
+    def disarm(self, fault: ArmedFault) -> ArmedFault:
         """Take a fault away and return what has become of it."""
-        return await self._platform._call(faults.disarm(self._platform.target, fault.id))
+        return self._connection.call(faults.disarm(self._connection.target, fault.id))
 
-    async def clear(self) -> FaultPlan:
+    def clear(self) -> FaultPlan:
         """Take every fault away and return what has become of each."""
-        return await self._platform._call(faults.clear(self._platform.target))
+        return self._connection.call(faults.clear(self._connection.target))
+
+    def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> ArmedFault:
+        given = {name: value for name, value in fields.items() if value is not None}
+        return self.arm(kind, operation, **given, **which)
 
     def __repr__(self) -> str:
-        return f"<AsyncPlatformFaults of {self._platform.url}>"
+        return f"<PlatformFaults of {self._connection.target.url}>"

@@ -1,0 +1,33 @@
+"""A session's browser, for tests and notebooks; what is asked stands in ``wire.browser``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doublecheck.client._async.connection import AsyncConnection
+from doublecheck.client.arguments import checked_class
+from doublecheck.results import BrowserInfo
+from doublecheck.wire import browser
+from doublecheck.wire.browser import Format
+from doublecheck.wire.data_plane import Endpoint
+
+
+@checked_class
+class AsyncBrowser:
+    """The browser of one session; every method raises RefusedError where it cannot be done."""
+
+    def __init__(self, connection: AsyncConnection, endpoint: Endpoint) -> None:
+        self._connection = connection
+        self._endpoint = endpoint
+
+    async def info(self) -> BrowserInfo:
+        """Return what the browser is, and the address of its DevTools protocol."""
+        return await self._connection.call(browser.info(self._endpoint))
+
+    async def screenshot(self, format: Format | None = None) -> bytes:  # noqa: A002 (the wire's)
+        """Return a picture of the page in front."""
+        return await self._connection.call(browser.screenshot(self._endpoint, format))
+
+    async def act(self, action_type: str, **fields: Any) -> None:
+        """Do one thing with mouse or keyboard: ``act("CLICK", x=10, y=20)``."""
+        await self._connection.call(browser.act(self._endpoint, action_type, fields))

@@ -1,0 +1,79 @@
+"""A connection to a platform, with which all its clients send."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+
+from doublecheck.client import transport
+from doublecheck.target.target import Target
+from doublecheck.wire import application
+from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.request_log import Exchanges
+
+T = TypeVar("T")
+
+TIMEOUT_S = 60.0
+
+
+class AsyncConnection:
+    """An HTTP client for a target, and what it has sent and received."""
+
+    def __init__(
+        self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
+    ) -> None:
+        self.target = target
+        self.exchanges = Exchanges()
+        self.options = transport.options(target, timeout_s)
+        if not keep_connections:
+            self.options["limits"] = transport.NONE_KEPT
+        self.http = httpx.AsyncClient(**self.options)
+
+    async def call(self, call: Call[T]) -> T:
+        """Send the request of a call and return what reads its answer."""
+        return call.read(await self.send(call.request))
+
+    async def send(self, request: Request) -> httpx.Response:
+        """Send a request and return the answer as it came."""
+        transport.refuse_closed(self.http, self.target.url)
+        with (
+            transport.translated(request.url),
+            transport.interruptible(),  # async only
+            self.exchanges.recording(request) as recording,
+        ):
+            return recording.answered(await self.http.request(**transport.arguments(request)))
+
+    @asynccontextmanager
+    async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
+        """Send a request; the context has the answer, yet to be read."""
+        transport.refuse_closed(self.http, self.target.url)
+        with (
+            transport.translated(request.url),
+            transport.interruptible(),  # async only
+            self.exchanges.recording(request) as recording,
+        ):
+            async with self.http.stream(**transport.arguments(request)) as response:
+                yield recording.streamed(response)
+
+
+@asynccontextmanager
+async def events(
+    response: httpx.Response, refuse: Callable[[httpx.Response], None]
+) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
+    """Give the events of an answer as they arrive; ``refuse`` raises what another answer says."""
+    if not response.is_success or not application.streams(response):
+        await response.aread()
+        refuse(response)
+    source: Any = EventSource(response).aiter_sse()
+    async with aclosing(source) as arriving:
+        try:
+            yield arriving
+        finally:
+            # First the connection: otherwise the generators below the events would close it when
+            # they are collected, and a loop that does not hear of them, nest_asyncio's say, waits
+            # for nothing then.
+            await response.aclose()

@@ -1,0 +1,178 @@
+"""Faults that a double has calls meet: what code does when its platform fails it.
+
+An operation is named in the specification's words: ``InvokeTool`` or another action,
+``invoke``, ``ping``, ``run``, ``run_sse``, ``mcp:<tool>``, ``a2a:message/send``, or a path,
+``POST /v1/bash/exec``, in which ``*`` is one segment and ``**`` all that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from doublecheck.client._async.connection import AsyncConnection
+from doublecheck.client.arguments import checked_class
+from doublecheck.results import ArmedFault
+from doublecheck.wire import faults
+from doublecheck.wire.faults import FaultPlan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+WITHIN_S = 10.0
+
+
+class Which(TypedDict, total=False):
+    """Which calls of the operation meet a fault: the ``nth`` since it was armed (1 is the next),
+    then each ``every``-th, ``times`` in all, a number or "all".
+
+    Without ``times`` one call meets it, and with ``every`` each one that is its turn.
+    """
+
+    nth: int
+    every: int
+    times: int | Literal["all"]
+
+
+@checked_class
+class AsyncPlatformFaults:
+    """A double's faults; on a live platform every method raises NotADoubleError.
+
+    What arms one raises FaultError where the double does not take it so.
+    """
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
+        """Arm a fault of any kind, with the fields that the double knows for it."""
+        document = {"kind": kind, "operation": operation, **fields}
+        return await self._connection.call(faults.arm(self._connection.target, document))
+
+    async def fail(
+        self,
+        operation: str,
+        *,
+        status: int = 500,
+        code: str | None = None,
+        message: str | None = None,
+        body: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        retry_after_s: int | None = None,
+        **which: Unpack[Which],
+    ) -> ArmedFault:
+        """Refuse a call, in its surface's shape of errors or with that body; nothing is executed."""
+        return await self._arm(
+            "fail",
+            operation,
+            which,
+            status=status,
+            code=code,
+            message=message,
+            body=body,
+            headers=None if headers is None else dict(headers),
+            retry_after_s=retry_after_s,
+        )
+
+    async def gateway(
+        self, operation: str, *, status: Literal[502, 503, 504] = 502, **which: Unpack[Which]
+    ) -> ArmedFault:
+        """Answer a call with a gateway's page, in HTML; nothing is executed."""
+        return await self._arm("gateway", operation, which, status=status)
+
+    async def reset(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
+        """Reset a call's connection; nothing is executed."""
+        return await self._arm("reset", operation, which)
+
+    async def delay(
+        self,
+        operation: str,
+        *,
+        seconds: float | None = None,
+        after_execution: bool = False,
+        **which: Unpack[Which],
+    ) -> ArmedFault:
+        """Hold a call, or its answer ``after_execution``, for so long, at most 60 s of real time.
+
+        Without ``seconds`` until it is released: ``release(fault)``.
+        """
+        return await self._arm(
+            "delay", operation, which, seconds=seconds, after_execution=after_execution
+        )
+
+    async def drip(
+        self, operation: str, *, size: int = 1, pause_s: float = 0.01, **which: Unpack[Which]
+    ) -> ArmedFault:
+        """Send an answer's body in pieces of ``size`` bytes with a pause before each."""
+        return await self._arm("drip", operation, which, size=size, pause_s=pause_s)
+
+    async def cut(
+        self,
+        operation: str,
+        *,
+        after: int = 0,
+        after_bytes: int | None = None,
+        **which: Unpack[Which],
+    ) -> ArmedFault:
+        """Close the connection within an answer: after so many events of its stream, or bytes."""
+        return await self._arm("cut", operation, which, after=after, after_bytes=after_bytes)
+
+    async def lose_answer(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
+        """Execute a call and close its connection before any of the answer."""
+        return await self._arm("lose_answer", operation, which)
+
+    async def wrong_json(
+        self,
+        operation: str = "InvokeTool",
+        *,
+        text: str | None = None,
+        without: Sequence[str] = (),
+        **which: Unpack[Which],
+    ) -> ArmedFault:
+        """Run the code and answer with a Result.Result that is ``text``, or lacks fields.
+
+        ``without`` names them: ``["data.outputs"]``. With neither, the JSON breaks off.
+        """
+        return await self._arm("wrong_json", operation, which, text=text, without=list(without))
+
+    async def kill_kernel(
+        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+    ) -> ArmedFault:
+        """Kill the kernel as soon as it runs the code, or ``after`` so many messages of output."""
+        return await self._arm("kill_kernel", operation, which, after=after)
+
+    async def expire_instance(
+        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+    ) -> ArmedFault:
+        """Have the session's instance reach its deadline while it runs the code; ``after`` likewise."""
+        return await self._arm("expire_instance", operation, which, after=after)
+
+    async def plan(self) -> FaultPlan:
+        """Return the armed faults with their counts, and what was asked for meanwhile."""
+        return await self._connection.call(faults.plan(self._connection.target))
+
+    async def wait(
+        self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
+    ) -> ArmedFault:
+        """Return when a fault has fired so often; raise FaultError if it has not in that time."""
+        target = self._connection.target
+        return await self._connection.call(faults.wait(target, fault.id, fired, within_s))
+
+    async def release(self, fault: ArmedFault) -> ArmedFault:
+        """Let go of the calls that a fault holds."""
+        return await self._connection.call(faults.release(self._connection.target, fault.id))
+
+    async def disarm(self, fault: ArmedFault) -> ArmedFault:
+        """Take a fault away and return what has become of it."""
+        return await self._connection.call(faults.disarm(self._connection.target, fault.id))
+
+    async def clear(self) -> FaultPlan:
+        """Take every fault away and return what has become of each."""
+        return await self._connection.call(faults.clear(self._connection.target))
+
+    async def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> ArmedFault:
+        given = {name: value for name, value in fields.items() if value is not None}
+        return await self.arm(kind, operation, **given, **which)
+
+    def __repr__(self) -> str:
+        return f"<AsyncPlatformFaults of {self._connection.target.url}>"

@@ -1,0 +1,67 @@
+# Made by `python -m tests.unasync` from _async/a2a.py: change that file, not this one.
+"""An A2A application, for tests and notebooks; what is asked stands in ``wire.a2a``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from doublecheck.client._sync.connection import Connection, events
+from doublecheck.client.arguments import checked_class
+from doublecheck.results import A2aAnswer
+from doublecheck.wire import a2a
+
+
+@checked_class
+class A2aClient:
+    """A client of one A2A application, in the version that its card declares.
+
+    Every method raises RefusedError, with the code of JSON-RPC where there is one (-32001: there
+    is no such task), and AnswerError for an answer that is no A2A.
+    """
+
+    def __init__(self, connection: Connection, path: str) -> None:
+        self._connection = connection
+        self._path = path
+        self._agent: a2a.Agent | None = None
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """Return the application's card, as it came."""
+        agent = self._known()
+        return agent.card
+
+    def send(
+        self, text: str, *, context_id: str | None = None, task_id: str | None = None
+    ) -> A2aAnswer:
+        """Send a message and wait for what it comes to; the ids continue what began before."""
+        call = a2a.send(self._known(), text, contextId=context_id, taskId=task_id)
+        return self._connection.call(call)
+
+    def stream(
+        self, text: str, *, context_id: str | None = None, task_id: str | None = None
+    ) -> Generator[A2aAnswer]:
+        """Send a message and yield what comes of it as it arrives."""
+        request = a2a.stream(self._known(), text, contextId=context_id, taskId=task_id)
+        with (
+            self._connection.streaming(request) as response,
+            events(response, a2a.refuse_no_stream) as arriving,
+        ):
+            for event in arriving:
+                yield a2a.read_event(response, event.data)
+
+    def task(self, task_id: str) -> A2aAnswer:
+        """Return a task as it is kept."""
+        return self._connection.call(a2a.task(self._known(), task_id))
+
+    def cancel(self, task_id: str) -> A2aAnswer:
+        """End a task."""
+        return self._connection.call(a2a.cancel(self._known(), task_id))
+
+    def _known(self) -> a2a.Agent:
+        if self._agent is None:
+            self._agent = self._connection.call(a2a.card(self._connection.target, self._path))
+        return self._agent
+
+    def __repr__(self) -> str:
+        return f"<A2aClient of {self._connection.target.at('a2a')}{self._path}>"

@@ -1,0 +1,83 @@
+# Made by `python -m tests.unasync` from _async/mcp.py: change that file, not this one.
+"""An MCP server, for tests and notebooks; what is asked stands in ``wire.mcp``."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.client._sync.connection import Connection
+from doublecheck.client.arguments import checked_class
+from doublecheck.results import McpResult, McpTool
+from doublecheck.series import McpTools
+from doublecheck.wire import mcp
+from doublecheck.wire.mcp import McpServer, McpSession
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@checked_class
+class McpClient:
+    """A client of one MCP server, in a session that the first request opens.
+
+    ``with`` ends the session. Every method raises RefusedError, with the code of JSON-RPC
+    where there is one, and AnswerError for an answer that is no MCP.
+    """
+
+    def __init__(self, connection: Connection, server: McpServer) -> None:
+        self._connection = connection
+        self._server = server
+        self._session: McpSession | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the server answers."""
+        return self._server.url
+
+    def tools(self) -> McpTools:
+        """Return the tools that the server has."""
+        found: list[McpTool] = []
+        page = self.ask("tools/list")
+        found += mcp.tools_of(page)
+        while page.get("nextCursor"):
+            page = self.ask("tools/list", cursor=page["nextCursor"])
+            found += mcp.tools_of(page)
+        return McpTools(found)
+
+    def call(self, tool: str, /, **arguments: Any) -> McpResult:
+        """Call a tool; one that fails is a result too, whose ``is_error`` says so."""
+        session = self._opened()
+        return self._connection.call(mcp.call_tool(self._server, session, tool, arguments))
+
+    def ask(self, method: str, /, **params: Any) -> dict[str, Any]:
+        """Call any method of the protocol and return its result."""
+        session = self._opened()
+        return self._connection.call(mcp.ask(self._server, session, method, params))
+
+    def close(self) -> None:
+        """End the session, if there is one."""
+        session, self._session = self._session, None
+        if session is not None and session.id is not None:
+            self._connection.call(mcp.end(self._server, session))
+
+    def _opened(self) -> McpSession:
+        if self._session is None:
+            session = self._connection.call(mcp.initialize(self._server))
+            self._connection.call(mcp.initialized(self._server, session))
+            self._session = session
+        return self._session
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<McpClient of {self.url}>"
