@@ -22,6 +22,7 @@ from agentdouble import guard, on_behalf, serving
 from agentdouble.addresses import is_loopback
 from agentdouble.guard import Refusal
 
+OWN = "/_emulator"  # where the double's own routes are
 Address = tuple[str, int]
 Caller = Literal["session", "runtime", "program"]
 Asks = Callable[[HTTPConnection], bool]
@@ -108,43 +109,29 @@ class Admission:
 
 
 class Admitting:
-    """An ASGI application in front of all surfaces that lets pass what the rules admit.
-
-    Requests below ``own`` go on to the double's own routes, which stand behind ``AdmittingOwn``.
-    """
-
-    def __init__(self, app: ASGIApp, rules: Admission, own: str) -> None:
-        self._app = app
-        self._rules = rules
-        self._own = own
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"].startswith(self._own):
-            await self._app(scope, receive, send)
-            return
-        connection = HTTPConnection(scope)
-        refusal = await self._rules.refusal(connection)
-        if refusal is not None:
-            await self._rules.render(connection, refusal)(scope, receive, send)
-            return
-        shown = is_typed(connection) and not self._rules.pages(connection)
-        await self._app(scope, receive, _with(_SHOWN, send) if shown else send)
-
-
-class AdmittingOwn:
-    """An ASGI application in front of the double's own routes."""
+    """An ASGI application in front of all surfaces that lets pass what the rules admit."""
 
     def __init__(self, app: ASGIApp, rules: Admission) -> None:
         self._app = app
         self._rules = rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = HTTPConnection(scope)
-        refusal = await self._rules.own_refusal(connection)
-        if refusal is not None:
-            await guard.render_json(connection, refusal)(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _with(_SHOWN, send) if is_typed(connection) else send)
+        connection = HTTPConnection(scope)
+        refusal = await self._refusal(connection)
+        if refusal is not None:
+            await self._rules.render(connection, refusal)(scope, receive, send)
+            return
+        shown = is_typed(connection) and not self._rules.pages(connection)
+        await self._app(scope, receive, _with(_SHOWN, send) if shown else send)
+
+    async def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        path: str = connection.scope["path"]
+        if path.startswith(f"{OWN}/"):
+            return await self._rules.own_refusal(connection)
+        return await self._rules.refusal(connection)
 
 
 def is_typed(connection: HTTPConnection) -> bool:

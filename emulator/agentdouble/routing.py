@@ -1,32 +1,55 @@
-"""The way from the guard to the surfaces: who needs no API key, in whose shape a refusal is, and
-which surface a path belongs to that several have."""
+"""The way from the server to the surfaces: who guards what, and the order of paths."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
+from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Mount
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
-from agentdouble import guard, ledger, mcp_hosting
-from agentdouble.admission import Address, Admission, Caller
+from agentdouble import certificates, guard, mcp_hosting
+from agentdouble.admission import OWN, Admission, Admitting
 from agentdouble.apps.a2a import paths as a2a_paths
-from agentdouble.control_plane import (
-    ControlPlane,
-    is_control_plane,
-    names_action,
-    refuse_method,
-    render_refusal,
-)
+from agentdouble.control_plane import is_control_plane, render_refusal
+from agentdouble.failing import Failing
+from agentdouble.faults import FaultLayer
+from agentdouble.journal import JournalMiddleware
 from agentdouble.run_code import hosted_by
 from agentdouble.sandbox import data_plane
+from agentdouble.sandbox.callers import Callers
 from agentdouble.settings import Settings
+from agentdouble.shutdown import ShutdownMiddleware
+from agentdouble.surfaces import Context, HostedA2A, HostedApplications, Runtimes, Sandbox
 
 
-class Hosting:
+def application(
+    context: Context, policy: guard.Policy, rules: Admission, lifespan: Lifespan[Starlette]
+) -> ASGIApp:
+    """Return the whole double: what stands in front of the surfaces, innermost first."""
+    render, own = policy.render, OWN + "/"
+    app: ASGIApp = Starlette(routes=_routes(context), lifespan=lifespan)
+    app = _Hosting(app, context.environment)
+    app = FaultLayer(app, context.faults, render, except_prefix=own)
+    app = ShutdownMiddleware(Failing(app, render), render)
+    app = JournalMiddleware(app, context.journal, context.ledger, except_prefix=own)
+    app = Admitting(app, rules)
+    app = guard.Guard(app, policy, _shared(context.settings))
+    return Failing(app, render)  # the guard itself, too
+
+
+def _routes(context: Context) -> list[BaseRoute]:
+    """Return the routes of the surfaces in their order, and at the end who refuses what is left."""
+    refusing = context.surface(HostedApplications).hosted.root
+    routes = [route for surface in context.surfaces for route in surface.routes()]
+    return [*routes, Mount("/", refusing)]
+
+
+class _Hosting:
     """Lets the run_code of hosted applications find this double, whatever the environment says."""
 
     def __init__(self, app: ASGIApp, variables: Mapping[str, str]) -> None:
@@ -38,45 +61,7 @@ class Hosting:
             await self._app(scope, receive, send)
 
 
-class Health:
-    """``/health``, which both modes have: the application's or the API server's."""
-
-    def __init__(self, application: ASGIApp, api_server: ASGIApp) -> None:
-        self._apps = {"simple-first": application, "api-server": api_server}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._apps[ledger.choose("U-HEALTH-CLASH")](scope, receive, send)
-
-
-class Root:
-    """``POST /``, which an Action in the query makes the control plane's."""
-
-    def __init__(self, control_plane: ControlPlane, otherwise: ASGIApp) -> None:
-        self._control_plane = control_plane
-        self._otherwise = otherwise
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if is_control_plane(request):
-            answer = await self._control_plane.dispatch(request)
-            await answer(scope, receive, send)
-        else:
-            await self._otherwise(scope, receive, send)
-
-
-class NotPosted:
-    """``/`` by another method than POST: an Action in the query is told that it is to be POSTed."""
-
-    def __init__(self, otherwise: ASGIApp) -> None:
-        self._otherwise = otherwise
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        answer = refuse_method(request) if names_action(request) else self._otherwise
-        await answer(scope, receive, send)
-
-
-def shared(settings: Settings) -> guard.Wrap:
+def _shared(settings: Settings) -> guard.Wrap:
     """Return what has an application tell browsers which web pages may call it, if any may."""
     if not settings.allow_origins:
         return lambda app: app
@@ -89,39 +74,34 @@ def shared(settings: Settings) -> guard.Wrap:
     )
 
 
-def admission(
-    settings: Settings,
-    rules: guard.Policy,
-    caller: Callable[[Address, Address], Awaitable[Caller]],
-    *,
-    asks: guard.SignsItself,
-    pages: guard.SignsItself,
-) -> Admission:
-    """Return who may call what asks for no credentials, and the double's own routes.
+def admission(context: Context, policy: guard.Policy) -> Admission:
+    """Return who may call what asks for no credentials, and the double's own routes."""
+    settings = context.settings
+    sandbox, runtimes = context.surface(Sandbox), context.surface(Runtimes)
+    has_own_keys = context.surface(HostedA2A).hosted.asks
 
-    ``asks`` tells requests for applications that have keys, besides those that the policy knows.
-    """
+    def roots() -> tuple[int, ...]:
+        """Return the processes below which code of others runs as this process's user."""
+        return (*sandbox.instances.roots(), *runtimes.hosting.roots())
+
     return Admission(
-        caller,
-        asks=lambda connection: rules.signed(connection) or asks(connection),
-        pages=pages,
-        origins=rules.origins,
-        keyed=rules.api_key is not None,
+        Callers(roots, runtimes.hosting.below).caller,
+        asks=lambda connection: policy.signed(connection) or has_own_keys(connection),
+        pages=runtimes.has_pages,
+        origins=policy.origins,
+        keyed=policy.api_key is not None,
         let_sessions=settings.allow_sessions or settings.network == "none",
-        render=rules.render,
+        render=policy.render,
     )
 
 
-def policy(settings: Settings, authenticates: guard.SignsItself) -> guard.Policy:
-    """Return who may call what, and in whose shape a refusal is.
-
-    ``authenticates`` tells requests for runtimes that ask for keys or tokens of their own.
-    """
-    beyond_loopback = settings.host not in guard.LOOPBACK_NAMES
+def policy_of(context: Context) -> guard.Policy:
+    """Return who may call what, and in whose shape a refusal is."""
+    settings = context.settings
     key = settings.api_key
     return guard.Policy(
         hosts=guard.names((*settings.allow_hosts, settings.host)),
-        any_address=beyond_loopback,
+        any_address=settings.host not in guard.LOOPBACK_NAMES,
         origins=frozenset(settings.allow_origins),
         body_limit=settings.body_limit,
         body_limits={
@@ -129,17 +109,25 @@ def policy(settings: Settings, authenticates: guard.SignsItself) -> guard.Policy
             "/mcp": min(mcp_hosting.BODY_LIMIT, settings.body_limit),
         },
         api_key=None if key is None else key.get_secret_value(),
-        signed=_signs_itself(settings, authenticates),
+        signed=_authenticated_by_surfaces(context),
         render=_render,
     )
 
 
-def _signs_itself(settings: Settings, authenticates: guard.SignsItself) -> guard.SignsItself:
+def certificate(settings: Settings) -> certificates.Tls | None:
+    """Return the certificate of the names by which the double may be called, for https."""
+    if not settings.tls:
+        return None
+    names = guard.names((*settings.allow_hosts, settings.host))
+    return certificates.prepare(settings.tls_directory, names | guard.LOOPBACK_NAMES)
+
+
+def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:
     """Return which requests need no API key: those whose signature, token or key is verified."""
-    asks_itself: list[guard.SignsItself] = [_is_data_plane, _is_service, authenticates]
-    if settings.chosen().answer("U-SIGNING").name != "none":
-        asks_itself.append(is_control_plane)
-    return lambda connection: any(asks(connection) for asks in asks_itself)
+    verified = [_is_data_plane, _is_service, context.surface(Runtimes).authenticates]
+    if context.ledger.answer("U-SIGNING").name != "none":
+        verified.append(is_control_plane)
+    return lambda connection: any(is_verified(connection) for is_verified in verified)
 
 
 def _is_data_plane(connection: HTTPConnection) -> bool:
@@ -159,6 +147,11 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
         return data_plane.render_refusal(refusal)
     if mcp_hosting.is_mcp(connection):
         return mcp_hosting.render_refusal(refusal)
-    if a2a_paths.is_a2a(connection) or connection.scope["path"] == "/":
+    if a2a_paths.is_a2a(connection) or _is_json_rpc(connection):
         return a2a_paths.render_refusal(connection, refusal)
     return guard.render_json(connection, refusal)
+
+
+def _is_json_rpc(connection: HTTPConnection) -> bool:
+    """Whether a request is for the A2A application at the root, by the binding that has no path."""
+    return connection.scope["path"] == "/" and connection.scope.get("method") == "POST"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +31,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agentdouble import ledger, profiles
 from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
+from agentdouble.signing import Credentials
 from agentdouble.state import check_url
 
 if sys.version_info >= (3, 11):
@@ -267,6 +269,14 @@ class Settings(BaseSettings):
         profile = profiles.read(self.profile) if self.profile is not None else profiles.EMPTY
         settled = profile.unknowns.keys() - self.unknowns.keys()
         return ledger.Ledger({**profile.unknowns, **self.unknowns}, settled)
+
+    def key_pair(self) -> Credentials:
+        """Return the key pair that signs; what is absent is made anew each time."""
+        secret = self.secret_key
+        return Credentials(
+            self.access_key or f"AKLT{secrets.token_hex(12)}",
+            secrets.token_urlsafe(32) if secret is None else secret.get_secret_value(),
+        )
 
     def _check_unknowns(self) -> None:
         try:

@@ -21,6 +21,8 @@ import httpx
 
 from agentdouble import Emulator
 from agentdouble.invoke_tool import Address, HttpRequest, RunCode, build
+from agentdouble.sandbox.instances import Instances
+from agentdouble.surfaces import Sandbox
 
 T = TypeVar("T")
 
@@ -38,6 +40,11 @@ http = httpx.Client(
 
 def address(double: Emulator) -> Address:
     return Address(double.url, double.credentials)
+
+
+def instances_of(double: Emulator) -> Instances:
+    """Return the session instances of a double, for what no answer of it shows."""
+    return double._platform.context.surface(Sandbox).instances
 
 
 def signed(double: Emulator, body: Any, *, action: str = "InvokeTool") -> HttpRequest:

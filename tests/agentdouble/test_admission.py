@@ -309,13 +309,13 @@ def test_who_calls_is_found_out_once_for_a_connection(
 ) -> None:
     """Each further request of it costs nothing."""
     found: list[object] = []
-    look_up = double._callers.caller
+    look_up = double._platform.rules.caller
 
     async def counted(*ends: Any) -> Any:
         found.append(ends)
         return await look_up(*ends)
 
-    rules = double._rules
+    rules = double._platform.rules
     monkeypatch.setitem(rules.__dict__, "caller", counted)
     with httpx.Client(base_url=double.url, trust_env=False) as client:
         statuses = [client.get(path).status_code for path in ("/list-apps", "/ping") * 3]
@@ -326,7 +326,7 @@ def test_who_calls_is_found_out_once_for_a_connection(
 def test_no_caller_is_looked_up_where_a_key_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key decides."""
     with Emulator(SimpleApp("any"), api_key="key") as double:
-        monkeypatch.setitem(double._rules.__dict__, "caller", None)
+        monkeypatch.setitem(double._platform.rules.__dict__, "caller", None)
         answer = http.get(f"{double.url}/_emulator/health", headers={"X-Api-Key": "key"})
 
     assert 200 == answer.status_code

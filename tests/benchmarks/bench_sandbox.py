@@ -18,6 +18,7 @@ import psutil
 import pytest
 from jupyter_client.manager import start_new_async_kernel
 
+from tests.agentdouble.calling import instances_of
 from tests.benchmarks.conftest import Caller, fresh, pss_mib
 
 ROUNDS = 20
@@ -44,7 +45,7 @@ def _destroy(caller: Caller, session_id: str) -> None:
 
 
 def _wait_until_filled(caller: Caller) -> None:
-    kernels = caller.double._sandbox.instances._kernels
+    kernels = instances_of(caller.double)._kernels
     while len(kernels._ready) < caller.double.settings.pool_size:
         select.select([], [], [], 0.005)
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes import capacity
-from tests.agentdouble.calling import text
+from tests.agentdouble.calling import instances_of, text
 from tests.stress.tally import Stress
 
 pytestmark = pytest.mark.once
@@ -29,15 +29,15 @@ def test_many_sessions_alive(stress: Stress) -> None:
             list(pool.map(lambda n: _try(stress, double, f"x = {n}", n, ""), numbers))
             stress.random.shuffle(numbers)
             list(pool.map(lambda n: _try(stress, double, "print(x)", n, f"{n}\n"), numbers))
-            stress.figures["living"] = len(double._sandbox.instances)
+            stress.figures["living"] = len(instances_of(double))
 
             began = time.perf_counter()
             expiring = pool.submit(double.clock.advance, 31 * MINUTE)
             while not expiring.done():
                 _try(stress, double, "print(x)", None, "-1\n")
             stress.figures["expired_s"] = round(time.perf_counter() - began, 1)
-        if len(double._sandbox.instances) != 1:
-            stress.lost(f"{len(double._sandbox.instances)} live where one does")
+        if len(instances_of(double)) != 1:
+            stress.lost(f"{len(instances_of(double))} live where one does")
 
 
 def _try(stress: Stress, double: Emulator, code: str, number: int | None, expected: str) -> None:

@@ -1,18 +1,23 @@
-"""The surfaces of a double, each a folder below and a file here that makes it one of them."""
+"""The surfaces of a double, each a room of this package and a file here that makes it one of them."""
 
 from __future__ import annotations
 
 from agentdouble.surfaces.a2a import HostedA2A
+from agentdouble.surfaces.admin import Admin
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.applications import HostedApplications
+from agentdouble.surfaces.control_plane import ControlPlaneActions
+from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.sandbox import Sandbox
 from agentdouble.surfaces.surface import Context, Surface
 
 __all__ = [
+    "SURFACES",
     "ApiServerMode",
     "Context",
+    "ControlPlaneActions",
     "HostedA2A",
     "HostedApplications",
     "MCPServices",
@@ -20,3 +25,17 @@ __all__ = [
     "Sandbox",
     "Surface",
 ]
+
+# In the order of paths: the first that has a path answers, so A2A's /v1/tasks comes before the
+# sandbox's /v1. They start the other way round and stop in this order: callers before what they call.
+SURFACES: tuple[type[Surface], ...] = (
+    ControlPlaneActions,  # the busiest
+    HostedApplications,
+    HostedA2A,
+    ApiServerMode,
+    Admin,
+    MCPServices,
+    Runtimes,
+    Sandbox,
+    LandingPage,
+)

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
-from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.apps.a2a.grpc_listener import GrpcBinding, Refuses
+from agentdouble.apps.a2a import paths
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.a2a.hosted import A2AApplications, HostContext
-from agentdouble.apps.loading import App
+from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.surface import Context, Surface
 
 
 class HostedA2A(Surface):
-    """Serves them at the root and below ``/runtimes``, the first one over gRPC as well (A2A).
+    """Serves them at the root and below ``/runtimes``, the first one over gRPC as well (A2A)."""
 
-    ``agents`` are those that an application can name; ``refuses`` tells who may not call over
-    gRPC, where no key is asked for.
-    """
+    name = "A2A applications"
 
-    def __init__(
-        self, context: Context, apps: Sequence[App], agents: AgentsDirectory, refuses: Refuses
-    ) -> None:
-        self._settings = context.settings
-        self._house = HostContext(context.clock, context.store, agents)
-        self._refuses = refuses
-        self.hosted = A2AApplications(apps)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.hosted = A2AApplications(context.apps)
+
+    def paths(self) -> Mapping[str, str]:
+        """Return those of the applications, and of the first one's card."""
+        return {
+            paths.CARD: "the card of the one at /",
+            **{
+                at: f"the application {name}, by POST" for at, name in self.hosted.addresses.items()
+            },
+        }
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return all but ``POST /``, which the control plane has, too."""
-        return self.hosted.routes()
+        """Return them, ``POST /`` among them."""
+        return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
 
     async def restore(self) -> None:
         """Listen for gRPC: where that fails, the double does not start."""
@@ -42,16 +45,18 @@ class HostedA2A(Surface):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self.hosted.running(self._house):
+        context = self.context
+        agents = context.surface(ApiServerMode).agents  # which an application can name
+        async with self.hosted.running(HostContext(context.clock, context.store, agents)):
             yield
 
     def _grpc_binding(self) -> GrpcBinding | None:
-        settings = self._settings
+        settings = self.context.settings
         if settings.a2a_grpc_port is None:
             return None
         return GrpcBinding(
             settings.a2a_grpc_port,
             api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
             body_limit=settings.body_limit,
-            refuses=self._refuses,
+            refuses=self.context.refuses,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -18,7 +18,10 @@ from agentdouble.surfaces.surface import Context, Surface
 class ApiServerMode(Surface):
     """Serves agents as an API server does (API)."""
 
+    name = "API server"
+
     def __init__(self, context: Context) -> None:
+        super().__init__(context)
         settings = context.settings
         self.agents = AgentsDirectory(
             settings.agents or SHIPPED,
@@ -27,6 +30,14 @@ class ApiServerMode(Surface):
         )
         self._server = ApiServer(context.clock, context.version, self.agents, context.store)
         self.app = self._server.app
+
+    def paths(self) -> Mapping[str, str]:
+        """Return those that a client needs first."""
+        return {
+            "/list-apps": "the agents",
+            "/apps/<agent>/users/<user>/sessions": "a user's sessions",
+            "/run": "runs an agent; /run_sse does so with events as they come",
+        }
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return all but ``/health``, which a simple application has, too."""

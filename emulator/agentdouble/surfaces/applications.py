@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agentdouble import ledger
 from agentdouble.apps.hosted import Applications
-from agentdouble.apps.loading import App
+from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.surface import Context, Surface
 
 
 class HostedApplications(Surface):
     """Serves them at the root, at ``/mcp`` and below ``/runtimes`` (INV, MCP)."""
 
-    def __init__(self, context: Context, apps: Sequence[App]) -> None:
-        self._clock = context.clock
-        self.hosted = Applications(*apps)
+    name = "Applications"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.hosted = Applications(*context.apps)
+
+    def paths(self) -> Mapping[str, str]:
+        """Return those of the applications, and of the first one's probe."""
+        found = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
+        return {**found, "/ping": "whether the one at /invoke lives"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return all but those of ``/`` and ``/health``, which others have, too."""
-        return self.hosted.routes()
+        """Return them, ``/health`` among them, which API-server mode has, too."""
+        api_server = self.context.surface(ApiServerMode).app
+        health = _Health({"simple-first": self.hosted.root, "api-server": api_server})
+        return [Route("/health", health), *self.hosted.routes()]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self.hosted.running(self._clock):
+        async with self.hosted.running(self.context.clock):
             yield
 
     def begin_shutdown(self) -> None:
         self.hosted.begin_shutdown()
+
+
+class _Health:
+    """Has the application answer that the ledger says."""
+
+    def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._apps[ledger.choose("U-HEALTH-CLASH")](scope, receive, send)

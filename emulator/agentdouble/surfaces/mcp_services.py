@@ -18,11 +18,18 @@ from agentdouble.surfaces.surface import Context, Surface
 class MCPServices(Surface):
     """Hosts MCP services (MCS) and toolsets, each at an address of its own."""
 
+    name = "MCP services and toolsets"
+
     def __init__(self, context: Context) -> None:
+        super().__init__(context)
         clock, store = context.clock, context.store
         self._host = mcp_hosting.Host()
         self.services = Services(clock, self._host, store)
         self.toolsets = Toolsets(clock, self._host, self.services, store)
+
+    def paths(self) -> Mapping[str, str]:
+        """Return that of all endpoints."""
+        return {f"{mcp_hosting.PREFIX}<name>": "one of them, for who has its key"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return that of all endpoints."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
@@ -15,38 +16,52 @@ from agentdouble.sandbox.browser.input_drivers import InputDrivers
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
+from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
 
 class Sandbox(Surface):
     """Runs code in sessions (SBX)."""
 
+    name = "Sessions of the sandbox"
+
     def __init__(self, context: Context) -> None:
+        super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
-        self._settings = settings
-        self._version = context.version
-        self._hands = InputDrivers()
+        self._drivers = InputDrivers()
         self.tools = Tools(clock, settings.tool_id, store)
         self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
 
+    def paths(self) -> Mapping[str, str]:
+        """Return that of the data plane."""
+        return {f"{data_plane.PREFIX}/...": "a session's files, terminals, code and browser"}
+
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the data plane."""
-        browser = data_plane.BrowserRoutes(self._hands, self._settings.browser_size)
-        app = data_plane.data_plane(self.instances, self._settings, browser, self._version)
+        settings = self.context.settings
+        browser = data_plane.BrowserRoutes(self._drivers, settings.browser_size)
+        app = data_plane.data_plane(self.instances, settings, browser, self.context.version)
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
 
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool, and what tools and sessions are managed with."""
         return {
-            "InvokeTool": InvokeTool(self.instances, self.tools, self._settings),
+            "InvokeTool": InvokeTool(self.instances, self.tools, self.context.settings),
             **ToolActions(self.tools, self.instances).by_name(),
             **SessionActions(self.instances, self.tools).by_name(),
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return those at which programs listen to sessions."""
-        return live_routes(self.instances, self._settings.tool_id)
+        """Return those that show and end sessions, and at which programs listen to them."""
+        return [
+            *session_routes(self.instances, self.context.clock),
+            *live_routes(self.instances, self.context.settings.tool_id),
+        ]
+
+    def health(self) -> Mapping[str, Any]:
+        """Return how many sessions live."""
+        return {"instances": len(self.instances)}
 
     async def restore(self) -> None:
         await self.tools.load()
@@ -62,7 +77,7 @@ class Sandbox(Surface):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._hands.close)
+            stack.push_async_callback(self._drivers.close)
             stack.push_async_callback(self.instances.close)
             for keeper in (self.instances.reap(), self.instances.watch()):
                 stack.callback(asyncio.ensure_future(keeper).cancel)

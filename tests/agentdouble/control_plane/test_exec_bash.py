@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator, run_code
-from tests.agentdouble.calling import call, error_of, exec_bash, text
+from tests.agentdouble.calling import call, error_of, exec_bash, instances_of, text
 
 pytestmark = pytest.mark.once
 
@@ -130,7 +130,7 @@ def test_a_payload_that_cannot_be_run_is_refused(
 
     assert (400, code) == (error["status"], error["Code"])
     assert named in error["Message"]
-    assert 0 == len(double._sandbox.instances)
+    assert 0 == len(instances_of(double))
 
 
 @pytest.mark.parametrize("language", ["bash", "shell"])

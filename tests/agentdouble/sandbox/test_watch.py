@@ -21,7 +21,7 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process
 from agentdouble.sandbox import watch as watching
 from agentdouble.sandbox.watch import Watch, Watched
-from tests.agentdouble.calling import has_gone, http, pid_of, run, text
+from tests.agentdouble.calling import has_gone, http, instances_of, pid_of, run, text
 
 pytestmark = pytest.mark.once
 
@@ -60,7 +60,7 @@ print("all", flush=True)
 
 def look(double: Emulator) -> None:
     """Have the double look at its sessions now, besides the looks that it takes by itself."""
-    double._call(double._sandbox.instances.destroy_overgrown())
+    double._call(instances_of(double).destroy_overgrown())
 
 
 def look_at(watch: Watch, *sessions: Watched) -> Mapping[str, str]:
@@ -295,7 +295,7 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
 
 def settle(double: Emulator) -> None:
     """Look until every session is idle and was counted since it was busy."""
-    counted = double._sandbox.instances._watch._counted
+    counted = instances_of(double)._watch._counted
     while not counted or any(
         usage.busy_ns(pid) != busy for times in counted.values() for pid, busy in times.items()
     ):

@@ -27,7 +27,7 @@ USER = "/apps/coder/users/u/sessions"
 @contextmanager
 def limited_pages(double: Emulator) -> Iterator[None]:
     """Let the state's file grow no more, as a full disk does."""
-    store: Any = double._store
+    store: Any = double._platform.context.store
 
     async def limit(pages: int) -> None:
         await store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")

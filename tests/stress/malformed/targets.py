@@ -14,6 +14,7 @@ from agentdouble import Emulator
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.sandbox.workbench import app as workbench
 from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.surfaces import HostedA2A
 from tests.agentdouble.calling import act, http
 from tests.agentdouble.mcp_wire import ACCEPT, INITIALIZE
 from tests.stress.malformed.documents import (
@@ -55,7 +56,7 @@ def open_session(double: Emulator) -> dict[str, str]:
 def _found(double: Emulator) -> Iterator[Found]:
     yield from routes_of(double.app)
     yield from routes_of(workbench.build(Paths(), None))
-    at_work: Any = double._a2a.hosted.root._at_work
+    at_work: Any = double._platform.context.surface(HostedA2A).hosted.root._at_work
     yield from routes_of(at_work.result().service)
 
 

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from agentdouble import Emulator
 from agentdouble.sandbox.instance import Instance
-from tests.agentdouble.calling import DataPlane
+from tests.agentdouble.calling import DataPlane, instances_of
 
 PATIENCE_S = 30
 AT_REST = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
@@ -132,7 +132,7 @@ def client_of(plane: DataPlane) -> Client:
 
 def instance_of(double: Emulator, plane: DataPlane) -> Instance:
     wanted = plane.query["faasInstanceName"]
-    return next(one for one in double._sandbox.instances.living() if one.id == wanted)
+    return next(one for one in instances_of(double).living() if one.id == wanted)
 
 
 def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:

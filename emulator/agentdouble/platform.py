@@ -1,0 +1,110 @@
+"""A platform: its surfaces behind what guards them, and the order in which they live."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from agentdouble import __version__, ledger, routing
+from agentdouble.admission import Address
+from agentdouble.apps.loading import App
+from agentdouble.clock import Clock
+from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+from agentdouble.faults import Faults
+from agentdouble.journal import Journal
+from agentdouble.settings import Settings
+from agentdouble.signing import Credentials
+from agentdouble.state import make_store
+from agentdouble.surfaces import SURFACES, Context
+
+
+class Platform:
+    """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
+
+    ``environment`` are the variables that point a client at it. Raises ApplicationLoadError for
+    two applications of one name, and DeclarationError.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        apps: tuple[App, ...],
+        credentials: Credentials,
+        environment: Mapping[str, str],
+    ) -> None:
+        clock = Clock()
+        self.context = Context(
+            settings=settings,
+            version=__version__,
+            apps=apps,
+            clock=clock,
+            journal=Journal(settings.journal_size, clock),
+            faults=Faults(OF_THE_PLATFORM, settings.faults),
+            credentials=credentials,
+            environment=environment,
+            ledger=settings.chosen(),
+            store=make_store(settings.state),
+            refuses=self._refuses,
+            reset=self.reset,
+            advance=self._advance,
+        )
+        for make in SURFACES:
+            self.context.surfaces.append(make(self.context))
+        self._starting = tuple(reversed(self.context.surfaces))  # what is called before its callers
+        self._resetting = asyncio.Lock()
+        policy = routing.policy_of(self.context)
+        self.rules = routing.admission(self.context, policy)
+        self.app = routing.application(
+            self.context, policy, self.rules, lambda _app: self._running()
+        )
+
+    async def restore(self) -> None:
+        """Restore what was kept; raise StateError, and DeclarationError, with nothing left open."""
+        store = self.context.store
+        try:
+            await store.open()
+            with ledger.using(self.context.ledger):
+                for surface in self._starting:
+                    await surface.restore()
+        except BaseException:
+            await store.close()
+            raise
+
+    async def reset(self, wait: bool = True) -> None:
+        """Go back to the beginning; without ``wait`` what has to end may do so afterwards."""
+        context = self.context
+        async with self._resetting:  # two at once would declare the same runtimes
+            context.faults.reset()
+            context.clock.reset()  # first: what is declared is made anew, at the time that it is then
+            for surface in self._starting:
+                await surface.reset(wait=wait)
+            context.journal.clear()  # last: calls that the reset has ended are written, too
+
+    async def settle(self) -> None:
+        """Return when what has become due by a move of the clock has been dealt with."""
+        for surface in self._starting:
+            await surface.settle()
+
+    def begin_shutdown(self) -> None:
+        """End what only waits: the double is about to stop."""
+        self.context.faults.clear()
+        for surface in self._starting:
+            surface.begin_shutdown()
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(ledger.using(self.context.ledger))
+            stack.push_async_callback(self.context.store.close)
+            for surface in self._starting:
+                await stack.enter_async_context(surface.running())
+            yield
+
+    async def _advance(self, by: dt.timedelta) -> None:
+        self.context.clock.move(by)
+        await self.settle()
+
+    async def _refuses(self, client: Address, server: Address) -> bool:
+        return await self.rules.refuses(client, server)

@@ -1,0 +1,205 @@
+"""``/_emulator/...``: the double's own routes, the only ones the specification does not know.
+
+``admission`` says whom they answer.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from agentdouble import guard
+from agentdouble.admission import OWN
+from agentdouble.errors import (
+    FaultError,
+    HostingError,
+    LedgerError,
+    LiveError,
+    SandboxError,
+    StateError,
+    TooManyListenersError,
+    UnknownRuntimeError,
+)
+from agentdouble.faults.routes import fault_routes
+from agentdouble.guard import Refusal
+from agentdouble.journal_routes import journal_routes
+from agentdouble.surfaces.surface import Surface
+
+_LONGEST_ID = 18  # digits
+
+
+class RefusedError(Exception):
+    """A request that is refused, and how that is said."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        self.refusal = Refusal(status, kind, message)
+
+
+class Admin(Surface):
+    """Serves the double's own routes, those of the other surfaces among them."""
+
+    name = "The double's own"
+
+    def paths(self) -> Mapping[str, str]:
+        """Return the pages that can be read as they are, without an id or a query."""
+        return {OWN + path: says for path, says in _PAGES.items()}
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return one for all."""
+        routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
+        failures = (RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError)
+        app = Starlette(routes=routes, exception_handlers=dict.fromkeys(failures, _refuse))
+        return [Mount(OWN, app)]
+
+    def admin_routes(self) -> Sequence[BaseRoute]:
+        """Return those of the double as a whole."""
+        return [
+            Route("/health", self._health),
+            Route("/reset", self._reset, methods=["POST"]),
+            Route("/clock", self._clock),
+            Route("/clock", self._advance, methods=["POST"]),
+            *journal_routes(self.context.journal),
+            Route("/unknowns", self._unknowns),
+            Route("/unknowns", self._change_unknowns, methods=["PUT"]),
+            *fault_routes(self.context.faults),
+        ]
+
+    async def _health(self, _request: Request) -> Response:
+        """Say that the double lives, which version, and what it has; 503 if it keeps nothing."""
+        context = self.context
+        status, failure = 200, {}
+        try:
+            await context.store.check()
+        except StateError as error:
+            status, failure = 503, {"error": {"type": "StateError", "message": str(error)}}
+        shown = {
+            "status": "failing" if failure else "ok",
+            **failure,
+            "version": context.version,
+            "pid": os.getpid(),
+            "now": context.clock.now().isoformat(),
+        }
+        for surface in context.surfaces:
+            shown.update(surface.health())
+        return JSONResponse(shown, status)
+
+    async def _reset(self, request: Request) -> Response:
+        """Destroy every session instance, empty the journal, set the clock back.
+
+        With ``wait=false`` it does not wait for the instances' processes to end.
+        """
+        await self.context.reset(request.query_params.get("wait") != "false")
+        return JSONResponse({"status": "reset"})
+
+    async def _clock(self, _request: Request) -> Response:
+        """Say what time it is on the platform."""
+        clock = self.context.clock
+        shown = {"now": clock.now().isoformat(), "offset_s": clock.offset.total_seconds()}
+        return JSONResponse(shown)
+
+    async def _advance(self, request: Request) -> Response:
+        """Move the platform's time by ``advance_s`` seconds; return when what is due is destroyed."""
+        try:
+            await self.context.advance(seconds(await request.body(), "advance_s"))
+        except ValueError as error:
+            raise RefusedError(400, "BadRequest", str(error)) from None
+        return await self._clock(request)
+
+    async def _unknowns(self, request: Request) -> Response:
+        """Say which answers are in force, and which the entries of the journal relied on.
+
+        With ``after``, the id of an entry, only those that came after it.
+        """
+        after = request.query_params.get("after", "0")
+        if not after.isdecimal() or len(after) > _LONGEST_ID:
+            raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
+        return JSONResponse(self._shown_unknowns(int(after)))
+
+    async def _change_unknowns(self, request: Request) -> Response:
+        """Choose other answers, on top of those the double was started with, until told anew.
+
+        A reset leaves them, so that tests can be run under an alternative.
+        """
+        try:
+            self.context.ledger.change(_choices(await request.body()))
+        except (ValueError, LedgerError) as error:
+            raise RefusedError(400, "BadRequest", str(error)) from None
+        return JSONResponse(self._shown_unknowns(0))
+
+    def _shown_unknowns(self, after: int) -> Mapping[str, Any]:
+        ledger = self.context.ledger
+        entries = [one for one in self.context.journal.entries() if one.id > after]
+        return {
+            "in_force": ledger.answers(),
+            "settled": sorted(ledger.settled),
+            "relied_on": sorted({id_ for one in entries for id_ in one.unknowns}),
+            "last": entries[-1].id if entries else after,
+        }
+
+
+_PAGES = {
+    "/health": "whether the double lives, its version and its time",
+    "/clock": "the platform's time; POST moves it",
+    "/journal": "the requests, and what their answers relied on",
+    "/unknowns": "what the specification leaves open, and what the double does about it",
+    "/faults": "the faults that are armed; POST arms one",
+    "/sessions": "the sessions of the sandbox",
+    "/runtimes": "the runtimes with their instances",
+    "/metrics": "the runtimes' figures, in a format of Prometheus",
+}
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    return guard.render_json(request, _refusal(error))
+
+
+def _refusal(error: Exception) -> Refusal:
+    message = str(error)
+    match error:
+        case RefusedError():
+            return error.refusal
+        case FaultError():
+            return Refusal(404 if error.field == "id" else 400, "FaultError", message)
+        case StateError():
+            return Refusal(error.status, "StateError", message)
+        case UnknownRuntimeError():
+            return Refusal(404, "NotFound", message)
+        case TooManyListenersError():
+            return Refusal(503, "TooManyListeners", message)
+    return Refusal(400, "BadRequest", message)
+
+
+def _choices(body: bytes) -> Mapping[str, str]:
+    explanation = 'The body must be {"U-...": "alternative"}'
+    document = _json(body, explanation)
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise ValueError(f"{explanation}.")
+    return document
+
+
+def seconds(body: bytes, name: str) -> dt.timedelta:
+    """Return the seconds that a body has by a name; raise ValueError for any other body."""
+    explanation = f'The body must be {{"{name}": N}} with N seconds, 0 or more'
+    document = _json(body, explanation)
+    number = document.get(name) if isinstance(document, dict) else None
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
+        raise ValueError(f"{explanation}.")
+    try:
+        return dt.timedelta(seconds=number)
+    except OverflowError:
+        raise ValueError(f"{explanation}, and not that many.") from None
+
+
+def _json(body: bytes, explanation: str) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{explanation}: {error}.") from None

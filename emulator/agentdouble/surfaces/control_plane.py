@@ -1,0 +1,64 @@
+"""The control plane: the actions of all surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from starlette.requests import HTTPConnection, Request
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
+
+from agentdouble.control_plane import (
+    ControlPlane,
+    is_control_plane,
+    names_action,
+    refuse_method,
+)
+from agentdouble.control_plane.authentication import Authenticator, Keys
+from agentdouble.control_plane.routes import Action
+from agentdouble.invoke_tool import VERSION
+from agentdouble.surfaces.surface import Surface
+
+
+class ControlPlaneActions(Surface):
+    """Answers requests to ``/`` that name an action (CTL)."""
+
+    name = "Control plane"
+
+    def paths(self) -> Mapping[str, str]:
+        """Return the one at which actions are posted."""
+        return {f"/?Action=InvokeTool&Version={VERSION}": "this action and others, by signed POST"}
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return the one for actions."""
+        context = self.context
+        actions: dict[str, Action] = {}
+        for surface in context.surfaces:
+            actions.update(surface.actions())
+        keys = Keys.of(context.credentials, context.settings)
+        control_plane = ControlPlane(actions, Authenticator(keys, context.clock))
+        return [_ActionRoute("/", _Endpoint(control_plane))]
+
+
+class _Endpoint:
+    """The ASGI application behind the route, which answers every method."""
+
+    def __init__(self, control_plane: ControlPlane) -> None:
+        self._control_plane = control_plane
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if is_control_plane(request):
+            answer = await self._control_plane.dispatch(request)
+        else:
+            answer = refuse_method(request)
+        await answer(scope, receive, send)
+
+
+class _ActionRoute(Route):
+    """A route for requests whose query names an action."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] != "http" or not names_action(HTTPConnection(scope)):
+            return Match.NONE, {}
+        return super().matches(scope)

@@ -1,0 +1,111 @@
+"""``/`` for people and programs that have only the double's address: what answers where.
+
+It is asked for like everything else: with the API key where there is one, and never by a foreign
+Host, web page or session. It tells paths and versions, no keys and nothing of sessions.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble.surfaces.applications import HostedApplications
+from agentdouble.surfaces.surface import Surface
+
+_HINTS = {
+    'eval "$(agentdouble env)"': "points a client at the double",
+    "agentdouble demo": "shows a session's whole life",
+    "agentdouble --help": "lists the commands",
+    "emulator/README.md": "says how to use each of these",
+}
+
+
+class LandingPage(Surface):
+    """Says at ``/`` what answers where, unless the application at ``/invoke`` has something there."""
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return the one for ``GET /``; a request that names an action never comes here."""
+        application = self.context.surface(HostedApplications).hosted.root
+        return [Route("/", _Otherwise(application, self._answer), methods=["GET"])]
+
+    def _answer(self, request: Request) -> Response:
+        """Return the page as HTML to a browser, and as JSON to a program."""
+        headers = {"Vary": "Accept"}
+        if "text/html" in request.headers.get("accept", ""):
+            policy = "default-src 'none'; style-src 'unsafe-inline'"
+            return HTMLResponse(
+                self._html(), headers={**headers, "Content-Security-Policy": policy}
+            )
+        return JSONResponse(self._document(), headers=headers)
+
+    def _document(self) -> Mapping[str, Any]:
+        described = [(one.name, one.paths()) for one in self.context.surfaces]
+        return {
+            "name": "agentdouble",
+            "version": self.context.version,
+            "surfaces": [{"name": name, "paths": paths} for name, paths in described if paths],
+            "hints": _HINTS,
+        }
+
+    def _html(self) -> str:
+        document = self._document()
+        surfaces = "".join(_section(one["name"], one["paths"]) for one in document["surfaces"])
+        version = html.escape(document["version"])
+        return _PAGE.format(version=version, sections=surfaces + _section("Next", _HINTS))
+
+
+class _Otherwise:
+    """An ASGI application that answers where another one has nothing (404)."""
+
+    def __init__(self, app: ASGIApp, otherwise: Callable[[Request], Response]) -> None:
+        self._app = app
+        self._otherwise = otherwise
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = True
+
+        async def send_if_found(message: Message) -> None:
+            nonlocal found
+            if message["type"] == "http.response.start":
+                found = message["status"] != 404
+            if found:
+                await send(message)
+
+        await self._app(scope, receive, send_if_found)
+        if not found:
+            await self._otherwise(Request(scope))(scope, receive, send)
+
+
+def _section(title: str, rows: Mapping[str, str]) -> str:
+    shown = "".join(
+        f"<dt><code>{html.escape(name)}</code></dt><dd>{html.escape(says)}</dd>"
+        for name, says in rows.items()
+    )
+    return f"<section><h2>{html.escape(title)}</h2><dl>{shown}</dl></section>"
+
+
+# No links: the double refuses every page of its own origin, since runtimes serve pages there, too.
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>agentdouble</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1rem; margin: 1.5rem 0 0.25rem }}
+dl {{ display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0 }}
+dd {{ margin: 0 }} code {{ user-select: all; overflow-wrap: anywhere }}
+</style>
+<h1>agentdouble {version}</h1>
+<p>The double of a hosted agent platform, on your own machine. Type an address or paste it:
+a link on a page is refused.</p>
+{sections}
+</html>
+"""

@@ -1,0 +1,106 @@
+"""``/_emulator/sessions``: show the sessions of the sandbox, destroy, pause and prolong them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agentdouble.clock import Clock
+from agentdouble.errors import InstanceEndedError
+from agentdouble.sandbox.ended import Ended
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.surfaces.admin import RefusedError, seconds
+
+
+def session_routes(instances: Instances, clock: Clock) -> list[Route]:
+    """Return the routes, below the double's own prefix; they raise RefusedError."""
+    routes = _Routes(instances, clock)
+    return [
+        Route("/sessions", routes.all),
+        Route("/sessions/{session_id}", routes.destroy, methods=["DELETE"]),
+        Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
+        Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
+        Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
+    ]
+
+
+class _Routes:
+    def __init__(self, instances: Instances, clock: Clock) -> None:
+        self._instances = instances
+        self._clock = clock
+
+    async def all(self, _request: Request) -> Response:
+        """Return the living session instances, and why the others have ended."""
+        living = [self._shown(instance) for instance in self._instances.living()]
+        ended = [_ended(one) for one in self._instances.ended()]
+        return JSONResponse({"sessions": living, "ended": ended})
+
+    async def destroy(self, request: Request) -> Response:
+        """Destroy a session instance."""
+        instance = await self._find(request)
+        await self._instances.destroy(instance, "destroyed by caller")
+        return JSONResponse({"SessionId": instance.id, "state": "destroyed"})
+
+    async def pause(self, request: Request) -> Response:
+        """Let a session instance run nothing until it is resumed."""
+        instance = await self._find(request)
+        self._instances.pause(instance)
+        return JSONResponse(self._shown(instance))
+
+    async def resume(self, request: Request) -> Response:
+        """Let a paused session instance run code again."""
+        instance = await self._find(request)
+        self._instances.resume(instance)
+        return JSONResponse(self._shown(instance))
+
+    async def set_ttl(self, request: Request) -> Response:
+        """Let a session instance live for ``ttl_s`` seconds from now on."""
+        instance = await self._find(request)
+        try:
+            self._instances.set_ttl(instance, seconds(await request.body(), "ttl_s"))
+        except (ValueError, OverflowError) as error:
+            raise RefusedError(400, "BadRequest", str(error)) from None
+        return JSONResponse(self._shown(instance))
+
+    async def _find(self, request: Request) -> Instance:
+        session_id = request.path_params["session_id"]
+        try:
+            instance = await self._instances.by_id(session_id)
+        except InstanceEndedError as error:
+            raise RefusedError(404, "NotFound", str(error)) from None
+        if instance is None:
+            raise RefusedError(404, "NotFound", f"There is no session instance {session_id!r}.")
+        return instance
+
+    def _shown(self, instance: Instance) -> Mapping[str, Any]:
+        remaining: dt.timedelta = instance.deadline - self._clock.now()
+        return {
+            "SessionId": instance.id,
+            "UserSessionId": instance.key.user_session_id,
+            "ToolId": instance.key.tool_id,
+            "state": instance.state,
+            "created_at": instance.created_at.isoformat(),
+            "deadline": instance.deadline.isoformat(),
+            "remaining_s": remaining.total_seconds(),
+            "executions": instance.executions,
+            "pids": list(instance.pids),
+            "home": None if instance.home is None else str(instance.home),
+        }
+
+
+def _ended(ended: Ended) -> Mapping[str, Any]:
+    return {
+        "SessionId": ended.id,
+        "UserSessionId": ended.key.user_session_id,
+        "ToolId": ended.key.tool_id,
+        "state": "destroyed",
+        "ended_at": ended.at.isoformat(),
+        "reason": ended.reason,
+        "executions": ended.executions,
+    }

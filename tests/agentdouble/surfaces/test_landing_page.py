@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+import agentdouble
+from agentdouble import A2AApp, Emulator, SimpleApp
+from tests.agentdouble.calling import act, http
+
+BROWSER = {
+    "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+    "Sec-Fetch-Site": "none",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+
+
+class AtTheRoot(SimpleApp):
+    """An application that has something at ``/``."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/":
+            await PlainTextResponse("the application's")(scope, receive, send)
+            return
+        await super().__call__(scope, receive, send)
+
+
+def paths_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {one["name"]: list(one["paths"]) for one in document["surfaces"]}
+
+
+def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
+    """Name, version, and the paths of every surface, as JSON."""
+    answer = http.get(f"{double.url}/")
+    document = answer.json()
+
+    assert "application/json" == answer.headers["content-type"]
+    assert ("agentdouble", agentdouble.__version__) == (document["name"], document["version"])
+    assert {
+        "Control plane": ["/?Action=InvokeTool&Version=2025-10-30"],
+        "Applications": ["/invoke", "/mcp", "/ping"],
+        "A2A applications": ["/.well-known/agent-card.json", "/"],
+        "API server": ["/list-apps", "/apps/<agent>/users/<user>/sessions", "/run"],
+        "The double's own": [
+            "/_emulator/health",
+            "/_emulator/clock",
+            "/_emulator/journal",
+            "/_emulator/unknowns",
+            "/_emulator/faults",
+            "/_emulator/sessions",
+            "/_emulator/runtimes",
+            "/_emulator/metrics",
+        ],
+        "MCP services and toolsets": ["/mcp/<name>"],
+        "Runtimes": ["/runtimes/<name>"],
+        "Sessions of the sandbox": ["/v1/..."],
+    } == paths_of(document)
+
+
+def test_what_it_names_of_the_double_s_own_can_be_read(double: Emulator) -> None:
+    """Each of these pages exists."""
+    own = paths_of(http.get(f"{double.url}/").json())["The double's own"]
+
+    assert dict.fromkeys(own, 200) == {
+        path: http.get(double.url + path).status_code for path in own
+    }
+
+
+def test_a_browser_is_shown_a_page(double: Emulator) -> None:
+    """HTML for light and dark, which loads nothing and runs nothing."""
+    answer = http.get(f"{double.url}/", headers=BROWSER)
+
+    assert "text/html; charset=utf-8" == answer.headers["content-type"]
+    assert ("no-store", "sandbox", "Accept") == tuple(
+        answer.headers[name] for name in ("cache-control", "content-security-policy", "vary")
+    )
+    assert f"<h1>agentdouble {agentdouble.__version__}</h1>" in answer.text
+    assert '<meta name="color-scheme" content="light dark">' in answer.text
+    assert [] == re.findall(r"<script|<link|<img|https?:|url\(|@import|\son\w+=", answer.text)
+
+
+def test_names_of_applications_are_text_on_the_page() -> None:
+    """A name that is HTML is shown as it is written."""
+    with Emulator(SimpleApp("<b onclick=alert(1)>'\"&")) as double:
+        page = http.get(f"{double.url}/", headers={"Accept": "text/html"})
+
+    assert (
+        "default-src 'none'; style-src 'unsafe-inline'" == page.headers["content-security-policy"]
+    )
+    assert "the application &lt;b onclick=alert(1)&gt;&#x27;&quot;&amp;" in page.text
+    assert "<b " not in page.text
+
+
+def test_no_secret_is_told() -> None:
+    """No key of the double, and nothing of its sessions and services."""
+    with Emulator(SimpleApp("any"), api_key="the-api-key") as double:
+        act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="somebody-s")
+        headers = {"X-Api-Key": "the-api-key"}
+        told = [
+            http.get(f"{double.url}/", headers={**headers, "Accept": kind}).text
+            for kind in ("text/html", "application/json")
+        ]
+
+    hidden = ("the-api-key", double.credentials.access_key, double.credentials.secret_key)
+    assert [] == [one for one in (*hidden, "somebody-s") if any(one in text for text in told)]
+
+
+def test_who_may_not_call_is_not_told(double: Emulator) -> None:
+    """A foreign Host, a web page and, where there is a key, everybody without it."""
+    url = f"{double.url}/"
+    with Emulator(SimpleApp("any"), api_key="key") as keyed:
+        refused = {
+            "host": http.get(url, headers={"Host": "evil.example"}),
+            "page": http.get(url, headers={"Origin": "https://evil.example"}),
+            "link": http.get(url, headers={**BROWSER, "Sec-Fetch-Site": "cross-site"}),
+            "no key": http.get(f"{keyed.url}/"),
+        }
+
+    assert {
+        "host": (403, "ForbiddenHost"),
+        "page": (403, "ForbiddenOrigin"),
+        "link": (403, "ForbiddenOrigin"),
+        "no key": (401, "Unauthorized"),
+    } == {
+        name: (answer.status_code, answer.json()["error"]["type"])
+        for name, answer in refused.items()
+    }
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_an_application_that_has_something_at_the_root_keeps_it(method: str) -> None:
+    """The page stands only where nothing else answers."""
+    with Emulator(AtTheRoot("mine")) as double:
+        answer = http.request(method, f"{double.url}/", headers={"Accept": "text/html"})
+
+    assert (200, "text/plain; charset=utf-8") == (
+        answer.status_code,
+        answer.headers["content-type"],
+    )
+
+
+def test_an_a2a_application_keeps_what_is_posted_there() -> None:
+    """POST / is its JSON-RPC, GET / is the page."""
+    with Emulator(A2AApp("agent", runner="coder")) as double:
+        posted = http.post(f"{double.url}/", json={"jsonrpc": "2.0", "id": 1, "method": "none"})
+        page = http.get(f"{double.url}/").json()
+
+    assert -32601 == posted.json()["error"]["code"]
+    assert "the application agent, by POST" in str(page["surfaces"])
+
+
+def test_an_action_that_is_not_posted_is_told_so(double: Emulator) -> None:
+    """It gets no page."""
+    answer = http.get(f"{double.url}/?Action=ListTools&Version=2025-10-30", headers=BROWSER)
+
+    assert 405 == answer.status_code
+    assert "MethodNotAllowed" == answer.json()["ResponseMetadata"]["Error"]["Code"]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_another_method_is_refused_as_for_any_unknown_path(double: Emulator, method: str) -> None:
+    """By the application at the root."""
+    known = http.request(method, f"{double.url}/")
+    unknown = http.request(method, f"{double.url}/nowhere")
+
+    assert (404, 404) == (known.status_code, unknown.status_code)
