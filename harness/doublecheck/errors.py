@@ -50,14 +50,9 @@ import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from agentdouble.tracebacks import ShownShort
-
-if TYPE_CHECKING:
-    from doublecheck.calibration.findings import Findings
-    from doublecheck.reports.report import Report
-    from doublecheck.twins.comparison import Comparison
 
 _SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
@@ -362,24 +357,27 @@ class InterruptedRunError(ShownShort, KeyboardInterrupt):
         self.session_id = session_id
 
 
+# The next three carry values whose modules import this one, so it cannot name their classes.
+
+
 class InterruptedChecksError(ShownShort, KeyboardInterrupt):
-    """Checks were interrupted; ``report`` is what came of those that were carried out.
+    """Checks were interrupted; ``report`` is the Report of those that were carried out.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Any) -> None:
         super().__init__(report.cut_short)
         self.report = report
 
 
 class InterruptedTwinError(ShownShort, KeyboardInterrupt):
-    """A twin was interrupted; ``comparison`` is what came of the parts until then.
+    """A twin was interrupted; ``comparison`` is the Comparison of the parts until then.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
     """
 
-    def __init__(self, comparison: Comparison, parts: int) -> None:
+    def __init__(self, comparison: Any, parts: int) -> None:
         super().__init__(
             f"Interrupted: {len(comparison.parts)} of {parts} parts were said to both platforms."
         )
@@ -387,11 +385,11 @@ class InterruptedTwinError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedCalibrationError(ShownShort, KeyboardInterrupt):
-    """A calibration was interrupted; ``findings`` are those until then.
+    """A calibration was interrupted; ``findings`` are the Findings until then.
 
     As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
     """
 
-    def __init__(self, findings: Findings, unknowns: int) -> None:
+    def __init__(self, findings: Any, unknowns: int) -> None:
         super().__init__(f"Interrupted: {len(findings)} of {unknowns} unknowns were asked about.")
         self.findings = findings

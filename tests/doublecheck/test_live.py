@@ -13,21 +13,10 @@ from typing import Any
 
 import pytest
 
-from doublecheck import (
-    AsyncPlatform,
-    ClosedError,
-    CodeResult,
-    Completion,
-    Credentials,
-    InterruptedRunError,
-    LiveOutput,
-    NotADoubleError,
-    Output,
-    Platform,
-    RefusedError,
-    Target,
-)
+from doublecheck import AsyncPlatform, Credentials, Platform, Target
 from doublecheck.client.doubles import serving_double
+from doublecheck.errors import ClosedError, InterruptedRunError, NotADoubleError, RefusedError
+from doublecheck.results import CodeResult, Completion, LiveOutput, Output
 from doublecheck.target.target import Kind
 from tests.doublecheck import bad_servers
 

@@ -2,87 +2,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+
+import pytest
 
 import doublecheck
 
 NAMES = [
-    "A2aAnswer",
-    "A2aClient",
-    "AgentEvent",
-    "AgentEvents",
-    "AgentSession",
-    "AgentSessions",
-    "AnswerError",
-    "ArgumentError",
-    "ArmedFault",
-    "AsyncA2aClient",
-    "AsyncBrowser",
-    "AsyncMcpClient",
     "AsyncPlatform",
-    "BashResult",
-    "Browser",
-    "BrowserInfo",
-    "CalibrationError",
-    "Check",
-    "ChecksCrashedError",
-    "Clause",
-    "ClauseError",
-    "ClosedError",
-    "CodeError",
-    "CodeResult",
-    "Comparison",
-    "Completion",
-    "ConfigurationError",
     "Credentials",
-    "CredentialsMissingError",
-    "CredentialsRefusedError",
-    "Difference",
     "DoubleCheckError",
-    "EmulatorCommandError",
-    "Exchange",
-    "FaultError",
-    "Finding",
-    "Findings",
-    "FolderError",
-    "FrozenLoopError",
-    "InterruptedCalibrationError",
-    "InterruptedChecksError",
-    "InterruptedRunError",
-    "InterruptedTwinError",
-    "Journal",
-    "JournalEntry",
-    "LiveOutput",
-    "McpClient",
-    "McpResult",
-    "McpTool",
-    "McpTools",
-    "MissingExtraError",
-    "NoAnswerError",
-    "NotADoubleError",
-    "NotCheckedError",
-    "Output",
     "Platform",
     "PlatformConfig",
-    "RecordingError",
-    "References",
-    "RefusedError",
-    "Report",
-    "ReportError",
-    "Reports",
-    "SaveError",
     "Secret",
-    "Session",
-    "Sessions",
-    "StreamEvent",
     "Target",
-    "TargetError",
-    "UnexpectedHostError",
-    "Unknown",
-    "Unknowns",
-    "UnreachableError",
-    "UnseenRequestError",
-    "UntrustedError",
-    "WrongAddressError",
     "calibrate",
     "check",
     "connect",
@@ -91,6 +24,83 @@ NAMES = [
     "twin",
     "unknowns",
 ]
+
+MOVED = {
+    "errors": [
+        "AnswerError",
+        "ArgumentError",
+        "CalibrationError",
+        "ChecksCrashedError",
+        "ClauseError",
+        "ClosedError",
+        "ConfigurationError",
+        "CredentialsMissingError",
+        "CredentialsRefusedError",
+        "EmulatorCommandError",
+        "FaultError",
+        "FolderError",
+        "FrozenLoopError",
+        "InterruptedCalibrationError",
+        "InterruptedChecksError",
+        "InterruptedRunError",
+        "InterruptedTwinError",
+        "MissingExtraError",
+        "NoAnswerError",
+        "NotADoubleError",
+        "NotCheckedError",
+        "RecordingError",
+        "RefusedError",
+        "ReportError",
+        "SaveError",
+        "TargetError",
+        "UnexpectedHostError",
+        "UnreachableError",
+        "UnseenRequestError",
+        "UntrustedError",
+        "WrongAddressError",
+    ],
+    "results": [
+        "A2aAnswer",
+        "A2aClient",
+        "AgentEvent",
+        "AgentEvents",
+        "AgentSession",
+        "AgentSessions",
+        "ArmedFault",
+        "AsyncA2aClient",
+        "AsyncBrowser",
+        "AsyncMcpClient",
+        "BashResult",
+        "Browser",
+        "BrowserInfo",
+        "Check",
+        "Clause",
+        "CodeError",
+        "CodeResult",
+        "Comparison",
+        "Completion",
+        "Difference",
+        "Exchange",
+        "Finding",
+        "Findings",
+        "Journal",
+        "JournalEntry",
+        "LiveOutput",
+        "McpClient",
+        "McpResult",
+        "McpTool",
+        "McpTools",
+        "Output",
+        "References",
+        "Report",
+        "Reports",
+        "Session",
+        "Sessions",
+        "StreamEvent",
+        "Unknown",
+        "Unknowns",
+    ],
+}
 
 _LIGHT = """
 import sys
@@ -104,7 +114,7 @@ platform = doublecheck.Platform(doublecheck.Target("http://127.0.0.1:1"))
 platform.close()
 try:
     doublecheck.connect()
-except doublecheck.MissingExtraError as error:
+except doublecheck.errors.MissingExtraError as error:
     print(error)
 """
 
@@ -115,11 +125,30 @@ def test_the_public_names_are_these() -> None:
     assert NAMES == [getattr(doublecheck, name).__name__ for name in NAMES]
 
 
+@pytest.mark.parametrize("place", MOVED)
+def test_a_name_that_has_moved_says_where_it_is(place: str) -> None:
+    """It is still there, and what it was is what it is."""
+    new = import_module(f"doublecheck.{place}")
+    for name in MOVED[place]:
+        with pytest.warns(DeprecationWarning, match=f"from doublecheck.{place} import {name}$"):
+            assert getattr(new, name) is getattr(doublecheck, name)
+
+
+def test_results_are_these() -> None:
+    """All of them have their own names."""
+    found = import_module("doublecheck.results")
+
+    assert MOVED["results"] == found.__all__ == dir(found)
+    assert MOVED["results"] == [getattr(found, name).__name__ for name in found.__all__]
+
+
 def test_importing_the_package_imports_nothing_of_it() -> None:
     """What is behind a name is imported when the name is first used."""
-    shown = _python("import sys, doublecheck; print(*(m for m in sys.modules if 'doublec' in m))")
+    shown = _python(
+        "import sys, doublecheck; print(*sorted(m for m in sys.modules if 'doublec' in m))"
+    )
 
-    assert "doublecheck\n" == shown
+    assert "doublecheck doublecheck.lazy_names\n" == shown
 
 
 def test_a_light_install_is_a_client_and_says_what_a_double_needs() -> None:

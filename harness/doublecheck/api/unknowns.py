@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doublecheck import ledger
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.connect import connect
-from doublecheck.ledger import Unknowns
 from doublecheck.runner.subject import target_of
+from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
@@ -21,7 +20,7 @@ def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns
     NotADoubleError.
     """
     if platform is None:
-        return ledger.unknowns()
+        return ledger_unknowns()
     if isinstance(platform, Platform):
         return platform.unknowns()
     opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))

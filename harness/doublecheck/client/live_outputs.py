@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from doublecheck import live
 from doublecheck.client import loop_thread, transport
 from doublecheck.client._async.connection import events
 from doublecheck.errors import InterruptedRunError
-from doublecheck.live import LiveOutput, OnOutput, Ran
+from doublecheck.values.sandbox import LiveOutput, OnOutput, Ran, handed_over
 from doublecheck.wire import calls, output_feed
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.request_log import Exchanges
@@ -54,7 +53,7 @@ async def run_async(
     if on_output is None:
         return await connection.call(call)
     if outputs is None:
-        return live.handed_over(await connection.call(call), on_output)
+        return handed_over(await connection.call(call), on_output)
     transport.refuse_closed(connection.http, connection.target.url)
     listener = _Listener(outputs, connection.options)
     with transport.interruptible():
@@ -73,7 +72,7 @@ def run(
         if on_output is None:
             return connection.call(call)
         if outputs is None:
-            return live.handed_over(connection.call(call), on_output)
+            return handed_over(connection.call(call), on_output)
         transport.refuse_closed(connection.http, connection.target.url)
         return loop_thread.run(_work(connection, call, outputs), on_output)
     except KeyboardInterrupt:
@@ -136,7 +135,7 @@ async def _run(
         arriving = await listener.listen(stack)
         if arriving is None:
             answer = await _send(http, exchanges, call.request)
-            return live.handed_over(call.read(answer), on_output)
+            return handed_over(call.read(answer), on_output)
         name = secrets.token_hex(8)
         receiver = _Receiver(arriving, name, on_output)
         sent = asyncio.ensure_future(_send(http, exchanges, call.request, name))
@@ -147,7 +146,7 @@ async def _run(
                 task.cancel()
             await asyncio.gather(sent, receiver.task, return_exceptions=True)
         if not receiver.begun:
-            return live.handed_over(result, on_output)
+            return handed_over(result, on_output)
         if receiver.dropped or not receiver.over:
             on_output(_missed())
         return result

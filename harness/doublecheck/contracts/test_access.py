@@ -13,8 +13,8 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError
-from doublecheck.results import AgentEvent
 from doublecheck.secret import Secret
+from doublecheck.values.agents import AgentEvent
 from doublecheck.wire import api_server
 
 NOBODYS = Secret("doublecheck-nobody-has-this-key")

@@ -13,7 +13,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.results import AgentSession
+from doublecheck.values.agents import AgentSession
 from doublecheck.wire import api_server
 
 if TYPE_CHECKING:

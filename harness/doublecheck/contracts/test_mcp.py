@@ -12,7 +12,7 @@ import pytest
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
-from doublecheck.results import McpResult, McpTool
+from doublecheck.values.agents import McpResult, McpTool
 
 TOOLS = ["add", "facts", "join", "place", "shout"]
 

@@ -9,8 +9,8 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.results import CodeResult, Output
 from doublecheck.target import pytest_options as options
+from doublecheck.values.sandbox import CodeResult, Output
 
 
 @clause("SBX-01", writes=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.results import BashResult, CodeResult
+    from doublecheck.values.sandbox import BashResult, CodeResult
 
 TTL_S = 120  # what a check makes on a platform ends by itself, soon
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS

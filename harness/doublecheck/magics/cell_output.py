@@ -14,8 +14,7 @@ from doublecheck.notebook.display.markup import box
 from doublecheck.notebook.display.outputs import traceback
 
 if TYPE_CHECKING:
-    from doublecheck.live import LiveOutput
-    from doublecheck.results import BashResult, CodeResult
+    from doublecheck.values.sandbox import BashResult, CodeResult, LiveOutput
 
 
 class OutputDisplay:

@@ -17,13 +17,13 @@ from doublecheck.magics.cell_output import (
 )
 from doublecheck.magics.options import BASH
 from doublecheck.magics.sessions import refuse_name, user_session_id
-from doublecheck.results import BashResult, CodeResult
+from doublecheck.values.sandbox import BashResult, CodeResult
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.live import OnOutput
     from doublecheck.magics.options import CellOptions
     from doublecheck.magics.platforms import Named
+    from doublecheck.values.sandbox import OnOutput
 
 Result: TypeAlias = "CodeResult | BashResult"
 Store: TypeAlias = Callable[[Any], None]

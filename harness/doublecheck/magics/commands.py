@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.results import Session
+    from doublecheck.values.double import Session
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 

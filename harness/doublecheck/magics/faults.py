@@ -12,7 +12,7 @@ from doublecheck.magics.messages import refuse, refuse_unknown, tell
 from doublecheck.magics.options import Parser, words
 
 if TYPE_CHECKING:
-    from doublecheck.results import ArmedFault
+    from doublecheck.values.double import ArmedFault
 
 BY_ID = ("disarm", "release")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from doublecheck.comparing.references import Pairs
 from doublecheck.comparing.structure import compare as differences_of
 from doublecheck.errors import DoubleCheckError, RefusedError
-from doublecheck.live import of_outputs
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
@@ -27,14 +26,14 @@ from doublecheck.notebook.display.markup import (
     title,
 )
 from doublecheck.notebook_repr import Shown
-from doublecheck.results import BashResult, CodeResult
+from doublecheck.values.sandbox import BashResult, CodeResult, of_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from doublecheck.comparing.differences import Difference
     from doublecheck.magics.platforms import Named
-    from doublecheck.results import Output
+    from doublecheck.values.sandbox import Output
 
 Outcome: TypeAlias = "CodeResult | BashResult | DoubleCheckError"
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 from doublecheck.errors import ArgumentError
 from doublecheck.notebook_repr import Series
-from doublecheck.results import AgentEvent
+from doublecheck.values.agents import AgentEvent
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -14,7 +14,7 @@ from doublecheck.probes.probing import (
     background,
     unlike,
 )
-from doublecheck.results import AgentSession
+from doublecheck.values.agents import AgentSession
 
 
 @probe("U-EVENT-FIELDS", "api_server", writes=True)

@@ -41,15 +41,23 @@ def module(exchanges: Iterable[Exchange], name: str) -> str:
         raise SaveError("There is no call that a test could make again.")
     if "References" in statements.imports:
         asked.insert(0, ["seen = References()", f'seen.add(platform.url, "{PLATFORM}")'])
-    imports = ", ".join(sorted({"Platform", *statements.imports}))
     body = "\n\n".join(_indented(block) for block in asked)
     return (
         "from __future__ import annotations\n\n"
         f"{_PYTEST if 'RefusedError' in statements.imports else ''}"
-        f"from doublecheck import {imports}\n\n\n"
+        f"{_imports(statements.imports)}\n\n"
         f"def {name}(platform: Platform) -> None:\n"
         f'{" " * INDENT}"""{_DOCSTRING}"""\n{body}\n'
     )
+
+
+def _imports(names: Iterable[str]) -> str:
+    """Return the imports of names, each from where users find it."""
+    places = {"doublecheck": ["Platform"]}
+    for name in sorted(names):
+        place = "doublecheck.errors" if name.endswith("RefusedError") else "doublecheck.results"
+        places.setdefault(place, []).append(name)
+    return "".join(f"from {place} import {', '.join(ns)}\n" for place, ns in sorted(places.items()))
 
 
 def _addresses(exchanges: Iterable[Exchange]) -> set[str]:

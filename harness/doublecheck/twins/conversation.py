@@ -13,8 +13,8 @@ from functools import partial
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError, RefusedError
-from doublecheck.results import AgentSession, McpTool
 from doublecheck.target.surfaces import Surface
+from doublecheck.values.agents import AgentSession, McpTool
 from doublecheck.wire import calls
 
 Talk = Callable[[Platform], object]

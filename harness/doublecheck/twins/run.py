@@ -9,7 +9,6 @@ from doublecheck.client import preflight
 from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, UnreachableError
-from doublecheck.results import JournalEntry
 from doublecheck.twins.comparison import (
     Comparison,
     Part,
@@ -17,6 +16,7 @@ from doublecheck.twins.comparison import (
     seeded,
 )
 from doublecheck.twins.conversation import Topic
+from doublecheck.values.double import JournalEntry
 from doublecheck.wire.exchanges import Exchange
 from doublecheck.wire.redaction import without_secrets
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import AnswerError, RefusedError
-from doublecheck.results import A2aAnswer
 from doublecheck.target.target import Target
+from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 

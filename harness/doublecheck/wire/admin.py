@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import ArgumentError, NotADoubleError
-from doublecheck.ledger import Unknowns
-from doublecheck.ledger import unknowns as unknowns_of
-from doublecheck.results import JournalEntry, Session
-from doublecheck.series import Journal, Sessions
 from doublecheck.target.target import Target
+from doublecheck.values.double import Journal, JournalEntry, Session, Sessions
+from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call
 
@@ -100,7 +98,7 @@ def ledger(target: Target) -> Call[Unknowns]:
 
     def read(response: httpx.Response) -> Unknowns:
         found = _read_unknowns(response)
-        return unknowns_of(found.in_force, found.settled, found.relied_on)
+        return ledger_unknowns(found.in_force, found.settled, found.relied_on)
 
     return Call(unknowns(target).request, read)
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from doublecheck.errors import AnswerError, ArgumentError
-from doublecheck.results import AgentEvent, AgentSession
-from doublecheck.series import AgentEvents, AgentSessions
 from doublecheck.target.target import Target
+from doublecheck.values.agents import AgentEvent, AgentEvents, AgentSession, AgentSessions
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from doublecheck.errors import AnswerError
-from doublecheck.results import BrowserInfo
 from doublecheck.secret import Secret
+from doublecheck.values.sandbox import BrowserInfo
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.data_plane import Endpoint, data_of, field_of

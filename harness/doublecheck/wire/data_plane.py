@@ -12,9 +12,9 @@ from urllib.parse import quote, urlsplit
 from agentdouble import invoke_tool
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
-from doublecheck.results import BashResult
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target
+from doublecheck.values.sandbox import BashResult
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.calls import Call, Request
 

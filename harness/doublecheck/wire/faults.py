@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import FaultError, NotADoubleError
 from doublecheck.notebook_repr import Shown, counted
-from doublecheck.results import ArmedFault
-from doublecheck.series import ArmedFaults
 from doublecheck.target.target import Target
+from doublecheck.values.double import ArmedFault, ArmedFaults
 from doublecheck.wire import calls
 from doublecheck.wire.admin import PREFIX
 from doublecheck.wire.calls import Call

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import AnswerError, RefusedError
-from doublecheck.results import McpResult, McpTool
 from doublecheck.target.target import Target
+from doublecheck.values.agents import McpResult, McpTool
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 

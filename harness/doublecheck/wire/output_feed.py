@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from agentdouble.invoke_tool import RUN_HEADER
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.errors import NotADoubleError
-from doublecheck.live import Completion, LiveOutput
 from doublecheck.target.target import Target
+from doublecheck.values.sandbox import Completion, LiveOutput
 from doublecheck.wire import calls
 from doublecheck.wire.admin import PREFIX
 from doublecheck.wire.calls import Call, Request

@@ -12,8 +12,8 @@ from agentdouble import invoke_tool
 from agentdouble.errors import EnvelopeError, PlatformError
 from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
-from doublecheck.results import CodeResult, Output
 from doublecheck.target.target import Target
+from doublecheck.values.sandbox import CodeResult, Output
 from doublecheck.wire.calls import Call, Request
 
 if TYPE_CHECKING:

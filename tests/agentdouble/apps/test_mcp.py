@@ -28,7 +28,9 @@ from mcp import Client, MCPError
 
 from agentdouble import Emulator, MCPApp, SimpleApp, run_code, serving
 from agentdouble.errors import AddressInUseError, ApplicationLoadError
-from doublecheck import McpClient, Platform, RefusedError, Target
+from doublecheck import Platform, Target
+from doublecheck.errors import RefusedError
+from doublecheck.results import McpClient
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.apps.mcp_sample import Gate, sample
 from tests.agentdouble.calling import background, http

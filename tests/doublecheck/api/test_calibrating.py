@@ -46,7 +46,7 @@ def test_an_interrupted_calibration_keeps_what_it_has(
     last = dataclasses.replace(known["U-SESSION-DELETE"], look=interrupted)
     monkeypatch.setattr(findings, "probes", lambda: {**known, "U-SESSION-DELETE": last})
 
-    with pytest.raises(doublecheck.InterruptedCalibrationError, match="1 of 2") as raised:
+    with pytest.raises(doublecheck.errors.InterruptedCalibrationError, match="1 of 2") as raised:
         doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-SESSION-DELETE"])
 
     assert ["U-PROBE-BODIES"] == [one.unknown for one in raised.value.findings]
@@ -54,5 +54,5 @@ def test_an_interrupted_calibration_keeps_what_it_has(
 
 def test_what_is_no_unknown_is_told(platform: doublecheck.Platform) -> None:
     """With the nearest that there is."""
-    with pytest.raises(doublecheck.CalibrationError, match="Did you mean U-PROBE-BODIES"):
+    with pytest.raises(doublecheck.errors.CalibrationError, match="Did you mean U-PROBE-BODIES"):
         doublecheck.calibrate(platform, only=["U-PROBE-BODY"])

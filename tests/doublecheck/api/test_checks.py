@@ -26,14 +26,14 @@ SECRET = "of-nobody-but-us"
 
 
 @pytest.fixture(scope="module")
-def report(platform_server: doublecheck.Target) -> doublecheck.Report:
+def report(platform_server: doublecheck.Target) -> doublecheck.results.Report:
     """What some checks of a double in this process come to; CTL-01 needs its keys."""
     with doublecheck.Platform(platform_server) as platform:
         return doublecheck.check(platform, only="PRB-01 or PRB-05 or CTL-01")
 
 
 def test_a_platform_in_hand_is_checked_as_it_is(
-    report: doublecheck.Report, platform_server: doublecheck.Target
+    report: doublecheck.results.Report, platform_server: doublecheck.Target
 ) -> None:
     """Its keys go along, and what it cannot show is told."""
     expected = {
@@ -48,11 +48,11 @@ def test_a_platform_in_hand_is_checked_as_it_is(
 
 
 def test_a_running_loop_goes_on_meanwhile(
-    platform_server: doublecheck.Target, report: doublecheck.Report
+    platform_server: doublecheck.Target, report: doublecheck.results.Report
 ) -> None:
     """AsyncPlatform's own is awaited, and comes to the same."""
 
-    async def checked() -> tuple[bool, doublecheck.Report]:
+    async def checked() -> tuple[bool, doublecheck.results.Report]:
         async with doublecheck.AsyncPlatform(platform_server) as platform:
             checks = asyncio.ensure_future(platform.check(only="PRB-01"))
             await platform.ping()
@@ -144,7 +144,7 @@ def test_a_process_that_dies_is_told_with_what_it_said(
     monkeypatch.setattr(checks, "Process", Dead)
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
 
-    with pytest.raises(doublecheck.ChecksCrashedError) as raised:
+    with pytest.raises(doublecheck.errors.ChecksCrashedError) as raised:
         doublecheck.check(platform, only="PRB-01")
 
     assert (1, True) == (raised.value.code, any("Fatal" in one for one in raised.value.lines))
@@ -168,7 +168,7 @@ def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, t
 
 def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:
     """It would be a run in which nothing failed."""
-    with pytest.raises(doublecheck.TargetError, match="No check matches only='PRB-99'"):
+    with pytest.raises(doublecheck.errors.TargetError, match="No check matches only='PRB-99'"):
         doublecheck.check(platform, only="PRB-99")
 
 
@@ -203,7 +203,7 @@ def test_without_pytest_the_command_that_brings_it_is_named(
     """It runs the checks, and an installation may be without."""
     monkeypatch.setitem(sys.modules, "pytest", None)
 
-    with pytest.raises(doublecheck.MissingExtraError, match="pip install 'pytest'"):
+    with pytest.raises(doublecheck.errors.MissingExtraError, match="pip install 'pytest'"):
         doublecheck.check()
 
 

@@ -42,12 +42,14 @@ def test_of_an_async_platform_it_is_the_same() -> None:
 
 def test_what_is_no_platform_is_refused() -> None:
     """With what is taken."""
-    with pytest.raises(doublecheck.ArgumentError, match="5 is no platform: pass what connect"):
+    with pytest.raises(
+        doublecheck.errors.ArgumentError, match="5 is no platform: pass what connect"
+    ):
         doublecheck.unknowns(5)  # type: ignore[arg-type]
 
 
 def test_a_live_platform_has_none() -> None:
     """Nobody can ask it."""
     live = Platform(Target("http://127.0.0.1:9", "live"))
-    with live, pytest.raises(doublecheck.NotADoubleError, match="ledger of unknowns"):
+    with live, pytest.raises(doublecheck.errors.NotADoubleError, match="ledger of unknowns"):
         doublecheck.unknowns(live)

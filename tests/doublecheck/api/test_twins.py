@@ -60,7 +60,7 @@ def test_an_interrupted_twin_keeps_what_it_has(
 
     monkeypatch.setattr(scripts, "read", read)
 
-    with pytest.raises(doublecheck.InterruptedTwinError, match="1 of 2 parts") as raised:
+    with pytest.raises(doublecheck.errors.InterruptedTwinError, match="1 of 2 parts") as raised:
         doublecheck.twin(platform, platform, script="any")
 
     assert ["ping"] == [part.name for part in raised.value.comparison.parts]

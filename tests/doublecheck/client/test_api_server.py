@@ -10,10 +10,12 @@ from contextlib import closing
 
 import pytest
 
-from doublecheck import AgentEvent, AgentSession, AnswerError, Platform, RefusedError, Target
+from doublecheck import Platform, Target
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.results import AgentEvent, AgentSession
 from doublecheck.wire import api_server
 from tests.doublecheck import bad_servers
 

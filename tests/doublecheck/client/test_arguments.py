@@ -10,19 +10,12 @@ from typing import Any
 import pytest
 
 import doublecheck
-from doublecheck import (
-    A2aClient,
-    ArgumentError,
-    AsyncPlatform,
-    Browser,
-    ClosedError,
-    McpClient,
-    Platform,
-    Target,
-)
+from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client import arguments
 from doublecheck.client._sync.faults import PlatformFaults
 from doublecheck.client._sync.platform import PlatformClock
+from doublecheck.errors import ArgumentError, ClosedError
+from doublecheck.results import A2aClient, Browser, McpClient
 
 NOWHERE = Target(url="http://127.0.0.1:1")
 

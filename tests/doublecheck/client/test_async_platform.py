@@ -7,18 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import (
-    AnswerError,
-    AsyncPlatform,
-    Credentials,
-    NotADoubleError,
-    RefusedError,
-    StreamEvent,
-    Target,
-    UnreachableError,
-)
+from doublecheck import AsyncPlatform, Credentials, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_app
+from doublecheck.errors import AnswerError, NotADoubleError, RefusedError, UnreachableError
+from doublecheck.results import StreamEvent
 from tests import unasync
 
 

@@ -14,16 +14,9 @@ import pytest
 
 from agentdouble import Emulator, SimpleApp, environment
 from agentdouble import running as doubles
-from doublecheck import (
-    Platform,
-    Secret,
-    Target,
-    TargetError,
-    UnreachableError,
-    connect,
-    connect_async,
-)
+from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import answers_as_double, running, serving_double, start_double
+from doublecheck.errors import TargetError, UnreachableError
 
 _UNCLOSED = """
 import doublecheck

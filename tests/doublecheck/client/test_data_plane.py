@@ -5,7 +5,9 @@ import datetime as dt
 import httpx
 import pytest
 
-from doublecheck import AnswerError, BashResult, Platform, RefusedError, UnreachableError
+from doublecheck import Platform
+from doublecheck.errors import AnswerError, RefusedError, UnreachableError
+from doublecheck.results import BashResult
 from doublecheck.secret import Secret
 from doublecheck.wire import data_plane
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from doublecheck import EmulatorCommandError, UnreachableError
 from doublecheck.client.emulator_command import started
+from doublecheck.errors import EmulatorCommandError, UnreachableError
 
 PATIENCE_S = 60
 

@@ -9,16 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import (
-    AsyncPlatform,
-    BashResult,
-    InterruptedRunError,
-    LiveOutput,
-    Output,
-    Platform,
-    Target,
-)
+from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.doubles import serving_double
+from doublecheck.errors import InterruptedRunError
+from doublecheck.results import BashResult, LiveOutput, Output
 
 pytestmark = pytest.mark.once
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from doublecheck import LiveOutput
 from doublecheck.client import loop_thread as beside
-from doublecheck.live import OnOutput
+from doublecheck.results import LiveOutput
+from doublecheck.values.sandbox import OnOutput
 
 
 def test_an_error_in_the_listener_may_come_when_the_work_has_just_ended(

@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator, MCPApp
-from doublecheck import (
-    AnswerError,
-    AsyncPlatform,
-    McpResult,
-    McpTool,
-    Platform,
-    RefusedError,
-    Secret,
-    Target,
-    UnreachableError,
-)
+from doublecheck import AsyncPlatform, Platform, Secret, Target
+from doublecheck.errors import AnswerError, RefusedError, UnreachableError
+from doublecheck.results import McpResult, McpTool
 from doublecheck.wire import mcp as wire
 
 

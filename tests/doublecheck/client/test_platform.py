@@ -10,20 +10,18 @@ from contextlib import closing
 
 import pytest
 
-from doublecheck import (
-    AnswerError,
-    NoAnswerError,
-    NotADoubleError,
-    Output,
-    Platform,
-    RefusedError,
-    StreamEvent,
-    Target,
-    UnreachableError,
-)
+from doublecheck import Platform, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_app
-from doublecheck.errors import ArgumentError
+from doublecheck.errors import (
+    AnswerError,
+    ArgumentError,
+    NoAnswerError,
+    NotADoubleError,
+    RefusedError,
+    UnreachableError,
+)
+from doublecheck.results import Output, StreamEvent
 
 
 @pytest.fixture(scope="module")

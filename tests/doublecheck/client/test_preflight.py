@@ -8,20 +8,16 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from doublecheck import (
+from doublecheck import Credentials, DoubleCheckError, Platform, Secret, Target
+from doublecheck.client import preflight
+from doublecheck.contracts.answering import Answering
+from doublecheck.errors import (
     AnswerError,
-    Credentials,
-    DoubleCheckError,
     NoAnswerError,
-    Platform,
-    Secret,
-    Target,
     UnreachableError,
     UntrustedError,
     WrongAddressError,
 )
-from doublecheck.client import preflight
-from doublecheck.contracts.answering import Answering
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import Behaviour, answer
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from doublecheck import ClauseError
 from doublecheck.contracts.clauses import Clause, clause, clauses, find
+from doublecheck.errors import ClauseError
 
 
 def test_every_clause_of_the_specification_is_there() -> None:

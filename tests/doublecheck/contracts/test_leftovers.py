@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from agentdouble import Emulator
-from doublecheck import AgentSession, Platform, Target
+from doublecheck import Platform, Target
 from doublecheck.client import doubles
 from doublecheck.contracts import a2a, conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.results import AgentSession
 from doublecheck.runner import runner as running
 
 pytestmark = pytest.mark.once

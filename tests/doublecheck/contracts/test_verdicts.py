@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck import AnswerError, NoAnswerError, Target, UnreachableError
+from doublecheck import Target
 from doublecheck.contracts.clauses import find
 from doublecheck.contracts.verdicts import Verdict, of_failure, of_skip, why_not, worst
+from doublecheck.errors import AnswerError, NoAnswerError, UnreachableError
 
 
 @pytest.mark.parametrize(

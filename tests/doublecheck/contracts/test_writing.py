@@ -12,10 +12,11 @@ from pathlib import Path
 import openapi_spec_validator  # noqa: F401 (what pytester imports it forgets)
 import pytest
 
-from doublecheck import FolderError, contracts
+from doublecheck import contracts
 from doublecheck.cli.contracts_command import app as command
 from doublecheck.contracts import writing
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import FolderError
 from doublecheck.reports.collector import Collector
 
 pytestmark = pytest.mark.once

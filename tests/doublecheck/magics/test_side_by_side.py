@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from doublecheck import CodeResult, Output, Platform, Target
-from doublecheck.live import of_outputs
+from doublecheck import Platform, Target
 from doublecheck.magics.platforms import Named
 from doublecheck.magics.side_by_side import compare
+from doublecheck.results import CodeResult, Output
+from doublecheck.values.sandbox import of_outputs
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 pytestmark = pytest.mark.libraries

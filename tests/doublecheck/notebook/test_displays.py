@@ -11,7 +11,7 @@ import doublecheck
 
 def said(*texts):
     for text in texts:
-        yield doublecheck.AgentEvent("model", ({"text": text},), author="coder")
+        yield doublecheck.results.AgentEvent("model", ({"text": text},), author="coder")
 
 async def said_later(*texts):
     for event in said(*texts):

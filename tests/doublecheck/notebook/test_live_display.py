@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 import doublecheck
-from doublecheck import AgentEvent, StreamEvent
+from doublecheck.results import AgentEvent, StreamEvent
 
 EVENTS = (StreamEvent("a"), StreamEvent('{"b": 1}'))
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from doublecheck import AnswerError, Platform, RefusedError, Secret, Target, TargetError
+from doublecheck import Platform, Secret, Target
+from doublecheck.errors import AnswerError, RefusedError, TargetError
 from doublecheck.recordings import command as ordering
 from doublecheck.recordings import recording_file
 from doublecheck.twins.command import PlatformOptions

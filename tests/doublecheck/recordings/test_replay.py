@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from doublecheck import Platform, RecordingError, Target
+from doublecheck import Platform, Target
 from doublecheck.cli.app import app
 from doublecheck.client.doubles import serving_double
 from doublecheck.comparing.differences import Class
+from doublecheck.errors import RecordingError
 from doublecheck.recordings import recording_file, replay
 from tests.doublecheck.recordings.conftest import Recorder
 from tests.doublecheck.twins.conftest import application

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from doublecheck import ReportError
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import ReportError
 from doublecheck.reports import document
 from doublecheck.reports import parse as reading
 from tests.doublecheck.reports.examples import DOUBLE, STAGING

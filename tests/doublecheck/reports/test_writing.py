@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import ReportError
+from doublecheck.errors import ReportError
 from doublecheck.reports import formats
 from doublecheck.reports import write as writing
 from tests.doublecheck.reports.examples import DOUBLE

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from doublecheck import Platform, RefusedError, SaveError, Target
+from doublecheck import Platform, Target
 from doublecheck.cli.app import app
 from doublecheck.client.doubles import serving_double
+from doublecheck.errors import RefusedError, SaveError
 from doublecheck.saved_tests import module, sources
 from doublecheck.saved_tests.literals import literal
 from doublecheck.wire.calls import Request

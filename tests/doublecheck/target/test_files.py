@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck import ConfigurationError
+from doublecheck.errors import ConfigurationError
 from doublecheck.target import config_files as files
 
 

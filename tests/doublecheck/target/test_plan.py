@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from doublecheck import ConfigurationError, Credentials, Secret, TargetError
+from doublecheck import Credentials, Secret
+from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import from_plan as targets
 from doublecheck.target import plan_text as shown
 from doublecheck.target.plan import Plan, Said, plan

@@ -2,15 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck import (
-    Credentials,
-    CredentialsMissingError,
-    Platform,
-    Secret,
-    Target,
-    TargetError,
-    UnreachableError,
-)
+from doublecheck import Credentials, Platform, Secret, Target
+from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.surfaces import SURFACES, surface_of
 from doublecheck.target.target import named_url

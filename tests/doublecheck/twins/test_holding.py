@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from doublecheck import Platform, Secret, TargetError
+from doublecheck import Platform, Secret
 from doublecheck.comparing.differences import Class
+from doublecheck.errors import TargetError
 from doublecheck.twins import conversation, document, scripts, tree
 from doublecheck.twins import html_page as page
 from doublecheck.twins import run as holding

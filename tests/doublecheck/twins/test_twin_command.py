@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from doublecheck import Target, TargetError, UnreachableError
+from doublecheck import Target
 from doublecheck.cli.app import app
+from doublecheck.errors import TargetError, UnreachableError
 
 SCRIPT = """
 [[step]]

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from agentdouble import SimpleApp
-from doublecheck import AsyncPlatform, Exchange, Platform, Secret, Target, UnreachableError
+from doublecheck import AsyncPlatform, Platform, Secret, Target
 from doublecheck.client.doubles import serving_double
+from doublecheck.errors import UnreachableError
+from doublecheck.results import Exchange
 from doublecheck.target.target import API_KEY
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Request

@@ -6,7 +6,7 @@ from typing import Any
 
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
-from doublecheck.results import BrowserInfo
+from doublecheck.values.sandbox import BrowserInfo
 from doublecheck.wire import browser
 from doublecheck.wire.browser import Format
 from doublecheck.wire.data_plane import Endpoint

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
-from doublecheck.results import ArmedFault
+from doublecheck.values.double import ArmedFault
 from doublecheck.wire import faults
 from doublecheck.wire.faults import FaultPlan
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
-from doublecheck.results import McpResult, McpTool
-from doublecheck.series import McpTools
+from doublecheck.values.agents import McpResult, McpTool, McpTools
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer, McpSession
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from doublecheck.client._sync.connection import Connection, events
 from doublecheck.client.arguments import checked_class
-from doublecheck.results import A2aAnswer
+from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from doublecheck.client._sync.connection import Connection
 from doublecheck.client.arguments import checked_class
-from doublecheck.results import ArmedFault
+from doublecheck.values.double import ArmedFault
 from doublecheck.wire import faults
 from doublecheck.wire.faults import FaultPlan
 

@@ -24,12 +24,18 @@ from doublecheck.client._sync.faults import PlatformFaults
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client.arguments import checked_class
 from doublecheck.client.live_outputs import run
-from doublecheck.ledger import Unknowns
-from doublecheck.live import Completion, OnOutput, Ran
-from doublecheck.results import AgentEvent, AgentSession, BashResult, CodeResult, StreamEvent
-from doublecheck.series import AgentEvents, AgentSessions, Journal, Sessions
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
+from doublecheck.values.agents import (
+    AgentEvent,
+    AgentEvents,
+    AgentSession,
+    AgentSessions,
+    StreamEvent,
+)
+from doublecheck.values.double import Journal, Sessions
+from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
+from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
     a2a,
     admin,

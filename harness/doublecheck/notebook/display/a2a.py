@@ -23,7 +23,7 @@ from doublecheck.notebook.display.markup import (
 from doublecheck.notebook.display.trees import tree
 
 if TYPE_CHECKING:
-    from doublecheck.results import A2aAnswer
+    from doublecheck.values.agents import A2aAnswer
 
 _TONES = {
     "completed": GOOD,

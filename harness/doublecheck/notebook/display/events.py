@@ -26,7 +26,7 @@ from doublecheck.notebook.display.markup import (
 )
 from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import counted
-from doublecheck.results import A2aAnswer, AgentEvent, StreamEvent
+from doublecheck.values.agents import A2aAnswer, AgentEvent, StreamEvent
 
 _TEXT = "white-space:pre-wrap;overflow-wrap:anywhere"
 _ARGUMENTS_CHARS = 100

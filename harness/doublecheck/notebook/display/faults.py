@@ -20,7 +20,7 @@ from doublecheck.notebook.display.markup import (
 from doublecheck.notebook_repr import counted
 
 if TYPE_CHECKING:
-    from doublecheck.results import ArmedFault
+    from doublecheck.values.double import ArmedFault
     from doublecheck.wire.faults import FaultPlan
 
 

@@ -32,7 +32,7 @@ from doublecheck.notebook_repr import counted
 from doublecheck.wire.exchanges import redacted_text
 
 if TYPE_CHECKING:
-    from doublecheck.results import JournalEntry
+    from doublecheck.values.double import JournalEntry
 
 _SHOWN = 200
 _BODY_CHARS = 8000

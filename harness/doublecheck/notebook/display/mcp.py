@@ -23,7 +23,7 @@ from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import counted
 
 if TYPE_CHECKING:
-    from doublecheck.results import McpResult, McpTool
+    from doublecheck.values.agents import McpResult, McpTool
 
 
 def tool(shown: McpTool) -> Markup:

@@ -22,10 +22,10 @@ from doublecheck.notebook.display.markup import (
     scrolled,
 )
 from doublecheck.notebook.display.trees import tree
-from doublecheck.results import Output, images_of
+from doublecheck.values.sandbox import Output, images_of
 
 if TYPE_CHECKING:
-    from doublecheck.results import CodeError
+    from doublecheck.values.sandbox import CodeError
 
 _LINES = 40
 # IPython's line of dashes, and its spaces: made for 75 columns, they break in half in a narrower page

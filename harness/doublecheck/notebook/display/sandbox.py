@@ -25,7 +25,7 @@ from doublecheck.notebook.display.markup import (
 )
 
 if TYPE_CHECKING:
-    from doublecheck.results import BashResult, BrowserInfo, CodeResult, Output
+    from doublecheck.values.sandbox import BashResult, BrowserInfo, CodeResult, Output
 
 
 def code_bundle(shown: CodeResult) -> bundles.Bundle:

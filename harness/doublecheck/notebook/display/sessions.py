@@ -24,7 +24,8 @@ from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import clock_time, counted
 
 if TYPE_CHECKING:
-    from doublecheck.results import AgentSession, Session
+    from doublecheck.values.agents import AgentSession
+    from doublecheck.values.double import Session
 
 _SOON_S = 120.0
 

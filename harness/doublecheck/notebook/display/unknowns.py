@@ -21,7 +21,7 @@ from doublecheck.notebook.display.markup import (
 from doublecheck.notebook.display.markup import title as titled
 
 if TYPE_CHECKING:
-    from doublecheck.ledger import Unknown, Unknowns
+    from doublecheck.values.unknowns import Unknown, Unknowns
 
 _HEADS = ("unknown", "answer in force", "alternatives")
 

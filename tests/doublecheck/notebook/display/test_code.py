@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 
-from doublecheck import CodeResult, Output
+from doublecheck.results import CodeResult, Output
 
 
 def render(*outputs: Output, status: str = "ok") -> str:

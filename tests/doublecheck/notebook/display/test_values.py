@@ -7,23 +7,27 @@ from typing import Any
 
 import pytest
 
-from doublecheck import (
+from doublecheck import Secret
+from doublecheck.results import (
     A2aAnswer,
     AgentEvent,
+    AgentEvents,
     AgentSession,
+    AgentSessions,
     ArmedFault,
     BashResult,
     BrowserInfo,
     CodeError,
     Exchange,
+    Journal,
     JournalEntry,
     McpResult,
     McpTool,
+    McpTools,
     Output,
-    Secret,
     StreamEvent,
 )
-from doublecheck.series import AgentEvents, AgentSessions, ArmedFaults, Journal, McpTools
+from doublecheck.values.double import ArmedFaults
 from doublecheck.wire.calls import Request
 from doublecheck.wire.faults import FaultPlan
 from doublecheck.wire.request_log import Exchanges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentdouble.errors import UnknownToolError
-from doublecheck import TargetError
+from doublecheck.errors import TargetError
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
@@ -49,7 +49,7 @@ def test_what_caused_an_error_does_not_show(notebook: NotebookKernel) -> None:
     """It is in the message already."""
     ran = notebook.run(
         "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n"
-        "    raise doublecheck.TargetError('in our words') from error"
+        "    raise doublecheck.errors.TargetError('in our words') from error"
     )
 
     assert "TargetError: in our words" in (ran.error or "")

@@ -79,7 +79,7 @@ def test_a_module_that_is_reloaded_keeps_its_platform(
     notebook.run("import asking")
 
     ran = notebook.run(
-        "try:\n    asking.ask(platform)\nexcept doublecheck.RefusedError:\n    print('caught')"
+        "try:\n    asking.ask(platform)\nexcept doublecheck.errors.RefusedError:\n    print('caught')"
     )
     assert (None, "caught\n") == (ran.error, ran.stdout)
 

@@ -6,8 +6,7 @@ import copy
 import datetime as dt
 import pickle
 
-from doublecheck import Session
-from doublecheck.series import Sessions
+from doublecheck.results import Session, Sessions
 
 NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from doublecheck import CodeError, CodeResult, Output, StreamEvent
+from doublecheck.results import CodeError, CodeResult, Output, StreamEvent
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 

@@ -58,7 +58,7 @@ class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.unknowns
         return f"<Unknowns: {len(self)}, {len(self.relied_on)} relied on>"
 
 
-def unknowns(
+def ledger_unknowns(
     in_force: Mapping[str, str] | None = None,
     settled: frozenset[str] = frozenset(),
     relied_on: frozenset[str] = frozenset(),

@@ -1,0 +1,35 @@
+"""Names that a module offers without importing what is behind them.
+
+Such a module lists its names once, in the form that type checkers read::
+
+    if TYPE_CHECKING:
+        from doublecheck.client.connect import connect as connect
+
+The same lines are read here, and a name's module is imported when the name is first used. So a
+test run that loads the pytest plugin pays nothing for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+_IMPORT = re.compile(r"^    from (doublecheck\.\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+class LazyNames(dict[str, str]):
+    """The names of the module in ``file``, sorted, each with the module that it comes from."""
+
+    def __init__(self, file: str) -> None:
+        found = _IMPORT.findall(Path(file).read_text("utf-8"))
+        super().__init__(sorted((name, home) for home, name in found))
+
+    def load(self, name: str) -> Any:
+        """Return what a name stands for; raise KeyError for a name that is not offered."""
+        from agentdouble.imports import import_now
+
+        home = self[name]
+        import_now(home)
+        return getattr(sys.modules[home], name)

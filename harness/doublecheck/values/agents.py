@@ -1,0 +1,190 @@
+"""What agents and tools answer: events, sessions, MCP tools, A2A tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from doublecheck.notebook_repr import Series, Shown, counted, short
+
+
+@dataclass(frozen=True, repr=False)
+class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
+    """One event of a streaming invocation."""
+
+    data: str
+
+    @property
+    def error(self) -> str | None:
+        """The message, if this event tells of a failure (INV-06)."""
+        try:
+            document = json.loads(self.data)
+        except (ValueError, RecursionError):
+            return None
+        error = document.get("error") if isinstance(document, dict) else None
+        return error if isinstance(error, str) else None
+
+    def __str__(self) -> str:
+        return self.data
+
+    def __repr__(self) -> str:
+        return f"<StreamEvent {short(self.data)}>"
+
+
+@dataclass(frozen=True, repr=False)
+class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
+    """An event of an agent; ``raw`` is all of it, as it came.
+
+    ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
+    seconds. ``error`` is the message, if the event tells of a failure.
+    """
+
+    role: str | None
+    parts: tuple[Mapping[str, Any], ...]
+    author: str | None = None
+    partial: bool = False
+    error: str | None = None
+    id: str | None = None
+    invocation_id: str | None = None
+    timestamp: float | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts, joined."""
+        return "".join(part.get("text") or "" for part in self.parts)
+
+    @property
+    def function_calls(self) -> tuple[Mapping[str, Any], ...]:
+        """The tool calls among its parts."""
+        return self._of_parts("functionCall")
+
+    @property
+    def function_responses(self) -> tuple[Mapping[str, Any], ...]:
+        """The answers of tools among its parts."""
+        return self._of_parts("functionResponse")
+
+    def _of_parts(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        """Return what parts have of a kind; null stands for nothing."""
+        return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
+
+    def __repr__(self) -> str:
+        shown = [self.author or self.role or "?"]
+        if self.partial:
+            shown.append("partial")
+        if self.text:
+            shown.append(short(self.text))
+        shown += [f"calls {call.get('name')}" for call in self.function_calls]
+        shown += [f"answers {one.get('name')}" for one in self.function_responses]
+        if self.error is not None:
+            shown.append(f"error={short(self.error)}")
+        return f"<AgentEvent {' '.join(shown)}>"
+
+
+class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.events.events"):
+    """What users and agents said and did, in order."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
+    """A session of API-server mode; ``events`` is its history, where it was asked for.
+
+    ``last_update_time`` is in Unix seconds, None where a platform does not say it.
+    """
+
+    id: str
+    app_name: str
+    user_id: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[AgentEvent, ...] = ()
+    last_update_time: float | None = None
+
+    def __repr__(self) -> str:
+        where = f"{self.app_name}/{self.user_id}/{self.id}"
+        state = repr(dict(self.state))
+        state = state if len(state) <= 60 else counted(len(self.state), "key")
+        return f"<AgentSession {where} events={len(self.events)} state={state}>"
+
+
+class AgentSessions(
+    Series[AgentSession], noun="session", drawn_by="notebook.display.sessions.agent_sessions"
+):
+    """The sessions of a user, in API-server mode."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
+    """A tool of an MCP server, with the JSON Schemas of what it takes and returns."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any] = field(repr=False)
+    output_schema: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """Its name with its arguments; those that are optional have a question mark."""
+        required = self.input_schema.get("required") or ()
+        properties = self.input_schema.get("properties") or {}
+        names = [name if name in required else f"{name}?" for name in properties]
+        return f"{self.name}({', '.join(names)})"
+
+    def __repr__(self) -> str:
+        return f"<McpTool {self.signature}>"
+
+
+class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.mcp.tools"):
+    """The tools of an MCP server."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
+    """What calling a tool came to; ``content`` are the blocks as they were sent (MCP-05)."""
+
+    is_error: bool
+    structured: Mapping[str, Any] | None
+    content: tuple[Mapping[str, Any], ...]
+
+    @property
+    def text(self) -> str:
+        """The text of its blocks, one below the other."""
+        return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
+
+    def __repr__(self) -> str:
+        kinds = [str(block.get("type")) for block in self.content]
+        others = [kind for kind in kinds if kind != "text"]
+        shown = ["error"] * self.is_error + [short(self.text)] * (others != kinds) + others
+        return f"<McpResult {' '.join(shown)}>"
+
+
+@dataclass(frozen=True, repr=False)
+class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
+    """What an A2A application said: a task, a message, or an event of a stream.
+
+    ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
+    of the task, as version 0.3 calls it (``input-required``). ``raw`` is all of it, as it came.
+    """
+
+    kind: str
+    task_id: str | None
+    context_id: str | None
+    state: str | None
+    texts: tuple[str, ...]
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """Its texts, one below the other."""
+        return "\n".join(self.texts)
+
+    def __repr__(self) -> str:
+        shown = [self.kind, self.state, short(self.text) if self.texts else None]
+        return f"<A2aAnswer {' '.join(one for one in shown if one)}>"

@@ -1,0 +1,96 @@
+"""What only a double tells: its sessions, its journal, its faults."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from doublecheck.notebook_repr import Series, Shown, clock_time, counted, without_token
+
+
+@dataclass(frozen=True, repr=False)
+class Session(Shown, drawn_by="notebook.display.sessions.session"):
+    """A living session instance of a double; ``remaining_s`` is in seconds of its clock."""
+
+    session_id: str
+    user_session_id: str
+    tool_id: str
+    created_at: dt.datetime
+    deadline: dt.datetime
+    remaining_s: float
+    executions: int
+    pids: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        left = f"{clock_time(self.remaining_s)} left"
+        return f"<Session {self.user_session_id} {left}, {counted(self.executions, 'execution')}>"
+
+
+class Sessions(Series[Session], noun="session", drawn_by="notebook.display.sessions.sessions"):
+    """The living session instances of a double."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
+    """A request that a double served; ``curl`` is a command that asks the same.
+
+    ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
+    that happened to it.
+    """
+
+    id: int
+    at: dt.datetime
+    method: str
+    url: str
+    status: int | None
+    duration_ms: float | None
+    unknowns: tuple[str, ...]
+    unread: tuple[str, ...]
+    curl: str = field(repr=False)
+    request_headers: Mapping[str, str] = field(repr=False)
+    request_body: str = field(repr=False)
+    response_headers: Mapping[str, str] = field(repr=False)
+    response_body: str = field(repr=False)
+    faults: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        status = "no answer" if self.status is None else self.status
+        took = "" if self.duration_ms is None else f" {self.duration_ms:.0f} ms"
+        relied = f", {counted(len(self.unknowns), 'unknown')}" if self.unknowns else ""
+        met = "".join(f", {one}" for one in self.faults)
+        return f"<JournalEntry {self.id} {self.method} {without_token(self.url)} {status}{took}{relied}{met}>"
+
+
+class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.journal.journal"):
+    """The requests that a double served, oldest first."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
+    """A fault of a double; ``described`` says it in one line.
+
+    ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and
+    ``fired`` times it did happen.
+    """
+
+    id: str
+    kind: str
+    operation: str
+    described: str
+    calls: int
+    met: int
+    fired: int
+
+    def __repr__(self) -> str:
+        return f"<ArmedFault {self.id} {self.described}: fired {self.fired} of {self.met}>"
+
+
+class ArmedFaults(Series[ArmedFault], noun="fault", drawn_by="notebook.display.faults.faults"):
+    """The faults of a double."""
+
+    __slots__ = ()

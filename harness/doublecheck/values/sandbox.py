@@ -1,0 +1,212 @@
+"""What code and commands came to, and what they say while they run."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from doublecheck.notebook_repr import Shown, short
+from doublecheck.secret import Secret
+
+Ran = TypeVar("Ran", "CodeResult", "BashResult")
+
+_SAYS = {
+    "stream": ("name", "text"),
+    "display_data": ("data", "metadata"),
+    "execute_result": ("data", "metadata", "execution_count"),
+    "error": ("ename", "evalue", "traceback"),
+}
+_TOLD = ("name", "text", "ename", "evalue", "wait")
+
+
+@dataclass(frozen=True, repr=False)
+class Output(Shown, drawn_by="notebook.display.outputs.output"):
+    """One output of an execution, with the nine fields of section 2.7."""
+
+    output_type: str
+    name: str | None = None
+    text: str | None = None
+    data: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    execution_count: int | None = None
+    ename: str | None = None
+    evalue: str | None = None
+    traceback: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        shown = [one for one in (self.output_type, self.name, self.ename) if one]
+        shown += [short(one) for one in (self.text, self.evalue) if one is not None]
+        return f"<Output {' '.join([*shown, ', '.join(self.data or ())]).strip()}>"
+
+
+@dataclass(frozen=True)
+class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
+    """The error that ended an execution; ``traceback`` may hold ANSI colours."""
+
+    ename: str
+    evalue: str
+    traceback: str = field(repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
+    """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
+
+    success: bool
+    status: str
+    message: str
+    outputs: tuple[Output, ...]
+    execution_count: int | None
+    session_id: str
+    code: str
+
+    @property
+    def stdout(self) -> str:
+        """What the code wrote to its standard output."""
+        return self._stream("stdout")
+
+    @property
+    def stderr(self) -> str:
+        """What the code wrote to its standard error."""
+        return self._stream("stderr")
+
+    @property
+    def text(self) -> str | None:
+        """The text of the last value that the code returned or displayed."""
+        texts = [output.data.get("text/plain") for output in self.outputs if output.data]
+        return texts[-1] if texts else None
+
+    @property
+    def error(self) -> CodeError | None:
+        """The error that ended the execution, if one did."""
+        for output in reversed(self.outputs):
+            if output.output_type == "error":
+                traceback = "\n".join(output.traceback or ())
+                return CodeError(output.ename or "", output.evalue or "", traceback)
+        return None
+
+    @property
+    def images(self) -> tuple[bytes, ...]:
+        """The images that the code displayed, as the bytes of their files."""
+        return tuple(image for output in self.outputs for _, image in images_of(output))
+
+    def _stream(self, name: str) -> str:
+        return "".join(output.text or "" for output in self.outputs if output.name == name)
+
+    def __repr__(self) -> str:
+        shown = [self.status, f"[{self.execution_count}]"]
+        if self.stdout:
+            shown.append(f"stdout={short(self.stdout)}")
+        if self.text is not None:
+            shown.append(f"text={short(self.text)}")
+        if self.images:
+            shown.append(f"images={len(self.images)}")
+        if self.error is not None:
+            shown.append(f"error={short(f'{self.error.ename}: {self.error.evalue}')}")
+        return f"<CodeResult {' '.join(shown)}>"
+
+
+@dataclass(frozen=True, repr=False)
+class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
+    """What a command came to; ``exit_code`` is None while it runs on after its timeout.
+
+    ``session_id`` is the instance's SessionId (``s-...``).
+    """
+
+    status: str
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    session_id: str
+    command: str
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What it wrote, as outputs of code: each stream in one."""
+        written = (("stdout", self.stdout), ("stderr", self.stderr))
+        return tuple(Output("stream", name=name, text=text) for name, text in written if text)
+
+    def __repr__(self) -> str:
+        shown = [self.status if self.exit_code is None else f"exit {self.exit_code}"]
+        shown += [f"stdout={short(self.stdout)}"] * bool(self.stdout)
+        shown += [f"stderr={short(self.stderr)}"] * bool(self.stderr)
+        return f"<BashResult {' '.join(shown)}>"
+
+
+@dataclass(frozen=True)
+class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
+    """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
+
+    ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
+    """
+
+    user_agent: str
+    cdp_url: Secret
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, repr=False)
+class LiveOutput:
+    """A message of a kernel's IOPub channel, as Jupyter's messaging protocol has it.
+
+    ``msg_type`` is ``stream``, ``display_data``, ``update_display_data``, ``execute_result``,
+    ``clear_output`` or ``error``.
+    """
+
+    msg_type: str
+    content: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        told = [f"{n}={reprlib.repr(self.content[n])}" for n in _TOLD if n in self.content]
+        return f"<LiveOutput {' '.join([self.msg_type, *told, *(self.content.get('data') or ())])}>"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What could stand in code from ``start`` to ``end``, which count its characters."""
+
+    matches: tuple[str, ...]
+    start: int
+    end: int
+
+
+OnOutput: TypeAlias = Callable[[LiveOutput], None]
+
+
+def handed_over(result: Ran, on_output: OnOutput) -> Ran:
+    """Hand over the outputs of a result, which is returned."""
+    for output in of_outputs(result.outputs):
+        on_output(output)
+    return result
+
+
+def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
+    """Yield the messages that would have led to these outputs."""
+    for output in outputs:
+        said = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
+        if "traceback" in said:
+            said["traceback"] = list(said["traceback"] or ())
+        yield LiveOutput(output.output_type, said)
+
+
+def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
+    """Return the images of an output: MIME type and bytes; what is no image is left out."""
+    found = []
+    for mime_type, content in (output.data or {}).items():
+        if mime_type == "image/svg+xml":
+            found.append((mime_type, str(content).encode()))
+        elif mime_type.startswith("image/"):
+            with contextlib.suppress(ValueError):  # binascii.Error is one, too
+                found.append((mime_type, base64.b64decode(_unbroken(content), validate=True)))
+    return tuple(found)
+
+
+def _unbroken(content: Any) -> str:
+    """Return base64 in one piece: there may be line ends in it, or a list of its lines."""
+    lines = content if isinstance(content, (list, tuple)) else [content]
+    return "".join("".join(map(str, lines)).split())
