@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 from starlette.requests import Request
 
@@ -18,40 +16,17 @@ from agentdouble.settings import KeyPair, Settings
 from agentdouble.signing import Credentials
 
 
-@dataclass(frozen=True)
-class Key:
-    """A key pair; without the full-access permission every action is refused (CTL-07)."""
-
-    credentials: Credentials
-    full_access: bool = True
-
-
-class Keys:
-    """The key pairs of a double, by access key."""
-
-    def __init__(self, keys: Iterable[Key]) -> None:
-        self._keys = {key.credentials.access_key: key for key in keys}
-
-    @classmethod
-    def of(cls, own: Credentials, settings: Settings) -> Keys:
-        """Return the double's own key pair, which may do everything, and those of the settings."""
-        return cls((Key(own), *map(_key, settings.keys)))
-
-    def find(self, access_key: str) -> Key | None:
-        """Return the key pair of that access key, if there is one."""
-        return self._keys.get(access_key)
-
-    def credentials_of(self, access_key: str) -> Credentials | None:
-        """Return the credentials of that access key, if there are any."""
-        key = self.find(access_key)
-        return None if key is None else key.credentials
-
-
 class Authenticator:
-    """Checks requests against the key pairs of a double."""
+    """Checks requests against the key pairs of a double: its ``own``, and those of the settings.
 
-    def __init__(self, keys: Keys, clock: Clock) -> None:
-        self._keys = keys
+    Its own may do everything; without the full-access permission every action is refused (CTL-07).
+    """
+
+    def __init__(self, own: Credentials, settings: Settings, clock: Clock) -> None:
+        self._credentials = {one.access_key: one for one in (own, *map(_of, settings.keys))}
+        self._permitted = {own.access_key: True} | {
+            pair.access_key: pair.full_access for pair in settings.keys
+        }
         self._clock = clock
 
     def check(self, request: Request, body: bytes, metadata: Metadata) -> None:
@@ -65,7 +40,7 @@ class Authenticator:
         try:
             authorization = signing.verify(
                 _signed_parts(request, body),
-                credentials_of=self._keys.credentials_of,
+                credentials_of=self._credentials.get,
                 wall=self._clock.wall(),
             )
         except SignatureError as error:
@@ -75,8 +50,7 @@ class Authenticator:
         self._permit(authorization.access_key, metadata)
 
     def _permit(self, access_key: str, metadata: Metadata) -> None:
-        key = self._keys.find(access_key)
-        if key is None or not key.full_access:
+        if not self._permitted[access_key]:
             raise public_error(
                 "AccessDenied",
                 f"User is not authorized to perform: {metadata.service}:{metadata.action} on "
@@ -85,22 +59,21 @@ class Authenticator:
 
 
 def _signed_parts(request: Request, body: bytes) -> signing.Request:
-    count = Counter(name.decode("latin-1") for name, _ in request.headers.raw)
+    names = Counter(request.headers.keys())
     return signing.Request(
         method=request.method,
         path=request.scope["path"],
         query=read_query(request.scope["query_string"]),
         headers=dict(request.headers),
         body=body,
-        repeated=frozenset(name for name, times in count.items() if times > 1),
+        repeated=frozenset(names - Counter(set(names))),
     )
 
 
-def _key(pair: KeyPair) -> Key:
+def _of(pair: KeyPair) -> Credentials:
     token = pair.session_token
-    credentials = Credentials(
+    return Credentials(
         pair.access_key,
         pair.secret_key.get_secret_value(),
         None if token is None else token.get_secret_value(),
     )
-    return Key(credentials, pair.full_access)

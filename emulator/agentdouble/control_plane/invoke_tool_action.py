@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agentdouble import ledger, threads
 from agentdouble.control_plane.action_errors import invalid, missing
-from agentdouble.control_plane.wire import Seconds, check_user_session_id, read
+from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -19,10 +19,8 @@ from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
 
 
-class InvokeToolRequest(BaseModel):
+class InvokeToolRequest(Wire):
     """The body of InvokeTool (U-INVOKETOOL-WIRE); ``Ttl`` is in seconds."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
 
     ToolId: str
     UserSessionId: str | None = None
@@ -35,23 +33,19 @@ class InvokeToolRequest(BaseModel):
 _SMALL = 16 * 1024  # characters and items, written in a tenth of a millisecond
 
 
-class RunCodePayload(BaseModel):
+class RunCodePayload(Wire):
     """The JSON inside OperationPayload of RunCode; ``timeout`` is in seconds."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
 
     code: str
     timeout: int | None = Field(None, ge=1)
     kernel_name: str = "python3"
 
 
-class ExecBashPayload(BaseModel):
+class ExecBashPayload(Wire):
     """The JSON inside OperationPayload of ExecBash; times are in seconds.
 
     ``timeout`` ends the waiting, ``hard_timeout`` the command.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True)
 
     command: str
     timeout: int | None = Field(None, ge=1)
@@ -86,8 +80,10 @@ class InvokeTool:
         }
 
     async def _run_code(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
-        payload = self._payload(request.OperationPayload)
-        timeout_s = self._timeout_s(payload)
+        document = _json_object(request.OperationPayload)
+        payload = read(RunCodePayload, document, "OperationPayload.")
+        self._check_code(payload.code)
+        timeout_s = self._timeout_s(payload.timeout)
         languages.find(payload.kernel_name)  # a request that is refused makes no instance
         instance = await self._instance(request)
         result = await self._instances.execute(
@@ -102,74 +98,64 @@ class InvokeTool:
     async def _exec_bash(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
         payload = read(ExecBashPayload, document, "OperationPayload.")
-        _check_command(payload, self._settings)
+        self._check_command(payload)
+        timeout_s = self._timeout_s(payload.timeout)
         instance = await self._instance(request)
+        command = {**payload.model_dump(exclude_none=True), "timeout": timeout_s}
         publisher = self._instances.feed.publisher(instance.key)
-        default_s = min(self._settings.exec_timeout_s, self._settings.exec_timeout_max_s)
-        command = {"timeout": default_s, **payload.model_dump(exclude_none=True)}
         return instance, await instance.exec_bash(command, publisher)
 
-    def _payload(self, text: str) -> RunCodePayload:
-        payload = read(RunCodePayload, _json_object(text), "OperationPayload.")
-        if not payload.code.strip():
+    def _check_code(self, code: str) -> None:
+        if not code.strip():
             raise invalid("OperationPayload.code", "it is empty")
-        if "\0" in payload.code:  # on Python 3.10 a kernel never replies to it
+        if "\0" in code:  # on Python 3.10 a kernel never replies to it
             raise invalid("OperationPayload.code", "it has a NUL character")
         try:
-            size = len(payload.code.encode())
+            size = len(code.encode())
         except UnicodeEncodeError as error:
             reason = f"it is no valid Unicode text at position {error.start}"
             raise invalid("OperationPayload.code", reason) from None
+        self._check_size("code", size)
+
+    def _check_command(self, payload: ExecBashPayload) -> None:
+        if not payload.command.strip():
+            raise invalid("OperationPayload.command", "it is empty")
+        for name in ("command", "exec_dir"):
+            text = getattr(payload, name) or ""
+            if "\0" in text:
+                raise invalid(f"OperationPayload.{name}", "it has a NUL character")
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise invalid(f"OperationPayload.{name}", "it is no valid Unicode text")
+        self._check_size("command", len(payload.command.encode()))
+
+    def _check_size(self, name: str, size: int) -> None:
         limit = self._settings.code_limit
         if size > limit:
-            raise invalid("OperationPayload.code", f"it has {size} bytes; the limit is {limit}")
-        return payload
+            raise invalid(f"OperationPayload.{name}", f"it has {size} bytes; the limit is {limit}")
 
-    def _timeout_s(self, payload: RunCodePayload) -> int:
+    def _timeout_s(self, asked_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")
         largest = self._settings.exec_timeout_max_s
-        if payload.timeout is None:
+        if asked_s is None:
             return min(self._settings.exec_timeout_s, largest)
-        if payload.timeout > largest:
+        if asked_s > largest:
             raise invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
-        return payload.timeout
+        return asked_s
 
     async def _instance(self, request: InvokeToolRequest) -> Instance:
         """Return the instance of a request; one that names it twice must name the same."""
-        if request.SessionId is None:
-            return await self._of_user_session(request)
-        instance = await self._instances.look_up(request.SessionId, request.ToolId)
-        theirs = instance.key.user_session_id
-        if request.UserSessionId not in (None, theirs):
-            raise invalid("UserSessionId", f"the session {instance.id!r} is that of {theirs!r}")
-        return await self._instances.get_or_create(request.ToolId, theirs, request.Ttl)
-
-    async def _of_user_session(self, request: InvokeToolRequest) -> Instance:
-        if request.UserSessionId is None:
+        name = request.UserSessionId
+        if request.SessionId is not None:
+            instance = await self._instances.look_up(request.SessionId, request.ToolId)
+            theirs = instance.key.user_session_id
+            if name not in (None, theirs):
+                raise invalid("UserSessionId", f"the session {instance.id!r} is that of {theirs!r}")
+            name = theirs
+        elif name is None:
             raise missing("UserSessionId")
-        check_user_session_id(request.UserSessionId)
-        return await self._instances.get_or_create(
-            request.ToolId, request.UserSessionId, request.Ttl
-        )
-
-
-def _check_command(payload: ExecBashPayload, settings: Settings) -> None:
-    """Refuse a command that cannot be run; raise ActionError."""
-    ledger.choose("U-EXEC-LIMITS")
-    if not payload.command.strip():
-        raise invalid("OperationPayload.command", "it is empty")
-    for name in ("command", "exec_dir"):
-        text = getattr(payload, name) or ""
-        if "\0" in text:
-            raise invalid(f"OperationPayload.{name}", "it has a NUL character")
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise invalid(f"OperationPayload.{name}", "it is no valid Unicode text")
-    size, limit = len(payload.command.encode()), settings.code_limit
-    if size > limit:
-        raise invalid("OperationPayload.command", f"it has {size} bytes; the limit is {limit}")
-    largest = settings.exec_timeout_max_s
-    if payload.timeout is not None and payload.timeout > largest:
-        raise invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
+        else:
+            check_user_session_id(name)
+        return await self._instances.get_or_create(request.ToolId, name, request.Ttl)
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

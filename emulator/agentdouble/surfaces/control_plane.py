@@ -14,7 +14,7 @@ from agentdouble.control_plane import (
     names_action,
     refuse_method,
 )
-from agentdouble.control_plane.authentication import Authenticator, Keys
+from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.routes import Action
 from agentdouble.invoke_tool import VERSION
 from agentdouble.surfaces.surface import Surface
@@ -35,8 +35,9 @@ class ControlPlaneActions(Surface):
         actions: dict[str, Action] = {}
         for surface in context.surfaces:
             actions.update(surface.actions())
-        keys = Keys.of(context.credentials, context.settings)
-        control_plane = ControlPlane(actions, Authenticator(keys, context.clock))
+        control_plane = ControlPlane(
+            actions, Authenticator(context.credentials, context.settings, context.clock)
+        )
         return [_ActionRoute("/", _Endpoint(control_plane))]
 
 
