@@ -1,6 +1,8 @@
 """Unmodified clients of the platform, from interpreters that have them installed.
 
 They pin older protocol libraries than ours and so cannot share an environment with the tests.
+``DOUBLECHECK_VEADK_PYTHON`` and ``DOUBLECHECK_AGENTKIT_PYTHON`` name interpreters that have
+veadk-python and agentkit-sdk-python; without these the tests are skipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Which languages a session runs, under which names (U-KERNEL-NAMES), and with which kernel."""
+"""Which languages a session runs, under which names (U-KERNEL-NAMES), and with which kernel.
+
+To add one: a ``Language`` here, whose ``argv`` is a kernel that takes a connection file; for the
+fork server a module with ``run(connection_file, config)``, named in ``KERNELS`` of
+``processes/fork_server/child.py``; and what describes it: ``U-KERNEL-NAMES`` in ``unknowns.toml``,
+``/v1/sandbox`` and ``/v1/code/info`` in ``data_plane/``, ``%%sandbox --language`` in the harness.
+``tests/agentdouble/control_plane/test_javascript.py`` shows what is tested of a language.
+"""
 
 from __future__ import annotations
 
