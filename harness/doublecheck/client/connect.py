@@ -22,6 +22,7 @@ from doublecheck.client.doubles import answers_as_double, environment_of, start_
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.config_files import nearest_project
+from doublecheck.target.facts import FACTS
 from doublecheck.target.plan import Said, plan
 from doublecheck.target.target import Target, named_url
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 Stop: TypeAlias = Callable[[], None]
+
+_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
 
 
 @checked
@@ -145,27 +148,16 @@ class _Found:
         return Target.find(
             url,
             "double" if is_double else "live",
-            control_plane=self.control_plane,
-            tool_id=self.tool_id,
-            access_key=self.access_key,
-            secret_key=self.secret_key,
-            api_key=self.api_key,
-            region=self.region,
             environ=environment_of(url) if is_double else os.environ,
+            **{fact.name: getattr(self, fact.name) for fact in _ARGUMENTS if fact.name != "url"},
         )
 
     def _configured(self, name: str) -> tuple[Target, Stop]:
         """Return the platform that the configuration has under a name."""
-        if self.access_key or self.secret_key or self.api_key:
+        if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The target {name!r} has its keys from the environment.")
-        given = {
-            "url": self.url,
-            "control_plane": self.control_plane,
-            "tool_id": self.tool_id,
-            "region": self.region,
-        }
-        options = {key: value for key, value in given.items() if value is not None}
-        said = Said(options, project=nearest_project(), spelled=str)
+        given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
+        said = Said(given, project=nearest_project(), spelled=str)
         planned = plan(said, name)
         if planned.in_process:
             return _own_double()

@@ -10,7 +10,7 @@ from doublecheck.client import doubles, preflight
 from doublecheck.client import emulator_command as starting
 from doublecheck.errors import TargetError
 from doublecheck.target import from_plan as targets
-from doublecheck.target.plan import Fact, Plan, Said, plan
+from doublecheck.target.plan import Plan, Said, SourcedValue, plan
 from doublecheck.target.target import Target
 
 
@@ -34,7 +34,7 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
     command = planned.facts["emulator_command"]
 
     def at(url: str) -> Plan:
-        return replace(planned, facts={**planned.facts, "url": Fact(url, command.source)})
+        return replace(planned, facts={**planned.facts, "url": SourcedValue(url, command.source)})
 
     def answers(url: str) -> bool:
         return doubles.is_double(_located(said, at(url)))

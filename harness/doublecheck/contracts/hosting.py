@@ -18,7 +18,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire, writing
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.secret import Secret
-from doublecheck.target.target import OTHER_KEY
+from doublecheck.target.facts import variable
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -105,7 +105,7 @@ class Hosted:
         """Return a reference runtime as another identity sees it; skip where there is no key."""
         key = self._platform.target.other_key
         if key is None:
-            _unseen(f"needs the key of another identity: {OTHER_KEY}")
+            _unseen(f"needs the key of another identity: {variable('other_api_key')}")
         return self.with_key(name, key)
 
     def with_key(self, name: str, key: Secret | None) -> Platform:

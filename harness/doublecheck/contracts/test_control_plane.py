@@ -21,7 +21,7 @@ from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.target import pytest_options as options
-from doublecheck.target.target import RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
+from doublecheck.target.facts import variable
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
 RESULT = ("ToolId", "UserSessionId", "SessionId", "Endpoint", "InternalEndpoint", "Result")
@@ -129,7 +129,7 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
     if known is None:
         pytest.skip(
             "needs a key pair without the full-access permission: set "
-            f"{RESTRICTED_ACCESS_KEY} and {RESTRICTED_SECRET_KEY}"
+            f"{variable('restricted_access_key')} and {variable('restricted_secret_key')}"
         )
     body = wire.body(sandbox, "1")
     wrong = replace(known, secret_key=known.secret_key[::-1])

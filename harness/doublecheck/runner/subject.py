@@ -9,24 +9,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentdouble import environment
 from agentdouble.signing import Credentials
 from doublecheck.client import open_target as opening
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.runner import run_command as checking
-from doublecheck.target.from_plan import variable_of
-from doublecheck.target.target import (
-    API_KEY,
-    OTHER_KEY,
-    RESTRICTED_ACCESS_KEY,
-    RESTRICTED_SECRET_KEY,
-    Kind,
-    Target,
-)
+from doublecheck.target.facts import variable
+from doublecheck.target.from_plan import FIELDS, variable_of
+from doublecheck.target.target import Kind, Target
 
 _OURS = ("DOUBLECHECK_", "PLATFORM_")
 _PYTESTS = ("PYTEST_", "JPY_")  # of a run or a kernel that this process may be
-_ADDRESSES = ("url", "api_server", "control_plane", "mcp", "a2a")
 
 
 @dataclass(frozen=True)
@@ -81,34 +73,28 @@ def target_of(platform: object) -> Target:
 def _options(target: Target) -> Iterator[str]:
     yield "--platform-project="
     yield f"--platform-target={target.kind}"
-    for name in _ADDRESSES:
-        yield f"--platform-{name.replace('_', '-')}={getattr(target, name)}"
-    yield f"--platform-offers={','.join(sorted(target.offered))}"
-    yield f"--platform-region={target.region}"
-    if target.tool_id is not None:
-        yield f"--platform-tool-id={target.tool_id}"
-    if target.ca_file is not None:
-        yield f"--platform-ca-file={target.ca_file}"
-    if target.reference_app:
-        yield "--platform-reference-app"
-    if target.allow_writes:
-        yield "--platform-allow-writes"
+    for name, field_name in FIELDS.items():
+        option, value = f"--platform-{name.replace('_', '-')}", getattr(target, field_name)
+        if value is True:
+            yield option
+        elif value:
+            yield f"{option}={','.join(sorted(value)) if isinstance(value, frozenset) else value}"
 
 
 def _keys(target: Target) -> Iterator[tuple[str, str]]:
-    yield from _pair(target.credentials, environment.ACCESS_KEY, environment.SECRET_KEY)
-    yield from _pair(target.restricted, RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY)
-    named = {API_KEY: target.api_key, OTHER_KEY: target.other_key}
+    yield from _pair(target.credentials, "")
+    yield from _pair(target.restricted, "restricted_")
+    named = {variable("api_key"): target.api_key, variable("other_api_key"): target.other_key}
     of_surfaces = {variable_of(surface): key for surface, key in target.api_keys.items()}
-    for variable, key in (named | of_surfaces).items():
+    for name, key in (named | of_surfaces).items():
         if key is not None:
-            yield variable, key.reveal()
+            yield name, key.reveal()
 
 
-def _pair(credentials: Credentials | None, access: str, secret: str) -> Iterator[tuple[str, str]]:
+def _pair(credentials: Credentials | None, prefix: str) -> Iterator[tuple[str, str]]:
     if credentials is not None:
-        yield access, credentials.access_key
-        yield secret, credentials.secret_key
+        yield variable(f"{prefix}access_key"), credentials.access_key
+        yield variable(f"{prefix}secret_key"), credentials.secret_key
 
 
 def _environ() -> dict[str, str]:

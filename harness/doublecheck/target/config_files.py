@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from doublecheck.errors import ConfigurationError
-from doublecheck.target.config_values import Value, shown
-from doublecheck.target.keys import KEYS, SECRETS
+from doublecheck.target.config_values import Value, read_value, shown
+from doublecheck.target.facts import BY_KEY, BY_NAME
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -128,32 +128,34 @@ def _table(
     path: Path, below: str, entries: Mapping[str, Any], further: Collection[str] = ()
 ) -> Table:
     values = {key: _value(path, below, key, given, further) for key, given in entries.items()}
-    if "ca_file" in values:
-        values["ca_file"] = str(path.parent / str(values["ca_file"]))
+    for key, value in values.items():
+        if BY_KEY[key].type == "file":
+            values[key] = str(path.parent / str(value))
     return Table(_where(path, below), values)
 
 
 def _value(path: Path, below: str, name: str, given: Any, further: Collection[str]) -> Value:
-    key = KEYS.get(name)
-    if name in SECRETS:
+    fact = BY_KEY.get(name)
+    if name in BY_NAME and BY_NAME[name].secret:
         raise ConfigurationError(
             f"{_where(path, below)}: {name} does not belong in a file, which others read. Put it "
             f'in an environment variable and name that one here: {name}_env = "THE_VARIABLE".',
             source=str(path),
             key=name,
         )
-    if key is None:
+    if fact is None:
         raise _unknown(path, below, name, further)
     try:
-        return key.read(given)
+        return read_value(fact, given)
     except ValueError as error:
-        told = type(given).__name__ if key.secret else given
+        # somebody may have put the secret itself where the name of its variable belongs
+        told = type(given).__name__ if fact.secret else given
         raise _wrong(path, below, name, str(error), told) from None
 
 
 def _unknown(path: Path, below: str, name: str, further: Collection[str]) -> ConfigurationError:
-    near = difflib.get_close_matches(name, [*KEYS, *further], n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join([*KEYS, *further])}."
+    near = difflib.get_close_matches(name, [*BY_KEY, *further], n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join([*BY_KEY, *further])}."
     return ConfigurationError(
         f"{_where(path, below)}: there is no key {name[:_NAME_CHARS]}. {hint}",
         source=str(path),

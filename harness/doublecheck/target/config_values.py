@@ -1,18 +1,16 @@
-"""What a value of the configuration may be, as a file has it and as text says it.
-
-Each function returns the value, or raises ValueError with what it should have been.
-"""
+"""Read the value of a fact, as a file has it and as text says it."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from doublecheck.errors import TargetError
 from doublecheck.target.addresses import checked
+from doublecheck.target.facts import Fact, Type
 from doublecheck.target.surfaces import SURFACES, Surface
 
 Value = str | bool | tuple[str, ...] | frozenset[Surface] | Mapping[str, str]
@@ -23,14 +21,27 @@ _SHOWN_CHARS = 60
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def text(value: Any) -> str:
+def read_value(fact: Fact, value: Any) -> Value:
+    """Return a value as its fact has it; raise ValueError, saying what it should have been."""
+    return _READERS[fact.type](value)
+
+
+def shown(given: Any) -> str:
+    """Return a wrong value as a message shows it: briefly, and no address that has a user."""
+    text = repr(given)
+    if "@" in text:
+        return f"what stands there ({type(given).__name__}, with a user in it)"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
+
+
+def _text(value: Any) -> str:
     """Take text."""
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ValueError("text")
     return value
 
 
-def address(value: Any) -> str:
+def _address(value: Any) -> str:
     """Take an address, http or https."""
     if not isinstance(value, str):
         raise ValueError("an address as text")
@@ -40,7 +51,7 @@ def address(value: Any) -> str:
         raise ValueError("an address: http://host[:port] or https://host") from None
 
 
-def flag(value: Any) -> bool:
+def _flag(value: Any) -> bool:
     """Take true or false."""
     found = _FLAGS.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
@@ -48,14 +59,14 @@ def flag(value: Any) -> bool:
     return found
 
 
-def kind(value: Any) -> str:
+def _kind(value: Any) -> str:
     """Take the kind of a target."""
     if value not in ("double", "live"):
         raise ValueError("double or live")
     return str(value)
 
 
-def surfaces(value: Any) -> frozenset[Surface]:
+def _surfaces(value: Any) -> frozenset[Surface]:
     """Take a list of surfaces; as text, with commas between."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not names:
@@ -72,7 +83,7 @@ def _surface(name: Any) -> Surface:
     raise ValueError(f"surfaces out of {', '.join(sorted(SURFACES))}{hint}")
 
 
-def command(value: Any) -> tuple[str, ...]:
+def _command(value: Any) -> tuple[str, ...]:
     """Take a command: a list of words, or text as for a shell."""
     expected = "a command: text, or a list of words"
     try:
@@ -86,25 +97,30 @@ def command(value: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def shown(given: Any) -> str:
-    """Return a wrong value as a message shows it: briefly, and no address that has a user."""
-    text = repr(given)
-    if "@" in text:
-        return f"what stands there ({type(given).__name__}, with a user in it)"
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
-
-
-def variable(value: Any) -> str:
+def _variable(value: Any) -> str:
     """Take the name of an environment variable."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise ValueError("the name of the environment variable that holds it")
     return value
 
 
-def variables(value: Any) -> str | Mapping[str, str]:
+def _variables(value: Any) -> str | Mapping[str, str]:
     """Take the name of a variable, or a table of one for each surface."""
     if not isinstance(value, dict):
-        return variable(value)
+        return _variable(value)
     if not value.keys() <= set(KEYED):
         raise ValueError(f"a variable, or a table with one for some of {', '.join(KEYED)}")
-    return {surface: variable(name) for surface, name in value.items()}
+    return {surface: _variable(name) for surface, name in value.items()}
+
+
+_READERS: Mapping[Type, Callable[[Any], Value]] = {
+    "address": _address,
+    "command": _command,
+    "file": _text,
+    "flag": _flag,
+    "kind": _kind,
+    "secret": _variable,
+    "secret_by_surface": _variables,
+    "surfaces": _surfaces,
+    "text": _text,
+}

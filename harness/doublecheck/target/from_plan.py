@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentdouble import environment
-from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.signing import Credentials
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
 from doublecheck.target.config_values import KEYED
+from doublecheck.target.facts import BY_NAME, FACTS, variable
 from doublecheck.target.plan import Plan
 from doublecheck.target.surfaces import Surface
-from doublecheck.target.target import (
-    API_KEY,
-    OTHER_KEY,
-    RESTRICTED_ACCESS_KEY,
-    RESTRICTED_SECRET_KEY,
-    Target,
-)
+from doublecheck.target.target import Target
+
+# what a target holds as it is said; the rest is secrets, or says how a target comes to be
+FIELDS = {
+    fact.key: "offered" if fact.name == "offers" else fact.name
+    for fact in FACTS
+    if fact.type in ("address", "file", "flag", "surfaces", "text")
+}
+_ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
 
 
 def target(plan: Plan, environ: Mapping[str, str]) -> Target:
@@ -27,32 +28,19 @@ def target(plan: Plan, environ: Mapping[str, str]) -> Target:
     Raises TargetError for one that is unusable, and for a variable that a file names and that
     is not set.
     """
-    url = plan.value("url")
-    control_plane = plan.value("control_plane") or url
-    api_server, mcp, a2a = (plan.value(key) or "" for key in ("api_server", "mcp", "a2a"))
-    addresses = (url, control_plane, api_server, mcp, a2a)
-    encrypted = any(one.startswith("https") for one in addresses)
+    said = {field: plan.value(key) for key, field in FIELDS.items() if key in plan.facts}
+    addresses = (plan.value(key) or "" for key in _ADDRESSES)
+    if not any(address.startswith("https") for address in addresses):
+        said.pop("ca_file", None)  # SSL_CERT_FILE is often set, and need not be readable here
     return Target(
-        url=url,
+        **said,
         kind=plan.kind,
-        control_plane=control_plane,
-        tool_id=plan.value("tool_id"),
-        credentials=_pair(plan, environ, "", environment.ACCESS_KEY, environment.SECRET_KEY),
-        api_key=_api_key(plan, environ),
-        region=plan.value("region") or DEFAULT_REGION,
-        reference_app=bool(plan.value("reference_app")),
-        ca_file=plan.value("ca_file") if encrypted else None,
-        restricted=_pair(
-            plan, environ, "restricted_", RESTRICTED_ACCESS_KEY, RESTRICTED_SECRET_KEY
-        ),
-        other_key=_other_key(plan, environ),
         name=plan.name,
-        offered=plan.value("offers") or frozenset(),
-        allow_writes=bool(plan.value("allow_writes")),
+        credentials=_pair(plan, environ, ""),
+        restricted=_pair(plan, environ, "restricted_"),
+        api_key=_wrapped(_secret(plan, environ, "api_key")),
         api_keys=_api_keys(plan, environ),
-        api_server=api_server,
-        mcp=mcp,
-        a2a=a2a,
+        other_key=_wrapped(_secret(plan, environ, "other_api_key")),
     )
 
 
@@ -63,52 +51,46 @@ def variable_of(surface: Surface) -> str:
 
 def pair_variables(plan: Plan) -> tuple[str, str]:
     """Return the variables that hold the key pair of a target."""
-    access, secret = (plan.value(f"{key}_key_env") for key in ("access", "secret"))
-    return access or environment.ACCESS_KEY, secret or environment.SECRET_KEY
+    access, secret = (
+        plan.value(BY_NAME[name].key) or variable(name) for name in ("access_key", "secret_key")
+    )
+    return access, secret
 
 
-def _pair(
-    plan: Plan, environ: Mapping[str, str], prefix: str, access: str, secret: str
-) -> Credentials | None:
-    access_key = _secret(plan, environ, f"{prefix}access_key_env", access)
-    secret_key = _secret(plan, environ, f"{prefix}secret_key_env", secret)
+def _pair(plan: Plan, environ: Mapping[str, str], prefix: str) -> Credentials | None:
+    access_key = _secret(plan, environ, f"{prefix}access_key")
+    secret_key = _secret(plan, environ, f"{prefix}secret_key")
     return Credentials(access_key, secret_key) if access_key and secret_key else None
 
 
-def _secret(plan: Plan, environ: Mapping[str, str], key: str, default: str) -> str | None:
-    named = plan.value(key)
-    return _held(plan, environ, key, named) if named else environ.get(default)
-
-
-def _api_key(plan: Plan, environ: Mapping[str, str]) -> Secret | None:
-    named = plan.value("api_key_env")
-    if isinstance(named, str):
-        return Secret(_held(plan, environ, "api_key_env", named))
-    found = environ.get(API_KEY)
-    return Secret(found) if found else None
-
-
-def _other_key(plan: Plan, environ: Mapping[str, str]) -> Secret | None:
-    found = _secret(plan, environ, "other_api_key_env", OTHER_KEY)
-    return Secret(found) if found else None
-
-
 def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
-    named = plan.value("api_key_env")
-    keys = {one: environ[variable_of(one)] for one in KEYED if environ.get(variable_of(one))}
-    if isinstance(named, Mapping):
-        for surface in KEYED:
-            if surface in named:
-                keys[surface] = _held(plan, environ, "api_key_env", named[surface])
-    return {surface: Secret(value) for surface, value in keys.items()}
+    key = BY_NAME["api_key"].key
+    held = {one: environ[variable_of(one)] for one in KEYED if environ.get(variable_of(one))}
+    if isinstance(named := plan.value(key), Mapping):
+        for surface, name in named.items():
+            held[surface] = _held(plan, environ, key, name)
+    return {surface: Secret(held[surface]) for surface in KEYED if surface in held}
 
 
-def _held(plan: Plan, environ: Mapping[str, str], key: str, variable: str) -> str:
-    value = environ.get(variable)
+def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
+    """Return what the variable that a file names holds, else the fact's own."""
+    key = BY_NAME[name].key
+    named = plan.value(key)
+    if isinstance(named, str):
+        return _held(plan, environ, key, named)
+    return environ.get(variable(name))
+
+
+def _wrapped(secret: str | None) -> Secret | None:
+    return Secret(secret) if secret else None
+
+
+def _held(plan: Plan, environ: Mapping[str, str], key: str, named: str) -> str:
+    value = environ.get(named)
     if not value:
         source = plan.facts[key].source
         raise ConfigurationError(
-            f"{source} names the environment variable {variable}, which is not set.",
+            f"{source} names the environment variable {named}, which is not set.",
             source=source,
             key=key,
         )

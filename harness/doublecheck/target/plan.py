@@ -13,20 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentdouble import environment
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files as files
 from doublecheck.target.config_files import File, Table
-from doublecheck.target.config_values import Value, shown
-from doublecheck.target.keys import CONFIG, KEYS, LOCATING, TARGET
+from doublecheck.target.config_values import Value, read_value, shown
+from doublecheck.target.facts import BY_KEY, FACTS, Fact, variable
 from doublecheck.target.target import Kind, named_control_plane
 
 BY_CALLER = "the caller"
 _WAYS = frozenset({"url", "emulator_command"})
+_LOCATING = frozenset(fact.key for fact in FACTS if fact.type in ("address", "command"))
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A value and where it was said."""
+class SourcedValue:
+    """The value of a fact, and where it was said."""
 
     value: Value
     source: str
@@ -38,7 +40,7 @@ class Plan:
 
     name: str
     kind: Kind
-    facts: Mapping[str, Fact] = field(default_factory=dict)
+    facts: Mapping[str, SourcedValue] = field(default_factory=dict)
     chosen_by: str = ""
 
     @property
@@ -48,8 +50,8 @@ class Plan:
 
     def value(self, key: str) -> Any:
         """Return what is said of a key, or None."""
-        fact = self.facts.get(key)
-        return None if fact is None else fact.value
+        found = self.facts.get(key)
+        return None if found is None else found.value
 
 
 @dataclass(frozen=True)
@@ -86,26 +88,26 @@ def plan(said: Said, name: str | None = None) -> Plan:
     return made
 
 
-def _merged(layers: Sequence[Mapping[str, Fact]]) -> Mapping[str, Fact]:
+def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, SourcedValue]:
     """Merge layers, the first of which has the last word.
 
     An address and a command that starts a double are two ways to say one thing.
     """
-    facts: dict[str, Fact] = {}
+    facts: dict[str, SourcedValue] = {}
     for layer in reversed(layers):
         located = _WAYS & layer.keys()
         if len(located) == 2:
             sources = " and ".join(layer[key].source for key in sorted(located))
             raise TargetError(f"{sources}: say where the double is, or how it starts, not both.")
         if located:
-            facts = {key: fact for key, fact in facts.items() if key not in located ^ _WAYS}
+            facts = {key: one for key, one in facts.items() if key not in located ^ _WAYS}
         facts.update(layer)
     return facts
 
 
 def _files(said: Said) -> Sequence[File]:
     project = None if said.project is None else files.read_project(said.project)
-    named = said.options.get("config") or said.environ.get(CONFIG)
+    named = said.options.get("config") or said.environ.get(variable("config"))
     file = files.read(Path(named)) if named else None
     return [one for one in (project, file) if one is not None]
 
@@ -113,15 +115,17 @@ def _files(said: Said) -> Sequence[File]:
 def _chosen(said: Said, read: Sequence[File]) -> tuple[str, str]:
     if said.options.get("target"):
         return said.options["target"], said.option("target")
-    if said.environ.get(TARGET):
-        return said.environ[TARGET], TARGET
+    if said.environ.get(variable("target")):
+        return said.environ[variable("target")], variable("target")
     for file in read:
         if file.chosen:
             return file.chosen, f"{file.own.where} target"
     return "double", ""
 
 
-def _described(said: Said, read: Sequence[File], name: str) -> tuple[Kind, list[dict[str, Fact]]]:
+def _described(
+    said: Said, read: Sequence[File], name: str
+) -> tuple[Kind, list[dict[str, SourcedValue]]]:
     """Return the kind of a target and what the files say of it."""
     if name in ("double", "live"):
         kind: Kind = "live" if name == "live" else "double"
@@ -140,7 +144,7 @@ def _kind_of(table: Table) -> Kind | None:
         return "live" if said == "live" else "double"
     if "emulator_command" in table.values:
         return "double"
-    return "live" if table.values.keys() & LOCATING else None
+    return "live" if table.values.keys() & _LOCATING else None
 
 
 def _no_target(name: str, read: Sequence[File]) -> TargetError:
@@ -153,43 +157,46 @@ def _no_target(name: str, read: Sequence[File]) -> TargetError:
     )
 
 
-def _facts(table: Table) -> dict[str, Fact]:
-    return {key: Fact(value, f"{table.where} {key}") for key, value in table.values.items()}
+def _facts(table: Table) -> dict[str, SourcedValue]:
+    return {key: SourcedValue(value, f"{table.where} {key}") for key, value in table.values.items()}
 
 
-def _options(said: Said) -> dict[str, Fact]:
-    given = {key: said.options[key] for key in KEYS if said.options.get(key) is not None}
+def _options(said: Said) -> dict[str, SourcedValue]:
+    return _read(said.options, {fact.key: said.option(fact.key) for fact in FACTS})
+
+
+def _environment(said: Said, kind: Kind) -> list[dict[str, SourcedValue]]:
+    variables = {
+        fact.key: fact.variable for fact in FACTS if fact.variable is not None and not fact.secret
+    }
+    held = {key: said.environ[name] for key, name in variables.items() if said.environ.get(name)}
+    # a double is its own control plane: the variable may be another platform's
+    host = named_control_plane(said.environ) if kind == "live" else None
+    return [
+        _read(held, variables),
+        _read({"control_plane": host}, {"control_plane": environment.TOOL_HOST}),
+    ]
+
+
+def _ini(said: Said) -> dict[str, SourcedValue]:
+    return _read(said.ini, {key: f"platform_{key} of pytest's configuration" for key in said.ini})
+
+
+def _read(given: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
+    """Read the values that are given, by key, each of which has a source."""
     return {
-        key: Fact(_read(key, value, said.option(key)), said.option(key))
-        for key, value in given.items()
+        key: SourcedValue(_value(BY_KEY[key], given[key], source), source)
+        for key, source in sources.items()
+        if given.get(key) is not None
     }
 
 
-def _environment(said: Said, kind: Kind) -> list[dict[str, Fact]]:
-    named = {key.variable: name for name, key in KEYS.items() if key.variable is not None}
-    found = {
-        named[variable]: Fact(_read(named[variable], said.environ[variable], variable), variable)
-        for variable in named
-        if said.environ.get(variable)
-    }
-    control_plane = named_control_plane(said.environ) if kind == "live" else None
-    if control_plane is None:
-        return [found]
-    source = "PLATFORM_TOOL_HOST"
-    return [found, {"control_plane": Fact(_read("control_plane", control_plane, source), source)}]
-
-
-def _ini(said: Said) -> dict[str, Fact]:
-    sources = {key: f"platform_{key} of pytest's configuration" for key in said.ini}
-    return {key: Fact(_read(key, said.ini[key], source), source) for key, source in sources.items()}
-
-
-def _read(key: str, value: Any, source: str) -> Value:
+def _value(fact: Fact, given: Any, source: str) -> Value:
     try:
-        return KEYS[key].read(value)
+        return read_value(fact, given)
     except ValueError as error:
-        message = f"{source} must be {error}, not {shown(value)}."
-        raise ConfigurationError(message, source=source, key=key) from None
+        message = f"{source} must be {error}, not {shown(given)}."
+        raise ConfigurationError(message, source=source, key=fact.key) from None
 
 
 def _require(said: Said, made: Plan) -> None:
@@ -198,9 +205,8 @@ def _require(said: Said, made: Plan) -> None:
         _require_meant(said, made)
     if not made.in_process:
         return
-    for key in KEYS.keys() - {"allow_writes"}:
-        fact = made.facts.get(key)
-        if fact is not None and fact.source == said.option(key):
+    for key, fact in made.facts.items():
+        if key != "allow_writes" and fact.source == said.option(key):
             raise TargetError(
                 f"{fact.source} is about a platform that runs: say where with {said.option('url')}."
             )
@@ -212,7 +218,7 @@ def _require_meant(said: Said, made: Plan) -> None:
         f"A live platform is opted into twice: {url} or a file says which one, and {target} "
         "that it is meant."
     )
-    if made.chosen_by not in (BY_CALLER, target, TARGET):
+    if made.chosen_by not in (BY_CALLER, target, variable("target")):
         raise TargetError(f"{made.chosen_by} chooses a live platform, which no file may. {twice}")
     if "emulator_command" in made.facts:
         source = made.facts["emulator_command"].source

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentdouble import environment
 from doublecheck.target.config_values import KEYED
+from doublecheck.target.facts import FACTS
 from doublecheck.target.from_plan import variable_of
 from doublecheck.target.plan import Plan
 from doublecheck.target.surfaces import SURFACES
-from doublecheck.target.target import API_KEY, DEFAULT_OFFERS, OTHER_KEY
+from doublecheck.target.target import DEFAULT_OFFERS
 
 _NOT_SHOWN = ("kind", "url", "emulator_command", "offers", "ca_file")
 
@@ -61,7 +61,6 @@ def _value(value: object) -> str:
 
 def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     """Return which secrets the environment holds, by the names of their variables."""
-    keys = (environment.ACCESS_KEY, environment.SECRET_KEY, API_KEY, OTHER_KEY)
-    usual = (*keys, *map(variable_of, KEYED))
-    held = [variable for variable in usual if environ.get(variable)]
+    usual = (fact.variable or "" for fact in FACTS if fact.secret)
+    held = [name for name in (*usual, *map(variable_of, KEYED)) if environ.get(name)]
     return [f"  secrets: {', '.join(held)}"] if held else []

@@ -14,30 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from doublecheck.target.facts import BY_NAME, OPTIONS
+
 if TYPE_CHECKING:
     from doublecheck.target.plan import Plan, Said
 
-_TEXTS = {
-    "url": ("URL", "where the platform runs already (default: a double starts in this process)"),
-    "api-server": ("URL", "where its API server is (default: at --platform-url, as all others)"),
-    "control-plane": ("URL", "where its control plane is"),
-    "mcp": ("URL", "where its MCP application and services are, without /mcp"),
-    "a2a": ("URL", "where its A2A application is"),
-    "offers": ("SURFACES", "what it has, with commas between: application,api_server"),
-    "tool-id": ("ID", "the sandbox tool that code runs in"),
-    "region": ("REGION", "the region that requests to the control plane are signed for"),
-    "ca-file": ("FILE", "the certificates to trust"),
-    "emulator-command": ("COMMAND", "start the double with this command instead"),
-    "config": ("FILE", "a TOML file with targets"),
-}
-_FLAGS = {
-    "reference-app": "it runs the reference application of the checks",
-    "allow-writes": "checks may create and delete on it, though it is live",
-}
 BOTH = "both"
 _INI = "platform_emulator_command"
+_HELP = {  # what pytest has of its own: a second platform, and a double in its process
+    "target": (
+        "what the platform is: double (default), live, both (a live one, to which a double is "
+        "compared), or a target of the configuration"
+    ),
+    "url": "where the platform runs already (default: a double starts in this process)",
+}
+# those of the specification are often set, for the code under test
 _VARIABLES = tuple(
-    f"DOUBLECHECK_{name.replace('-', '_').upper()}" for name in ("target", *_TEXTS, *_FLAGS)
+    fact.variable for fact in OPTIONS if fact.variable and fact.variable.startswith("DOUBLECHECK_")
 )
 # a line that may begin the table; whether it does is for a parser, which is imported then
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
@@ -46,17 +39,19 @@ _PLAN = pytest.StashKey["Plan"]()
 
 def add(group: pytest.OptionGroup) -> None:
     """Add the options."""
-    group.addoption(
-        "--platform-target",
-        metavar="TARGET",
-        help="what the platform is: double (default), live, both (a live one, to which a double is "
-        "compared), or a target of the configuration",
-    )
-    for name, (metavar, told) in _TEXTS.items():
-        group.addoption(f"--platform-{name}", metavar=metavar, help=told)
-    for name, told in _FLAGS.items():
-        group.addoption(f"--platform-{name}", action="store_true", default=None, help=told)
+    for fact in OPTIONS:
+        told = _HELP.get(fact.name) or _in_pytest(fact.help or "")
+        if fact.type == "flag":
+            group.addoption(
+                f"--platform-{fact.option}", action="store_true", default=None, help=told
+            )
+        else:
+            group.addoption(f"--platform-{fact.option}", metavar=fact.metavar, help=told)
     group.addoption("--platform-project", help=argparse.SUPPRESS)
+
+
+def _in_pytest(told: str) -> str:
+    return told[:1].lower() + told[1:].removesuffix(".").replace("--", "--platform-")
 
 
 def add_ini(parser: pytest.Parser) -> None:
@@ -122,7 +117,7 @@ def words(config: pytest.Config) -> list[str]:
         if key == "emulator_command":
             value = _without_secrets(value)
         if key == "url" or value != given.get("url"):
-            option = f"--{key.replace('_', '-')}"
+            option = f"--{BY_NAME[key].option}"
             written += [option] if value is True else [option, str(value)]
     return written
 
@@ -146,8 +141,7 @@ def said(config: pytest.Config) -> Said:
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:
-    names = (name.replace("-", "_") for name in ("target", *_TEXTS, *_FLAGS))
-    given = {name: config.getoption(f"platform_{name}") for name in names}
+    given = {fact.name: config.getoption(f"platform_{fact.name}") for fact in OPTIONS}
     if given["target"] == BOTH:
         given["target"] = "live"
     return {name: value for name, value in given.items() if value is not None}

@@ -13,12 +13,13 @@ from agentdouble.signing import Credentials
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
 from doublecheck.secret import Secret
 from doublecheck.target.addresses import checked, is_loopback
+from doublecheck.target.facts import variable
 from doublecheck.target.surfaces import SURFACES, Surface
 
 if TYPE_CHECKING:
     from agentdouble import Emulator
 
-__all__ = ["API_KEY", "URL", "Credentials", "Kind", "Surface", "Target", "named_url"]
+__all__ = ["Credentials", "Kind", "Surface", "Target", "named_url"]
 
 Kind = Literal["double", "live"]
 _WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
@@ -28,12 +29,6 @@ DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
 }
 MakeService = Callable[[str, Any], Mapping[str, Any]]
 DropService = Callable[[str], None]
-
-URL = "DOUBLECHECK_URL"
-API_KEY = "DOUBLECHECK_API_KEY"
-RESTRICTED_ACCESS_KEY = "DOUBLECHECK_RESTRICTED_ACCESS_KEY"
-OTHER_KEY = "DOUBLECHECK_OTHER_API_KEY"
-RESTRICTED_SECRET_KEY = "DOUBLECHECK_RESTRICTED_SECRET_KEY"  # noqa: S105 (the name of a variable)
 
 
 @dataclass(frozen=True)
@@ -127,15 +122,15 @@ class Target:
         """
         if control_plane is None and kind == "live":
             control_plane = named_control_plane(environ)
-        key = api_key or environ.get(API_KEY)
+        key = api_key or environ.get(variable("api_key"))
         return cls(
             url=url,
             kind=kind,
             control_plane=control_plane or url,
-            tool_id=tool_id or environ.get(environment.TOOL_ID) or None,
+            tool_id=tool_id or environ.get(variable("tool_id")) or None,
             credentials=_credentials(access_key, secret_key, environ),
             api_key=Secret(key) if key else None,
-            region=region or environ.get(environment.TOOL_REGION) or DEFAULT_REGION,
+            region=region or environ.get(variable("region")) or DEFAULT_REGION,
             reference_app=reference_app,
             ca_file=_trusted(url, control_plane, environ),
             restricted=_restricted(environ),
@@ -208,7 +203,7 @@ class Target:
 
 def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the URL that the environment names, if it names one."""
-    return environ.get(URL) or named_control_plane(environ)
+    return environ.get(variable("url")) or named_control_plane(environ)
 
 
 def named_control_plane(environ: Mapping[str, str]) -> str | None:
@@ -219,11 +214,12 @@ def named_control_plane(environ: Mapping[str, str]) -> str | None:
 
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
     encrypted = any((one or "").startswith("https") for one in (url, control_plane))
-    return (environ.get(environment.CA_FILE) or None) if encrypted else None
+    return (environ.get(variable("ca_file")) or None) if encrypted else None
 
 
 def _restricted(environ: Mapping[str, str]) -> Credentials | None:
-    access, secret = environ.get(RESTRICTED_ACCESS_KEY), environ.get(RESTRICTED_SECRET_KEY)
+    access = environ.get(variable("restricted_access_key"))
+    secret = environ.get(variable("restricted_secret_key"))
     return Credentials(access, secret) if access and secret else None
 
 
@@ -252,6 +248,6 @@ def _credentials(
 ) -> Credentials | None:
     if (access_key is None) != (secret_key is None):
         raise TargetError("access_key and secret_key belong together: pass both, or neither.")
-    access = access_key or environ.get(environment.ACCESS_KEY)
-    secret = secret_key or environ.get(environment.SECRET_KEY)
+    access = access_key or environ.get(variable("access_key"))
+    secret = secret_key or environ.get(variable("secret_key"))
     return Credentials(access, secret) if access and secret else None

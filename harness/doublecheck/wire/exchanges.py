@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from agentdouble.signing import ALGORITHM
 from doublecheck.notebook_repr import Shown
-from doublecheck.target.target import API_KEY
+from doublecheck.target.facts import variable
 from doublecheck.wire.calls import Request
 
 HIDDEN = "***"
@@ -123,7 +123,8 @@ def _header(name: str, value: str) -> str:
     if value == "":
         return shlex.quote(f"{name};")
     if name.lower() == "authorization" and value.startswith("Bearer "):
-        return f'"{name}: Bearer ${API_KEY}"'
+        held_in = variable("api_key")
+        return f'"{name}: Bearer ${held_in}"'
     return shlex.quote(f"{name}: {_redacted_value(name, value)}")
 
 

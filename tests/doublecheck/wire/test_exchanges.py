@@ -19,7 +19,7 @@ from doublecheck import AsyncPlatform, Platform, Secret, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.errors import UnreachableError
 from doublecheck.results import Exchange
-from doublecheck.target.target import API_KEY
+from doublecheck.target.facts import variable
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import curl, redacted
@@ -234,7 +234,7 @@ def test_the_line_of_curl_sends_it_again(sent: Request, listener: HTTPServer) ->
 
     again = subprocess.run(
         ["sh", "-c", line],
-        env={**os.environ, API_KEY: KEY},
+        env={**os.environ, variable("api_key"): KEY},
         stdout=subprocess.PIPE,
         timeout=60,
         check=True,

@@ -1,0 +1,163 @@
+"""The facts of a target: where a platform is, and how it is asked.
+
+A row is all that is declared of a fact. It makes
+
+- the option of ``doublecheck run`` and, with ``--platform-`` before it, of pytest: ``help``;
+- the key of TOML files: ``key``;
+- the environment variable: ``variable``;
+- the argument of ``connect()``: ``argument``, which ``connect`` spells out for its readers;
+- the field of ``Target`` of the same name.
+
+A secret is no option, which other users of a machine could read, and stands in no file, which is
+committed and passed on: there its key names the variable that holds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# Names of types and variables are literals here: every run of pytest imports this module, and
+# what they stand for (config_values, agentdouble.environment) takes 70 ms to import.
+Type = Literal[
+    "address", "command", "file", "flag", "kind", "secret", "secret_by_surface", "surfaces", "text"
+]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact: its name, how its value is read, and where it can be said."""
+
+    name: str
+    type: Type
+    variable: str | None = None
+    metavar: str | None = None
+    help: str | None = None
+    argument: bool = False
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value must not be shown, nor stand in a file."""
+        return self.type in ("secret", "secret_by_surface")
+
+    @property
+    def key(self) -> str:
+        """Its key in a file: of a secret that of the variable which holds it."""
+        return f"{self.name}_env" if self.secret else self.name
+
+    @property
+    def option(self) -> str:
+        """Its option, without the dashes in front."""
+        return self.name.replace("_", "-")
+
+
+TARGET = Fact(
+    "target",
+    "text",
+    "DOUBLECHECK_TARGET",
+    "TARGET",
+    "double, live, or a target of the configuration.",
+    argument=True,
+)
+CONFIG = Fact("config", "text", "DOUBLECHECK_CONFIG", "FILE", "A TOML file with targets.")
+
+FACTS = (
+    Fact("kind", "kind"),
+    Fact(
+        "url",
+        "address",
+        "DOUBLECHECK_URL",
+        "URL",
+        "Where the platform runs (default: a double is started).",
+        argument=True,
+    ),
+    Fact(
+        "api_server",
+        "address",
+        "DOUBLECHECK_API_SERVER",
+        "URL",
+        "Where its API server is (default: at --url).",
+    ),
+    Fact(
+        "control_plane",
+        "address",
+        "DOUBLECHECK_CONTROL_PLANE",
+        "URL",
+        "Where its control plane is (default: at --url).",
+        argument=True,
+    ),
+    Fact(
+        "mcp",
+        "address",
+        "DOUBLECHECK_MCP",
+        "URL",
+        "Where its MCP application and services are, without /mcp.",
+    ),
+    Fact(
+        "a2a",
+        "address",
+        "DOUBLECHECK_A2A",
+        "URL",
+        "Where its A2A application is (default: at --url).",
+    ),
+    Fact(
+        "offers",
+        "surfaces",
+        "DOUBLECHECK_OFFERS",
+        "SURFACES",
+        "What it has, with commas between: application,api_server.",
+    ),
+    Fact(
+        "tool_id",
+        "text",
+        "PLATFORM_TOOL_ID",
+        "ID",
+        "The sandbox tool that code runs in.",
+        argument=True,
+    ),
+    Fact(
+        "region",
+        "text",
+        "PLATFORM_TOOL_REGION",
+        "REGION",
+        "The region that its control plane is asked for.",
+        argument=True,
+    ),
+    Fact("ca_file", "file", "SSL_CERT_FILE", "FILE", "The certificates to trust."),
+    Fact(
+        "emulator_command",
+        "command",
+        "DOUBLECHECK_EMULATOR_COMMAND",
+        "COMMAND",
+        "Start the double with this command instead.",
+    ),
+    Fact(
+        "reference_app",
+        "flag",
+        "DOUBLECHECK_REFERENCE_APP",
+        help="It runs the checks' reference application.",
+    ),
+    Fact(
+        "allow_writes",
+        "flag",
+        "DOUBLECHECK_ALLOW_WRITES",
+        help="Make and delete on it, though it is live.",
+    ),
+    Fact("access_key", "secret", "PLATFORM_ACCESS_KEY", argument=True),
+    Fact("secret_key", "secret", "PLATFORM_SECRET_KEY", argument=True),
+    Fact("api_key", "secret_by_surface", "DOUBLECHECK_API_KEY", argument=True),
+    Fact("other_api_key", "secret", "DOUBLECHECK_OTHER_API_KEY"),
+    Fact("restricted_access_key", "secret", "DOUBLECHECK_RESTRICTED_ACCESS_KEY"),
+    Fact("restricted_secret_key", "secret", "DOUBLECHECK_RESTRICTED_SECRET_KEY"),
+)
+
+BY_NAME = {fact.name: fact for fact in (TARGET, CONFIG, *FACTS)}
+BY_KEY = {fact.key: fact for fact in FACTS}
+OPTIONS = tuple(fact for fact in (TARGET, *FACTS, CONFIG) if fact.help)
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a fact."""
+    found = BY_NAME[name].variable
+    assert found is not None, name
+    return found
