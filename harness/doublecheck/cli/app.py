@@ -1,4 +1,4 @@
-"""The commands of ``doublecheck``, each a module of its own."""
+"""The application of ``doublecheck``: its commands, in the order of its help."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ from typing import Annotated
 
 import typer
 
-from doublecheck.cli import (
-    calibrate_command,
-    contracts_command,
-    record_command,
-    replay_command,
-    report_command,
-    run_command,
-    save_command,
-    twin_command,
-)
+from doublecheck.cli import check_commands, compare_commands
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -62,11 +53,11 @@ def _doublecheck(
     pass
 
 
-app.command(epilog=run_command.EXAMPLES)(run_command.run)
-app.command(epilog=report_command.EXAMPLES)(report_command.report)
-app.add_typer(contracts_command.contracts_app, name="contracts")
-app.command(epilog=twin_command.EXAMPLES)(twin_command.twin)
-app.command(epilog=record_command.EXAMPLES)(record_command.record)
-app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)
-app.command("save-test", epilog=save_command.EXAMPLES)(save_command.save_test)
-app.command(epilog=calibrate_command.EXAMPLES)(calibrate_command.calibrate)
+app.command(epilog=check_commands.RUN_EXAMPLES)(check_commands.run)
+app.command(epilog=check_commands.REPORT_EXAMPLES)(check_commands.report)
+app.add_typer(check_commands.contracts_app, name="contracts")
+app.command(epilog=compare_commands.TWIN_EXAMPLES)(compare_commands.twin)
+app.command(epilog=compare_commands.RECORD_EXAMPLES)(compare_commands.record)
+app.command(epilog=compare_commands.REPLAY_EXAMPLES)(compare_commands.replay)
+app.command("save-test", epilog=compare_commands.SAVE_EXAMPLES)(compare_commands.save_test)
+app.command(epilog=check_commands.CALIBRATE_EXAMPLES)(check_commands.calibrate)

@@ -1,26 +1,27 @@
-"""Options that several commands have, and that mean the same in each."""
+"""Options that several commands have, and that mean the same in each.
+
+Those about a platform are made of the facts of a target.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-Target = Annotated[
-    str | None,
-    typer.Option(metavar="TARGET", help="double, live, or a target of the configuration."),
-]
-Config = Annotated[str | None, typer.Option(metavar="FILE", help="A TOML file with targets.")]
+from doublecheck.target.facts import BY_NAME, Fact
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
 Double = Annotated[
     str | None, typer.Option(metavar="URL", help="A running double (default: one is started).")
 ]
 Apps = Annotated[
     list[str] | None,
     typer.Option("--app", metavar="MODULE:APP", help="What the double serves; may be repeated."),
-]
-AllowWrites = Annotated[
-    bool, typer.Option("--allow-writes", help="Make and delete on it, though it is live.")
 ]
 Html = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
@@ -29,3 +30,42 @@ Junit = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def with_facts(
+    *names: str, panel: str | None = None, **help_texts: str
+) -> Callable[[Command], Command]:
+    """Give a command the options of facts before its own; it takes them as ``**platform``.
+
+    What nobody has said is None. ``help_texts`` replace those of the facts; an option of the
+    command replaces the fact of its name.
+    """
+
+    def give(command: Command) -> Command:
+        of_facts = {name: _parameter(BY_NAME[name], help_texts.get(name), panel) for name in names}
+        own = {
+            name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        }
+        # typer reads the signature, which takes no ** for options
+        command.__signature__ = inspect.Signature([*(of_facts | own).values()])  # type: ignore[attr-defined]
+        return command
+
+    return give
+
+
+def _parameter(fact: Fact, help_text: str | None, panel: str | None) -> inspect.Parameter:
+    option: Any = typer.Option(
+        f"--{fact.option}",
+        metavar=fact.metavar,
+        help=help_text or fact.help,
+        rich_help_panel=panel,
+    )
+    taken = bool if fact.type == "flag" else str
+    return inspect.Parameter(
+        fact.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[taken | None, option],
+    )

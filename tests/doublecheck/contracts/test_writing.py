@@ -13,7 +13,7 @@ import openapi_spec_validator  # noqa: F401 (what pytester imports it forgets)
 import pytest
 
 from doublecheck import contracts
-from doublecheck.cli.contracts_command import app as command
+from doublecheck.cli.check_commands import app as command
 from doublecheck.contracts import writing
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import FolderError

@@ -1,0 +1,193 @@
+"""Commands that check one platform: run, report, calibrate and contracts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from doublecheck.cli import options
+from doublecheck.target.facts import OPTIONS
+
+RUN_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck run                                 a double of its own
+
+  doublecheck run --url http://127.0.0.1:8000     a double that runs already
+
+  doublecheck run --url https://agent.example.com --target live
+
+  doublecheck run --target staging                \\[tool.doublecheck.targets.staging] of pyproject.toml
+
+  doublecheck run --target double --target staging
+
+  doublecheck run -k "INV or PRB"                 the clauses of two groups
+
+  doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
+
+  doublecheck run --html report.html --junit report.xml
+
+[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
+and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
+
+[bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out, 130: interrupted
+"""
+
+WHERE = "Where the platform is, and how it is asked"
+
+
+@options.with_facts(*(fact.name for fact in OPTIONS), panel=WHERE)
+def run(
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="double, live, or a target of the configuration (default: double); repeatable.",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    select: Annotated[
+        str | None, typer.Option("-k", metavar="EXPR", help="Only clauses or checks that match.")
+    ] = None,
+    strict_should: Annotated[
+        bool,
+        typer.Option("--strict-should", help="What is only recommended fails the run, too."),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
+    ] = False,
+    as_json: options.AsJson = False,
+    html: options.Html = None,
+    junit: options.Junit = None,
+    **platform: Any,
+) -> None:
+    """Check a platform clause by clause and print what came out."""
+    from doublecheck.reports.outputs import Outputs
+    from doublecheck.runner import run_command as checking
+
+    orders = [
+        checking.Order({"target": one, **platform}, select, verbose, strict_should)
+        for one in (dict.fromkeys(target) if target else (None,))
+    ]
+    code = checking.check(orders, Outputs(as_json, html, junit))
+    raise typer.Exit(code)
+
+
+REPORT_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck run --json > double.json
+
+  doublecheck run --url https://agent.example.com --target live --json > live.json
+
+  doublecheck report double.json live.json
+
+  doublecheck report double.json live.json --html report.html
+
+[bold]Exit codes[/bold]  0: told, whatever the verdicts, 2: a file that cannot be read or written
+"""
+
+
+def report(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Reports that --json has printed.")
+    ],
+    as_json: options.AsJson = False,
+    html: options.Html = None,
+    junit: options.Junit = None,
+) -> None:
+    """Put the reports of several runs side by side, clause by clause."""
+    from doublecheck.reports import parse as reading
+    from doublecheck.reports.outputs import Outputs
+
+    outputs = Outputs(as_json, html, junit)
+    outputs.require_writable()
+    outputs.give([report for file in files for report in reading.read(file)])
+
+
+CALIBRATE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck calibrate --url https://agent.example.com --target live
+
+  doublecheck calibrate --url ... --target live --allow-writes --reference-app --slow
+
+  doublecheck calibrate --url ... --target live --only U-SESSION-DUPLICATE -o ours.toml
+
+  agentdouble serve --profile profile.toml         a double that behaves like it
+
+[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
+
+[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is, or nothing answers
+"""
+
+
+@options.with_facts(
+    *("target", "url", "config", "allow_writes", "reference_app"),
+    url="Where the platform runs that is asked.",
+)
+def calibrate(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The profile; one that is there is added to."
+        ),
+    ] = Path("profile.toml"),
+    slow: Annotated[
+        bool,
+        typer.Option("--slow", help="Ask what takes minutes, too; it moves a double's clock."),
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this unknown; may be repeated.")
+    ] = None,
+    as_json: options.AsJson = False,
+    **platform: Any,
+) -> None:
+    """Ask a deployment what the specification leaves open and write its profile."""
+    from doublecheck.calibration import command as ordering
+
+    code = ordering.calibrate(platform, output, only=only or (), slow=slow, as_json=as_json)
+    raise typer.Exit(code)
+
+
+APP_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck contracts app                       with agentdouble's decorators
+
+  doublecheck contracts app --for agentkit        with the platform's own SDK
+
+  doublecheck contracts app -o deploy --force
+
+[bold]Exit codes[/bold]  0: written, 2: not written, and why
+"""
+
+contracts_app = typer.Typer(no_args_is_help=True, help="The contract checks and what they need.")
+
+
+@contracts_app.callback()
+def _contracts() -> None:
+    pass
+
+
+@contracts_app.command(epilog=APP_EXAMPLES)
+def app(
+    sdk: Annotated[
+        Literal["agentdouble", "agentkit"],
+        typer.Option("--for", help="The SDK that the applications are written with."),
+    ] = "agentdouble",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")
+    ] = Path("reference-app"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that are there already.")
+    ] = False,
+) -> None:
+    """Write the reference applications, with what to deploy and how to check them."""
+    from doublecheck.contracts import writing
+
+    for path in writing.write(sdk, output, force=force):
+        typer.echo(path)
+    typer.echo(f"\n{output / 'README.md'} says how to run and check them.", err=True)

@@ -1,0 +1,142 @@
+"""Commands that put two platforms side by side: twin, record, replay and save-test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from doublecheck.cli import options
+
+TWIN_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck twin --url https://agent.example.com --target live
+
+  doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
+
+  doublecheck twin --url http://127.0.0.1:8001 --script conversation.toml --json
+
+[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: not carried out
+"""
+
+
+@options.with_facts(
+    *("target", "url", "config", "allow_writes"),
+    url="Where the platform runs that the double is held to.",
+)
+def twin(
+    double: options.Double = None,
+    apps: options.Apps = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What is said, in TOML (default: something on every surface)."
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The agent that is run (default: one that both have)."),
+    ] = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
+    **platform: Any,
+) -> None:
+    """Say the same to a double and to another platform and print what differs."""
+    from doublecheck.twins import command as ordering
+
+    code = ordering.twin(
+        ordering.PlatformOptions(**platform),
+        ordering.DoubleOptions(double, apps or ()),
+        script,
+        ordering.OutputOptions(html, as_json),
+        agent,
+    )
+    raise typer.Exit(code)
+
+
+RECORD_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck record --url https://agent.example.com --target live -o recording.jsonl
+
+  doublecheck replay recording.jsonl
+
+It listens on this machine alone and passes every request on as it comes. Clients of the control plane sign with the key pair that it prints; it signs for the platform with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY. What is written has no keys, tokens and signatures in it.
+
+[bold]Exit codes[/bold]  0: ended by Ctrl-C, 2: wrong usage, 3: not carried out
+"""
+
+
+@options.with_facts("target", "url", "config", url="Where the platform runs that is recorded.")
+def record(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The recording, a new file.")
+    ],
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Where to listen (0: any).")
+    ] = 0,
+    **platform: Any,
+) -> None:
+    """Stand in front of a platform and record what it is asked and answers."""
+    from doublecheck.recordings import command as ordering
+    from doublecheck.twins.command import PlatformOptions
+
+    ordering.record(PlatformOptions(**platform), output, port)
+
+
+REPLAY_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck replay recording.jsonl --app my.module:app
+
+  doublecheck replay recording.jsonl --url http://127.0.0.1:8000 --html replay.html
+
+[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: not carried out
+"""
+
+
+def replay(
+    recording: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What doublecheck record has written.")
+    ],
+    url: options.Double = None,
+    apps: options.Apps = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Send what was recorded to a double and print what differs, operation by operation."""
+    from doublecheck.recordings import command as ordering
+    from doublecheck.twins.command import DoubleOptions, OutputOptions
+
+    code = ordering.replay(recording, DoubleOptions(url, apps or ()), OutputOptions(html, as_json))
+    raise typer.Exit(code)
+
+
+SAVE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  curl -s 'http://127.0.0.1:8000/_emulator/journal?bodies=true' > journal.json
+
+  doublecheck save-test journal.json -o test_conversation.py
+
+  doublecheck save-test recording.jsonl -o test_recorded.py
+
+[bold]Exit codes[/bold]  0: written, 2: not written, and why
+"""
+
+
+def save_test(
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A double's journal, or a recording.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The test, a new file: test_*.py."),
+    ],
+) -> None:
+    """Write a pytest test that asks again what was asked, and asserts what was answered."""
+    from doublecheck.saved_tests import module, sources
+
+    typer.echo(module.save(sources.read(source), output))

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import typer
+
+import doublecheck
+from agentdouble import environment
+from doublecheck import Target
+from doublecheck.cli.app import app
+from doublecheck.target import config_files
+from doublecheck.target.facts import FACTS, OPTIONS, Fact
+from doublecheck.target.from_plan import FIELDS
+from doublecheck.target.plan import Said, plan
+
+EXAMPLES = {
+    "address": "http://127.0.0.1:1",
+    "command": "agentdouble serve",
+    "file": "/ca.pem",
+    "flag": "true",
+    "kind": "double",
+    "secret": "THE_VARIABLE",
+    "secret_by_surface": "THE_VARIABLE",
+    "surfaces": "mcp",
+    "text": "some",
+}
+
+
+def by_name(fact: Fact) -> str:
+    return fact.name
+
+
+def test_the_options_of_a_run_are_facts() -> None:
+    """The command says nothing of its own, but that there may be several targets."""
+    command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
+    told = [(one.name, one.opts, one.metavar, one.help) for one in command.params]
+
+    expected = [(fact.name, [f"--{fact.option}"], fact.metavar, fact.help) for fact in OPTIONS]
+    assert ("target", expected[1:]) == (told[0][0], told[1 : len(OPTIONS)])
+
+
+def test_the_options_of_pytest_are_facts(pytester: pytest.Pytester) -> None:
+    """By the name that the plugin gives them, in the order of the table."""
+    told = [word.partition("=")[0] for word in pytester.runpytest_inprocess("--help").outlines]
+    ours = [word.strip() for word in told if word.startswith("  --platform-")]
+
+    assert [f"--platform-{fact.option}" for fact in OPTIONS] == ours[: len(OPTIONS)]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=by_name)
+def test_each_fact_can_stand_in_a_file(tmp_path: Path, fact: Fact) -> None:
+    """A secret as the variable that holds it."""
+    file = tmp_path / "targets.toml"
+    value = EXAMPLES[fact.type]
+    file.write_text(f"{fact.key} = {value if fact.type == 'flag' else repr(value)}")
+
+    assert [fact.key] == list(config_files.read(file).own.values)
+
+
+@pytest.mark.parametrize(
+    "fact", [one for one in FACTS if one.variable and not one.secret], ids=by_name
+)
+def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
+    """Under its variable, which is named as what said it."""
+    assert fact.variable is not None
+
+    made = plan(Said({}, {fact.variable: EXAMPLES[fact.type]}))
+
+    assert [fact.variable] == [found.source for found in made.facts.values()]
+    assert [fact.key] == list(made.facts)
+
+
+def test_the_arguments_of_connect_are_facts() -> None:
+    """It spells them out, for help() and the tab key; the last two are about the client."""
+    arguments = set(inspect.signature(doublecheck.connect).parameters)
+
+    expected = {fact.name for fact in FACTS if fact.argument} | {"target"}
+    assert expected == arguments - {"timeout_s", "apps"}
+
+
+def test_a_target_has_what_is_said_of_it() -> None:
+    """Each fact that is no secret has a field."""
+    assert set(FIELDS.values()) <= {field.name for field in fields(Target)}
+
+
+def test_a_secret_is_no_option() -> None:
+    """Other users of a machine can read the arguments of commands."""
+    assert [] == [fact.name for fact in OPTIONS if fact.secret]
+
+
+def test_the_variables_of_the_specification_are_those_of_the_double() -> None:
+    """The table cannot import them, as each run of pytest imports the table."""
+    variables = {fact.name: fact.variable for fact in FACTS}
+
+    assert {
+        "tool_id": environment.TOOL_ID,
+        "region": environment.TOOL_REGION,
+        "ca_file": environment.CA_FILE,
+        "access_key": environment.ACCESS_KEY,
+        "secret_key": environment.SECRET_KEY,
+    }.items() <= variables.items()
