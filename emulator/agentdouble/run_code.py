@@ -1,7 +1,8 @@
 """run_code, the agent-side tool (section 4.5): code in, the result of section 2.7 out.
 
-What it needs is looked up, one name after the other, in the tool context, in the platform
-that hosts the running application (a double sets that), and in the environment.
+Each name that it needs is looked up in the tool context, then in the double that hosts the running
+application, then in the environment: an application in a double must not call the real platform
+because the keys of that are in somebody's shell.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DEFAULT_SESSION = "default"
 _CONNECT_TIMEOUT_S = 10.0
 _READ_MARGIN_S = 30.0
 _LARGEST_TIMEOUT_S = 300
-_UNUSUAL = re.compile(r"[^A-Za-z0-9_-]")  # not in ids of sessions, as the platform publishes them
+_UNUSUAL = re.compile(r"[^A-Za-z0-9_-]")  # the platform's session ids have none of these
 _LONG = 100
 
 
@@ -54,9 +55,9 @@ class Invocation:
 
 
 def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
-    """Whether the platform refuses the session id for what whoever invoked has sent.
+    """Whether the platform refuses the session id because of the caller's user or session id.
 
-    run_code makes that of the agent's name, which is not the caller's, and of both ids.
+    run_code makes the session id of both, and of the agent's name, which is not the caller's.
     """
     refused = error.code == "InvalidParameter" and "UserSessionId" in error.message
     sent = invocation.user_id + invocation.session_id

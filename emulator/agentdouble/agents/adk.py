@@ -1,7 +1,7 @@
 """Agents of Google's ADK, run by ADK's own runner where google-adk is installed.
 
-For each turn the runner gets services of its own that know what ours know: the session with its
-history and state, and the artifacts. What it yields is stored by us.
+For each turn the runner gets services of its own with our data: the session with its history and
+state, and the artifacts. The events that it yields are stored by us.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SDK = (
 
 
 def adk_agent(root: object, app: str) -> Agent | None:
-    """Return the agent that an ADK agent is, None for anything else."""
+    """Return an agent of ADK as an Agent, None for anything else."""
     if not any(one.__module__.startswith("google.adk.") for one in type(root).__mro__):
         return None
     native: Any = root
@@ -80,12 +80,12 @@ async def _sessions(app: str, session: Session) -> Any:
 
 def _wire(event: Event) -> dict[str, Any]:
     content = {"role": event.role, "parts": [part.wire for part in event.parts]}
-    said = {"content": content} if event.parts else {}
-    return {**event.more, **said, "author": event.author}
+    fields = {"content": content} if event.parts else {}
+    return {**event.more, **fields, "author": event.author}
 
 
 def _artifacts(session: Session) -> Any:
-    """Return an artifact service that keeps artifacts where ours are."""
+    """Return an artifact service that keeps artifacts in ours."""
     from google.adk.artifacts import InMemoryArtifactService
     from google.genai import types
 
@@ -93,7 +93,7 @@ def _artifacts(session: Session) -> Any:
         async def save_artifact(self, *, filename: str, artifact: Any, **_: Any) -> int:
             wire = artifact.model_dump(mode="json", by_alias=True, exclude_none=True)
             version = await session.save_artifact(filename, Part(wire))
-            session.take_saved()  # the runner's own events tell of it
+            session.take_saved()  # the runner's own events mention it
             return version
 
         async def load_artifact(

@@ -64,7 +64,7 @@ class AgentsDirectory:
     def load(self, name: str) -> Agent:
         """Return an application's agent; it may have to import it, which can take long.
 
-        Raises AgentNotFoundError, and AgentLoadError that says what is wrong and where.
+        Raises AgentNotFoundError, and AgentLoadError with the place and the reason.
         """
         self._check(name)
         with _import_lock(name):

@@ -1,4 +1,4 @@
-"""What agents are told and what they say: messages, events and their parts (sections 2.2, 2.4)."""
+"""The messages that agents get, the events that they yield, and their parts (sections 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Part:
 
     @classmethod
     def of_data(cls, data: bytes, mime_type: str) -> Part:
-        """Return bytes, an image say."""
+        """Return bytes, for instance an image."""
         encoded = base64.urlsafe_b64encode(data).decode()
         return cls({"inlineData": {"data": encoded, "mimeType": mime_type}})
 
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Message:
-    """What a user says in one turn."""
+    """A user's message in one turn."""
 
     parts: tuple[Part, ...]
 
@@ -87,7 +87,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that an agent says or does.
+    """An agent's content or action.
 
     A ``partial`` one is an increment: it is streamed and never stored. ``more`` are further
     fields of the wire, such as ``errorCode`` or ``usageMetadata``, as they are written there.
@@ -107,7 +107,7 @@ class Event:
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Event:
-        """Return the event that an event of the wire is."""
+        """Return an event of the wire as an Event."""
         content = wire.get("content") or {}
         known = {"content", "partial", "author", "actions"}
         return cls(

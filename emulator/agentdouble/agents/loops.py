@@ -23,7 +23,7 @@ class Turn:
     """A coroutine on an application's loop, which can be cancelled from the server's."""
 
     def __init__(self, start: Start) -> None:
-        self._unclaimed = [start]  # whoever pops it runs it: two loops may have been asked
+        self._unclaimed = [start]  # the loop that pops it runs it: two may try
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
         self._cancelled = False
         self.watch: asyncio.TimerHandle | None = None

@@ -27,8 +27,8 @@ class Backend(Protocol):
 class State(MutableMapping[str, Any]):
     """A session's state. What is set is stored with the next event that is not partial.
 
-    ``app:`` and ``user:`` before a key share it, ``temp:`` keeps it for this run only. What is
-    changed inside a value is not noticed: set the key anew.
+    ``app:`` and ``user:`` before a key share it, ``temp:`` keeps it for this run only. A
+    change inside a value is not noticed: set the key again.
     """
 
     def __init__(self, initial: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class State(MutableMapping[str, Any]):
         return len(self._values)
 
     def update_from(self, delta: Mapping[str, Any]) -> None:
-        """Take over what an event says about the state."""
+        """Apply the state delta of an event."""
         self._values.update(delta)
 
     def take_delta(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class State(MutableMapping[str, Any]):
 
 
 class Session:
-    """The session of a run: who speaks, what is remembered.
+    """The session of a run: its user, its state, its history, its artifacts.
 
     ``streaming`` says whether increments are wanted.
     """

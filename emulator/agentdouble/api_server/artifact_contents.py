@@ -1,8 +1,8 @@
 """The contents of artifacts, outside of memory: small ones in the state store, large ones as files.
 
-A file has its whole content and is on the disk before any record names it, and goes after its
-record has gone: what a kill leaves between is a file that no record names, removed at the next
-start. Its name is made here, never from what a client says.
+A file is complete and on the disk before any record names it, and is removed after its record. So a
+kill in between leaves a file that no record names, which the next start removes. Its name is made
+here, never from a client's text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from agentdouble.state import Change, Store
 
 T = TypeVar("T")
 
-LARGE = 256 * 1024  # bytes; from here on a content is a file, where the store has a directory
+# Bytes; a content of this size or more is a file if the store has a directory. PostgreSQL has none:
+# a double on another machine must find the contents, too.
+LARGE = 256 * 1024
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CONTENT = "api-artifact-content"
@@ -92,7 +94,7 @@ class Contents:
 
 
 async def _in_thread(do: Callable[[], T], path: Path) -> T:
-    """Do something with a file beside the event loop; raise StateError if it cannot be done."""
+    """Use a file in a thread; raise StateError if that fails."""
     try:
         return await asyncio.to_thread(do)
     except OSError as error:

@@ -74,7 +74,7 @@ class ArtifactService:
         await self.store.delete(_key(session, name))
 
     def describe(self, artifact: StoredArtifact) -> dict[str, Any]:
-        """Return a version's metadata as the wire has it."""
+        """Return a version's metadata as it is on the wire."""
         key = artifact.key
         session = f"/sessions/{key.session}" if key.session else ""
         described = {

@@ -45,7 +45,7 @@ class RunRequest(Body):
 
 
 class Actions(Body):
-    """What an event does besides saying something."""
+    """The actions of an event, besides its content."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class NodeInfo(Body):
 
 
 class EventBody(Body):
-    """An event that a client brings along; the fields stand in the order of the wire."""
+    """An event that a session is created with; the fields have the order of the wire."""
 
     model_version: str | None = None
     content: Content | None = None
@@ -182,7 +182,7 @@ async def _document(request: Request) -> Any:
     if not body:
         return None
     if not _is_json(request.headers.get("content-type", "")):
-        return body.decode("utf-8", "replace")  # validation then says that it is no object
+        return body.decode("utf-8", "replace")  # validation then refuses it as no object
     try:
         return json.loads(body)
     except json.JSONDecodeError as error:

@@ -42,7 +42,7 @@ class EventBuilder:
         self._open_calls: dict[str, Mapping[str, Any]] = {}
 
     def of_user(self, message: Message, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the event of the user's message; its role is the user's, whatever it says."""
+        """Return the event of the user's message; its role is always the user's."""
         content = {"parts": [part.wire for part in message.parts], "role": events.USER}
         return self._build(events.USER, {"content": content}, {"stateDelta": delta})
 

@@ -24,13 +24,13 @@ class _Session:
         self.events: list[bytes] = []
         self.last_update = now
 
-    def noted(self) -> tuple[int, dict[str, Any], float]:
-        """Return what it takes to go back to what it is now."""
+    def snapshot(self) -> tuple[int, dict[str, Any], float]:
+        """Return what ``roll_back`` needs to restore the session as it is now."""
         return len(self.events), dict(self.state), self.last_update
 
-    def go_back(self, noted: tuple[int, dict[str, Any], float]) -> None:
-        """Be what it was."""
-        events, self.state, self.last_update = noted
+    def roll_back(self, snapshot: tuple[int, dict[str, Any], float]) -> None:
+        """Restore the session as it was."""
+        events, self.state, self.last_update = snapshot
         del self.events[events:]
 
 
@@ -91,7 +91,7 @@ class MemorySessions:
     async def restore(self) -> None:
         """Do nothing: nothing was kept."""
 
-    def _put_back(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
+    def _restore_session(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
         sessions = self._sessions.setdefault((key.app, key.user), {})
         sessions[key.id] = _Session(dict(own), last_update)
 

@@ -2,7 +2,7 @@
 
 What one method changes is queued in the store at once, and written in one transaction before the
 method returns: a kill finds each event there as a whole or not at all, and none that was shown is
-lost. What cannot be written is taken back; who asks for a session waits until that is known.
+lost. A change that cannot be written is undone; who asks for a session waits until that is known.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ class PersistentSessions(MemorySessions):
         self._store = store
 
     async def restore(self) -> None:
-        """Take up what was kept."""
+        """Load what an earlier process kept."""
         for id_, record in (await self._store.load(_APP)).items():
             self._apps[id_] = dict(record)
         for id_, record in (await self._store.load(_USER)).items():
             app, user = json.loads(id_)
             self._users[app, user] = dict(record)
         for id_, record in (await self._store.load(_SESSION)).items():
-            self._put_back(SessionKey(*json.loads(id_)), record["state"], record["last_update"])
+            self._restore_session(
+                SessionKey(*json.loads(id_)), record["state"], record["last_update"]
+            )
         events = await self._store.load(_EVENT)
         for record in sorted(events.values(), key=lambda one: one["n"]):
             session = self._find(SessionKey(*record["session"]))
@@ -61,24 +63,24 @@ class PersistentSessions(MemorySessions):
         """Keep a new session with its first events; return False if the id is taken."""
         await self._store.settled(_name(key))
         deltas = [initial, *(event.state_delta for event in events)]
-        undo = self._taking_back(key, deltas)
+        undo = self._undo_of(key, deltas)
         if not await super().create(key, initial, events, now):
             return False
-        await self._store.write(self._kept(key, events, deltas), undo)
+        await self._store.write(self._changes(key, events, deltas), undo)
         return True
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
         """Keep events and what they do to the state; return False if there is no such session."""
         deltas = [event.state_delta for event in events]
-        undo = self._taking_back(key, deltas)
+        undo = self._undo_of(key, deltas)
         if not await super().append(key, events):
             return False
-        await self._store.write(self._kept(key, events, deltas), undo)
+        await self._store.write(self._changes(key, events, deltas), undo)
         return True
 
     async def delete(self, key: SessionKey) -> bool:
         """Forget a session and its events; return False if there was none."""
-        session, undo = self._find(key), self._taking_back(key, ())
+        session, undo = self._find(key), self._undo_of(key, ())
         if session is None or not await super().delete(key):
             return False
         await self._store.write(_forgotten(key, len(session.events)), undo)
@@ -109,10 +111,10 @@ class PersistentSessions(MemorySessions):
         self._sessions, self._users, self._apps = {}, {}, {}
         await self._store.write(changes, undo)
 
-    def _taking_back(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
-        """Return what makes a session, and what deltas change besides, as they are now."""
+    def _undo_of(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
+        """Return what restores a session, and the scopes that the deltas change, as they are now."""
         session, scoped = self._find(key), [split_scopes(delta) for delta in deltas]
-        had = None if session is None else session.noted()
+        had = None if session is None else session.snapshot()
         shared = [
             _value_of(self._users, key[:2], any(one.user for one in scoped)),
             _value_of(self._apps, key.app, any(one.app for one in scoped)),
@@ -123,14 +125,14 @@ class PersistentSessions(MemorySessions):
             if session is None or had is None:
                 sessions.pop(key.id, None)
             else:
-                session.go_back(had)
+                session.roll_back(had)
                 sessions[key.id] = session
             for put_back in shared:
                 put_back()
 
         return undo
 
-    def _kept(
+    def _changes(
         self,
         key: SessionKey,
         events: Sequence[StoredEvent],
@@ -160,7 +162,7 @@ def _name(key: SessionKey) -> tuple[str, str]:
 
 
 def _value_of(scopes: dict[K, dict[str, Any]], key: K, changes: bool) -> Undo:
-    """Return what gives a scope the values it has now, if it changes."""
+    """Return what restores the values of a scope, if it changes."""
     before = dict(scopes.get(key, {})) if changes else None
 
     def undo() -> None:

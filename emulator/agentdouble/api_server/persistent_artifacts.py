@@ -28,7 +28,7 @@ class PersistentArtifacts(MemoryArtifacts):
         self._places: dict[tuple[ArtifactKey, int], Place] = {}
 
     async def restore(self) -> None:
-        """Take up what was kept, without the contents."""
+        """Load what an earlier process kept, without the contents."""
         records = (await self._store.load(_ARTIFACT)).values()
         for record in sorted(records, key=lambda one: one["version"]):
             key = ArtifactKey(*record["key"])
@@ -84,7 +84,7 @@ class PersistentArtifacts(MemoryArtifacts):
         now: float,
     ) -> StoredArtifact:
         place, content = await self._contents.keep(part)
-        undo = self._taking_back([key])
+        undo = self._undo_of([key])
         saved = await super().save(key, b"", mime_type, custom_metadata, now)
         self._places[key, saved.version] = place
         record = {
@@ -104,7 +104,7 @@ class PersistentArtifacts(MemoryArtifacts):
         return saved
 
     async def _delete(self, keys: Sequence[ArtifactKey]) -> None:
-        undo = self._taking_back(keys)
+        undo = self._undo_of(keys)
         changes: list[Change] = []
         places: list[Place] = []
         for key in keys:
@@ -115,8 +115,8 @@ class PersistentArtifacts(MemoryArtifacts):
         await self._store.write(changes, undo, keys)
         await self._contents.remove(places)
 
-    def _taking_back(self, keys: Sequence[ArtifactKey]) -> Undo:
-        """Return what makes artifacts as they are now."""
+    def _undo_of(self, keys: Sequence[ArtifactKey]) -> Undo:
+        """Return what restores artifacts as they are now."""
         before = {key: list(self._artifacts.get(key, [])) for key in keys}
         places = {
             (key, one.version): self._places[key, one.version]

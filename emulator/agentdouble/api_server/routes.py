@@ -176,7 +176,7 @@ class Version:
 
 
 class Application:
-    """Routes as an ASGI application inside another, whose errors are ``{"detail": ...}``."""
+    """An ASGI application of routes, whose errors are ``{"detail": ...}``."""
 
     def __init__(self, routes: list[BaseRoute]) -> None:
         self._router = Router(routes)

@@ -219,7 +219,7 @@ class Run:
         """Store the events that are not partial; return all of them, ready to be sent."""
         try:
             stored, sendable = _serialized(built)
-        except TypeError as error:  # the agent gave something that JSON cannot say
+        except TypeError as error:  # the agent gave a value that is no JSON
             self._agent_error = error
             raise
         if stored and not await self._store.append(self.key, stored):

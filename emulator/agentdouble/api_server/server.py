@@ -32,7 +32,7 @@ class ApiServer:
         self.app = routes.Application(self._routes())
 
     async def load(self) -> None:
-        """Take up what was kept, from a store that is open."""
+        """Load what an earlier process kept; the store is open."""
         await self.sessions.store.restore()
         await self.artifacts.store.restore()
 
@@ -57,6 +57,6 @@ class ApiServer:
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
-    if isinstance(store, MemoryStore):  # which would only hold everything a second time
+    if isinstance(store, MemoryStore):  # it would only hold everything a second time
         return MemorySessions(), MemoryArtifacts()
     return PersistentSessions(store), PersistentArtifacts(store)

@@ -1,4 +1,4 @@
-"""Sessions: creating, reading, changing and deleting them, as the ledger has it (section 4.2)."""
+"""Create, read, change and delete sessions, as the ledger has it (section 4.2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionService:
         self._clock = clock
 
     async def create(self, app: str, user: str, body: CreateSession | None) -> StoredSession:
-        """Create a session as its body says (API-02); raise ApiError if it cannot be."""
+        """Create a session as its body says (API-02); raise ApiError if it cannot be created."""
         if body is None or ledger.choose("U-SESSION-CREATE") == "ignored":
             body = CreateSession()
         if body.options:

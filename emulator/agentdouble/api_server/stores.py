@@ -1,4 +1,4 @@
-"""What stores keep of sessions and artifacts, and what they can do.
+"""Stores of sessions and artifacts: their records and their interfaces.
 
 ``memory.py`` has the stores of a double without a state, ``persistent.py`` and
 ``persistent_artifacts.py`` those of one with it.
@@ -21,7 +21,7 @@ class SessionKey(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event as it is kept: its JSON, and what a store must know of it.
+    """A stored event: its JSON, and what a store must know of it.
 
     ``timestamp`` is in Unix seconds; ``state_delta`` still has its prefixes.
     """
@@ -138,7 +138,7 @@ class SessionStore(Protocol):
 class ArtifactStore(Protocol):
     """Keeps artifacts and their versions, which are numbered from 0."""
 
-    scheme: str  # of the URIs that name what it keeps
+    scheme: str  # of the URIs of its artifacts
 
     async def save(
         self,

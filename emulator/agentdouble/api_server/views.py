@@ -1,4 +1,4 @@
-"""What sessions and events look like in an answer, as the ledger has it (sections 2.3, 2.4)."""
+"""Sessions and events as responses show them, as the ledger has it (sections 2.3, 2.4)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def sessions(stored: Sequence[StoredSession]) -> bytes:
     return dumps([_session(one, []) for one in stored])
 
 
-def events(kept: Iterable[bytes]) -> list[Any]:
+def events(stored: Iterable[bytes]) -> list[Any]:
     """Return events ready to be put into JSON."""
     if ledger.choose("U-EVENT-FIELDS") == "content-only":
-        return [_content_only(event) for event in kept]
-    return [Fragment(event) for event in kept]
+        return [_content_only(event) for event in stored]
+    return [Fragment(event) for event in stored]
 
 
 def event(json: bytes) -> bytes:

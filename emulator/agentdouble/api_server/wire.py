@@ -17,9 +17,9 @@ Fragment = orjson.Fragment  # JSON that is written already, to be put into other
 
 
 def dumps(value: Any) -> bytes:
-    """Return JSON; raise TypeError or ValueError for what JSON cannot say.
+    """Return JSON; raise TypeError or ValueError for a value that is none.
 
-    The standard library writes what orjson refuses and JSON can say: integers beyond 64 bits
+    The standard library writes what orjson refuses though it is JSON: integers beyond 64 bits
     and lone surrogates.
     """
     try:
@@ -29,7 +29,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(text: bytes) -> Any:
-    """Return what JSON of our own says."""
+    """Return the value of JSON that ``dumps`` wrote."""
     try:
         return orjson.loads(text)
     except ValueError:  # an escaped lone surrogate
@@ -98,7 +98,7 @@ class ExecutableCode(Strict):
 
 
 class CodeExecutionResult(Strict):
-    """What code came to."""
+    """The outcome of code."""
 
     outcome: str | None = None
     output: str | None = None
@@ -128,12 +128,12 @@ class Part(Strict):
 
 
 class Content(Strict):
-    """A message: its parts and whose it is."""
+    """A message: its parts, and its author's role."""
 
     parts: list[Part] | None = None
     role: str | None = None
 
 
 def to_wire(model: BaseModel) -> Json:
-    """Return a wire object as JSON-ready data, without what it does not say."""
+    """Return a wire object as JSON-ready data, without the fields that are not set."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

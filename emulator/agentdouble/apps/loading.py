@@ -23,8 +23,8 @@ App = SimpleApp | MCPApp | A2AApp
 def load(spec: str) -> App:
     """Import an application; ``spec`` may begin with ``name=`` to call it something else.
 
-    Raises ApplicationLoadError that says what is wrong and where, for a module that does not
-    import too: then with its own last line.
+    Raises ApplicationLoadError with the place and the reason; for a module that does not import,
+    that is the module's own error.
     """
     name, _, target = spec.rpartition("=")
     module_name, _, attribute = target.partition(":")
@@ -43,7 +43,7 @@ def load(spec: str) -> App:
 
 
 def application(app: object, *, called: str, spec: str = "") -> App:
-    """Return an application; raise ApplicationLoadError for what is none."""
+    """Return an application; raise ApplicationLoadError for any other object."""
     if not isinstance(app, App):
         raise ApplicationLoadError(
             f"{called} is of type {type(app).__name__}. agentdouble serves SimpleApp, MCPApp and "

@@ -43,7 +43,7 @@ class MCPApp:
     ``name`` is what it is called in the protocol, and the agent's name in the sandbox session
     ids that run_code derives; the headers ``user_id`` and ``session_id`` of a call are the rest
     of those. ``instructions`` tell a client's model how to use the tools. Both eras of the
-    protocol are spoken. Tools may block: sync ones run in threads, async ones on a loop beside
+    protocol are supported. Tools may block: sync ones run in threads, async ones on a loop beside
     the server's.
     """
 
@@ -80,7 +80,7 @@ class MCPApp:
         """Register a function, sync or async, as a tool: ``@app.tool`` or ``@app.tool(...)``.
 
         The types of its parameters are the tool's schema, its docstring is the description, and
-        a returned dict is structured content (MCP-03 to MCP-05). What it raises is a tool error
+        a returned dict is structured content (MCP-03 to MCP-05). An exception is a tool error
         with the exception's text. Raises DecorationError for a function with a parameter that
         has no annotation, and for a second tool of a name (DEC-04).
         """
@@ -95,7 +95,7 @@ class MCPApp:
     def agent_as_a_tool(self, function: AnyFunction) -> AnyFunction:
         """Register an agent, ``async def f(prompt: str) -> str``, as a tool (MCP-06).
 
-        Its docstring tells what it is capable of. Raises DecorationError for any other function.
+        Its docstring describes what it can do. Raises DecorationError for any other function.
         """
         self._add(make_agent_tool(function, names_at(1)), "agent_as_a_tool")
         return function
@@ -116,7 +116,7 @@ class MCPApp:
 
     @property
     def endpoint(self) -> HostedTools:
-        """What answers at ``/mcp``, at whatever path it is asked."""
+        """The application that answers at ``/mcp``; it can be mounted at any path."""
         return self._hosted
 
     def hosted(self) -> HostedTools:
@@ -195,7 +195,7 @@ class HostedTools:
 
 
 class _Runner:
-    """Where tools run: async ones on the loop, sync ones in threads."""
+    """Runs tools: async ones on a loop beside the server's, sync ones in threads."""
 
     def __init__(self) -> None:
         self.loop = ApplicationLoop()

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_server(name: str, tools: Mapping[str, Tool], run: Run, instructions: str | None) -> Any:
-    """Return a server of these tools, each called with ``run``; tools may be added later."""
+    """Return a server of these tools, which calls each with ``run``; tools may be added later."""
     server = _Tools(name, tools, run)
     return Server(
         name,
@@ -70,21 +70,21 @@ class _Tools:
             with invoked_by(self._invocation(context)):
                 value = await self._run(tool, params.arguments or {})
             return _result(tool, value)
-        except MCPError:  # what a tool says in the protocol's own words
+        except MCPError:  # a tool's error in the words of the protocol
             raise
         except ToolArgumentsError as error:
             return _failure(str(error))
         except Exception as error:
-            told = beneath(error)
-            if told is not None:
-                raise MCPError(INTERNAL_ERROR, told) from error
+            own = beneath(error)
+            if own is not None:
+                raise MCPError(INTERNAL_ERROR, own) from error
             _log.error(
                 "The tool %s of %s raised.", tool.name, self._name, exc_info=from_application(error)
             )
             return _failure(_text(error))
 
     def _invocation(self, context: Context) -> Invocation:
-        """Return who calls: the headers that every invocation has say so, if they are sent."""
+        """Return who calls, by the headers of an invocation where they are sent."""
         headers = {} if context.request is None else context.request.headers
         return Invocation(
             user_id=headers.get("user_id") or DEFAULT_USER,
@@ -111,9 +111,9 @@ def _result(tool: Tool, value: Any) -> CallToolResult:
     blocks = value if isinstance(value, list | tuple) else [value]
     if blocks and all(isinstance(block, ContentBlock) for block in blocks):
         return CallToolResult(content=list(blocks))
-    shown = tool.results.show(value)
-    content: list[ContentBlock] = [TextContent(text=text) for text in shown.texts]
-    return CallToolResult(content=content, structured_content=shown.structured)
+    result = tool.results.result_of(value)
+    content: list[ContentBlock] = [TextContent(text=text) for text in result.texts]
+    return CallToolResult(content=content, structured_content=result.structured)
 
 
 def _failure(text: str) -> CallToolResult:
@@ -121,7 +121,7 @@ def _failure(text: str) -> CallToolResult:
 
 
 def _text(error: Exception) -> str:
-    """Return an exception's text; the type's name where it says little or nothing."""
+    """Return an exception's text, with its type where the text alone is not enough."""
     text = str(error)
     if text and not isinstance(error, KeyError):
         return text

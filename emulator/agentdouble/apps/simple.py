@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -23,6 +23,7 @@ from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
 from agentdouble.clock import Clock
+from agentdouble.disconnects import Events
 from agentdouble.errors import PlatformError
 from agentdouble.failing import KIND, beneath
 from agentdouble.run_code import (
@@ -100,7 +101,7 @@ class SimpleApp:
         return function
 
     def async_task(self, function: Callable[..., Any]) -> NoReturn:
-        """Raise NotImplementedError: the specification plans it and says no more (DEC-03)."""
+        """Raise NotImplementedError: the specification plans it and does not describe it (DEC-03)."""
         ledger.choose("U-ASYNC-TASK")
         raise NotImplementedError(
             "async_task is planned by the specification and not implemented (DEC-03)."
@@ -165,13 +166,13 @@ class SimpleApp:
             return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
-            return StreamingResponse(stream, media_type="text/event-stream")
+            return Events(stream)
         return responses.result(value)
 
     def _failed(self, error: Exception) -> Response:
-        told = beneath(error)
-        if told is not None:
-            return responses.failure(500, told, KIND)
+        own = beneath(error)
+        if own is not None:
+            return responses.failure(500, own, KIND)
         _log.error("The entrypoint of %s raised.", self.name, exc_info=from_application(error))
         return responses.entrypoint_failure(error)
 
@@ -227,7 +228,7 @@ async def _chunks(
 ) -> AsyncIterator[Any]:
     """Yield an entrypoint's chunks, its run_code bound to the invocation.
 
-    It is closed with this: one that is only let go of cleans up when garbage is collected.
+    Closing this closes the entrypoint's generator, which else would wait for the garbage collector.
     """
     with invoked_by(invocation):
         if inspect.isgenerator(value):

@@ -1,4 +1,4 @@
-"""What a simple application's answers look like on the wire, as the ledger has it (4.1, 6, 7)."""
+"""The responses of a simple application, as the ledger has them (sections 4.1, 6, 7)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _probe(value: Any, full: dict[str, Any]) -> Response:
 
 
 def _json(value: Any) -> str:
-    """Return JSON, non-ASCII literal; what JSON cannot say is sent as its ``str()``."""
+    """Return JSON, non-ASCII literal; for other values that of their ``str()``."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a tool takes: the schema of its parameters, and arguments read by it (MCP-04)."""
+"""The parameters of a tool: their schema, and the validation of a call's arguments (MCP-04)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UnshowableParameterError(Exception):
 
 
 class Schema(GenerateJsonSchema):
-    """Schemas that leave out the defaults that JSON cannot say."""
+    """Schemas without the defaults that JSON cannot represent."""
 
     ignored_warning_kinds = frozenset(  # type: ignore[assignment]
         {"skipped-choice", "non-serializable-default"}
@@ -33,7 +33,7 @@ class Schema(GenerateJsonSchema):
 
 
 class Arguments:
-    """The parameters of a tool, as JSON Schema and as what a call's arguments are read by."""
+    """The parameters of a tool, as JSON Schema and as a model that validates arguments."""
 
     def __init__(self, tool: str, signature: inspect.Signature) -> None:
         self._tool = tool

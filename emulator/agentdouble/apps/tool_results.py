@@ -14,15 +14,15 @@ from agentdouble.errors import ToolResultError
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A result: its texts, and what is structured, if anything is."""
+class Result:
+    """A result: its texts, and its structured content if it has any."""
 
     texts: tuple[str, ...]
     structured: dict[str, Any] | None
 
 
 class Results:
-    """What a tool returns, by the annotation that says so.
+    """The results of a tool, by the annotation of its return value.
 
     A dict, a model, a dataclass or a TypedDict is structured content as it is; any other type
     is ``{"result": value}``. Without an annotation a dict is structured content, too.
@@ -36,10 +36,10 @@ class Results:
         if annotation not in (inspect.Signature.empty, Any) and not _is_content(annotation):
             self._declare(annotation)
 
-    def show(self, value: Any) -> Shown:
-        """Return a value as it is sent; raise ToolResultError for one of another type."""
+    def result_of(self, value: Any) -> Result:
+        """Return the result for a value; raise ToolResultError for one of another type."""
         try:
-            return Shown(tuple(_texts(value)), self._structured(value))
+            return Result(tuple(_texts(value)), self._structured(value))
         except ValidationError as error:
             problems = "; ".join(one["msg"] for one in error.errors(include_url=False))
             raise self._error(f"is not what its annotation says: {problems}") from None
@@ -54,7 +54,7 @@ class Results:
                 wrapped = create_model(f"{self._tool}Output", result=(annotation, ...))
                 schema = wrapped.model_json_schema(mode="serialization", schema_generator=Schema)
                 self._wrapped = True
-        except PydanticUserError:  # a type without a schema promises nothing
+        except PydanticUserError:  # the type has no schema
             return
         self._adapter, self.schema = adapter, schema
 
@@ -86,7 +86,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
-    """Give a schema that only refers to a definition (a recursive type) that one's own root."""
+    """Return a schema with an object at its root: a recursive type only refers to a definition."""
     reference = schema.get("$ref", "")
     if not reference.startswith("#/$defs/"):
         return schema
@@ -95,7 +95,7 @@ def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Return whether a type is the protocol's own, which says by itself what is sent."""
+    """Return whether a type is one of the protocol's own, which is sent as it is."""
     arguments = getattr(annotation, "__args__", ())
     module = getattr(annotation, "__module__", "") or ""
     return module.split(".")[0] == "mcp_types" or any(_is_content(one) for one in arguments)

@@ -1,4 +1,10 @@
-"""A function as an MCP tool (section 4.6, DEC-04)."""
+"""A function as an MCP tool (section 4.6, DEC-04).
+
+Schemas, arguments and results are made with pydantic when a function is decorated, without the MCP
+SDK. The SDK's own class for applications reads parameters without annotations as strings, withholds
+the text of a tool's exception, leaves out the structured content of a bare dict, and configures the
+root logger. Only the protocol is the SDK's (``mcp_server.py``).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what it is called, what it takes and returns, and the function that it is."""
+    """A tool: its name, its parameters, its results, and the function."""
 
     name: str
     description: str
@@ -86,7 +92,7 @@ def signature_of(
     """Return a function's signature with its annotations as types; raise DecorationError."""
     try:
         return inspect.signature(function, locals={**names}, eval_str=True)
-    except Exception as error:  # whatever the text of an annotation raises
+    except Exception as error:  # an annotation may raise anything
         raise DecorationError(
             f"@app.{decorator} reads the annotations of {location(function)}, and one of them cannot "
             f"be read: {error}.",

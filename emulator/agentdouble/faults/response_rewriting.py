@@ -19,7 +19,7 @@ _NO_JSON = '{"success": tru'
 class EventEnds:
     """Finds the end of the ``wanted``-th server-sent event in a body that comes in pieces.
 
-    A block without data, a comment that keeps the connection alive say, is no event.
+    A block without data is no event: it may be a comment that keeps the connection alive.
     """
 
     def __init__(self, wanted: int) -> None:
@@ -57,8 +57,8 @@ class RewrittenResponse:
         if message.get("more_body", False) or self._head is None:
             return
         body = self._rewrite(self._body)
-        kept = [(n, v) for n, v in self._head["headers"] if n.lower() != b"content-length"]
-        headers = [*kept, (b"content-length", str(len(body)).encode())]
+        others = [(n, v) for n, v in self._head["headers"] if n.lower() != b"content-length"]
+        headers = [*others, (b"content-length", str(len(body)).encode())]
         await self._send({**self._head, "headers": headers})
         await self._send({**message, "body": body})
 

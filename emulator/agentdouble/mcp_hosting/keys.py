@@ -55,8 +55,8 @@ class Sessions:
             return scope
         if (header(scope, VERSION_HEADER) or "") < FIRST_WITHOUT_SESSIONS:
             return None
-        kept = [(name, value) for name, value in scope["headers"] if name != SESSION_HEADER]
-        return {**scope, "headers": kept}
+        headers = [(name, value) for name, value in scope["headers"] if name != SESSION_HEADER]
+        return {**scope, "headers": headers}
 
     def watched(self, scope: Scope, key: str, send: Send) -> Send:
         """Return a ``send`` that notes which sessions a response opens and ends."""

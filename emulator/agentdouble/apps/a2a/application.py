@@ -177,7 +177,7 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
 
 
 def _without_slash(scope: Scope) -> Scope:
-    """Return a request whose path has no slash at the end, but that of the root."""
+    """Return a request without a slash at the end of its path, except at the root."""
     root = scope.get("root_path", "")
     path = scope["path"].rstrip("/")
     if path == root:

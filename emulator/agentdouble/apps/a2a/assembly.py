@@ -59,9 +59,9 @@ async def _store(app: A2ADefinition, loop: ApplicationLoop) -> TaskStore:
 async def _own_store(app: A2ADefinition) -> TaskStore:
     if app.state is None:
         return InMemoryTaskStore()
-    kept = PersistentTaskStore(app.state, app.name)
-    await kept.load(app.clock.now())
-    return kept
+    store = PersistentTaskStore(app.state, app.name)
+    await store.load(app.clock.now())
+    return store
 
 
 def _executor(app: A2ADefinition) -> AgentExecutor:

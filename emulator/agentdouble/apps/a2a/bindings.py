@@ -88,7 +88,7 @@ class _Dispatcher(JsonRpcDispatcher):
 
     async def handle_requests(self, request: Request) -> Response:
         try:
-            body = await request.json()  # which keeps it for the SDK
+            body = await request.json()  # cached for the SDK
             check_text(await request.body(), body)
         except RecursionError:
             return self._generate_error_response(

@@ -15,7 +15,7 @@ from agentdouble.mcp_hosting.keys import find, presented
 
 
 class Caller(User):
-    """A caller; the name tells callers apart and gives no key away, "" is anybody."""
+    """A caller by name, which does not reveal the key; "" is anybody."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -27,7 +27,7 @@ class Caller(User):
 
     @property
     def user_name(self) -> str:
-        """The caller's name, whose tasks no other caller sees."""
+        """The caller's name; no other caller sees its tasks."""
         return self._name
 
 

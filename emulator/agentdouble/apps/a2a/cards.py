@@ -1,4 +1,4 @@
-"""Agent cards: who an agent is, and where and how it is spoken to (A2A-01, section 2.9)."""
+"""Agent cards: who an agent is, and where and how to talk to it (A2A-01, section 2.9)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def agent_card(
     input_modes: Sequence[str] = MODES,
     grpc: str = "",
 ) -> AgentCard:
-    """Return the card of an agent that is spoken to at a URL (A2A-01).
+    """Return the card of an agent at a URL (A2A-01).
 
-    ``agent`` is whatever has a ``name`` and perhaps a ``description``, a function, or a name.
+    ``agent`` is a name, a function, or any object with a ``name`` and perhaps a ``description``.
     Both protocol versions are served at the URL in any case; a card that declares 0.3 as well
     carries the fields of that version, which a strict reader of 1.0 refuses. With ``bearer``
-    the card asks for a key. ``input_modes`` are the media types that the agent takes ("image/png",
+    the card asks for a key. ``input_modes`` are the media types that the agent accepts ("image/png",
     "image/*"); messages with others are refused. With ``grpc``, ``host:port``, it promises gRPC
-    there, in version 1.0. Raises CardError for a URL that is none.
+    there, in version 1.0. Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
@@ -133,20 +133,20 @@ def _missing(card: AgentCard) -> list[str]:
 
 
 def legacy(card: AgentCard) -> dict[str, Any]:
-    """Return a card as version 0.3 writes it, for the same addresses but that of gRPC."""
+    """Return a card as version 0.3 writes it, with all interfaces but gRPC."""
     import_now("a2a.compat.v0_3.conversions")
     from a2a.compat.v0_3.conversions import to_compat_agent_card
     from a2a.types import AgentCard
 
-    spoken = AgentCard()
-    spoken.CopyFrom(card)
+    copy = AgentCard()
+    copy.CopyFrom(card)
     kept = [one for one in card.supported_interfaces if one.protocol_binding.upper() != GRPC]
-    del spoken.supported_interfaces[:]
-    spoken.supported_interfaces.extend(kept)
-    if not any(one.protocol_version.startswith("0.") for one in spoken.supported_interfaces):
-        for interface in spoken.supported_interfaces:
+    del copy.supported_interfaces[:]
+    copy.supported_interfaces.extend(kept)
+    if not any(one.protocol_version.startswith("0.") for one in copy.supported_interfaces):
+        for interface in copy.supported_interfaces:
             interface.protocol_version = "0.3.0"
-    written: dict[str, Any] = to_compat_agent_card(spoken).model_dump(
+    written: dict[str, Any] = to_compat_agent_card(copy).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
     return written

@@ -1,4 +1,4 @@
-"""What agents remember of their A2A callers: a session for each context of each caller."""
+"""The memory of agents behind A2A: a session for each context of each caller."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ LIMIT = 1000  # contexts of an application; the one not used for longest is forg
 
 @dataclass
 class Conversation:
-    """A session's memory, as ``agentdouble.agents.session.Backend`` has it."""
+    """A session's memory: a ``Backend`` of ``agentdouble.agents.session``."""
 
     state: dict[str, Any] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    kept: dict[str, list[Part]] = field(default_factory=dict)
+    artifacts_by_name: dict[str, list[Part]] = field(default_factory=dict)
 
     async def history(self) -> tuple[Event, ...]:
-        """Return what was said, oldest first."""
+        """Return the events so far, oldest first."""
         return tuple(self.events)
 
     async def save_artifact(self, name: str, part: Part) -> int:
         """Keep a new version of an artifact and return its number, from 0."""
-        versions = self.kept.setdefault(name, [])
+        versions = self.artifacts_by_name.setdefault(name, [])
         versions.append(part)
         return len(versions) - 1
 
     async def load_artifact(self, name: str, version: int | None) -> Part | None:
         """Return a version of an artifact, the newest for None, or None."""
-        versions = self.kept.get(name, [])
+        versions = self.artifacts_by_name.get(name, [])
         if version is None:
             return versions[-1] if versions else None
         return versions[version] if 0 <= version < len(versions) else None
 
     async def artifacts(self) -> tuple[str, ...]:
-        """Return the names of what is kept, sorted."""
-        return tuple(sorted(self.kept))
+        """Return the names of the artifacts, sorted."""
+        return tuple(sorted(self.artifacts_by_name))
 
 
 class Conversations:

@@ -32,7 +32,7 @@ STORE_LIMIT_S = 30.0
 
 
 class A2ADefinition:
-    """What an application's author says, and what its host gives it."""
+    """The author's part of an A2AApp, and what its host adds."""
 
     def __init__(
         self,

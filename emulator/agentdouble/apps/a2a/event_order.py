@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 class EventOrder:
     """The events of one turn of a task; each method returns what is to be sent on.
 
-    ``task`` is the task as it was before the turn, None for a new one. A lone message is held
-    back until the turn ends, since only then it is known to be alone.
+    ``task`` is the task as it was before the turn, None for a new one. A first message is held
+    back: if nothing else comes, it is the answer, and there is no task.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class EventOrder:
 
     @property
     def ended(self) -> bool:
-        """Whether the task has come to a state that it never leaves."""
+        """Whether the task has a final state."""
         return self._state in ENDS
 
     def take(self, event: Event) -> list[Event]:

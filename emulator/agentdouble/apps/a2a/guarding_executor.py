@@ -1,7 +1,7 @@
-"""The executor between the SDK and a user's: whatever that one does, a turn ends properly.
+"""The executor between the SDK and a user's: every turn ends properly.
 
 The SDK alone waits for ever for an executor that says nothing, fails one that begins with a status,
-and keeps what comes after the end.
+and stores what comes after the end.
 """
 
 from __future__ import annotations

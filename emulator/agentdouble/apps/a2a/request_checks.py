@@ -65,7 +65,7 @@ _VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.\d+)*")
 
 
 def check_request(request: Request) -> None:
-    """Raise the A2AError with which a request must be refused, whatever it asks for."""
+    """Raise the A2AError with which a request must be refused, of any operation."""
     check_version(request.headers.get(VERSION_HEADER, ""))
     if request.scope["path"].endswith("/tasks"):
         check_state(request.query_params.get("status"))

@@ -30,7 +30,7 @@ class Handler(DefaultRequestHandler):
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
-        """Cancel a task; one whose executor refuses runs on."""
+        """Cancel a task; it goes on if its executor refuses."""
         task = await self.task_store.get(params.id, context) if params.id else None
         if isinstance(task, Task) and task.status.state not in ENDS:
             asked = RequestContext(
@@ -59,10 +59,9 @@ class Handler(DefaultRequestHandler):
         """Register a receiver (U-WEBHOOKS)."""
         if ledger.choose("U-WEBHOOKS") == "none":
             raise PushNotificationNotSupportedError
-        kept: TaskPushNotificationConfig = await super().on_create_task_push_notification_config(
-            params, context
-        )
-        return kept
+        created: TaskPushNotificationConfig
+        created = await super().on_create_task_push_notification_config(params, context)
+        return created
 
     def _check(self, params: SendMessageRequest, context: ServerCallContext) -> None:
         card = self._agent_card

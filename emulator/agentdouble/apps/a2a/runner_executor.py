@@ -29,9 +29,9 @@ ANSWER = "answer"
 
 
 class RunnerExecutor(AgentExecutor):
-    """Lets an agent answer; what it says becomes an artifact as it says it, calls become status.
+    """Lets an agent answer: its content is streamed as an artifact, its tool calls as status.
 
-    ``runner`` is what ``runners.agent_of`` takes.
+    ``runner`` is anything that ``adapters.agent_of`` accepts.
     """
 
     runner: Any = None
@@ -40,7 +40,7 @@ class RunnerExecutor(AgentExecutor):
     _conversations: Conversations | None = None
 
     def hosted(self, app_name: str, directory: AgentsDirectory) -> None:
-        """Say whose executor this is, and where runners that are names are found."""
+        """Set the application, and the directory of runners that are names."""
         self._app_name = app_name
         self._directory = directory
         self._conversations = Conversations()
@@ -56,7 +56,7 @@ class RunnerExecutor(AgentExecutor):
         await turn.run()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Have nothing to do: the turn is cancelled, and the agent with it."""
+        """Do nothing: the turn is cancelled, and the agent with it."""
 
 
 class _Turn:
@@ -96,15 +96,15 @@ class _Turn:
         self._memory.events.append(Event(message.parts, role="user", author="user"))
         answers = self._agent.run(message, self._session)
         try:
-            async for said in answers:
-                failure = await self._hear(_event(said))
+            async for output in answers:
+                failure = await self._send(_event(output))
                 if failure is not None:
                     await self._updater.failed(failure)
                     return
         finally:
             self._memory.state = dict(self._session.state)
             await answers.aclose()  # type: ignore[attr-defined]
-        await self._tell_saved()
+        await self._send_saved()
         await self._updater.complete()
 
     async def _open(self) -> None:
@@ -118,8 +118,8 @@ class _Turn:
             await self._queue.enqueue_event(task)
         await self._updater.start_work()
 
-    async def _hear(self, event: Event) -> A2AMessage | None:
-        """Tell an event; return the message of a failure, if it is one."""
+    async def _send(self, event: Event) -> A2AMessage | None:
+        """Send an event; return the message of a failure, if it is one."""
         self._session.state.update_from(event.state_delta)
         if not event.partial:
             self._memory.events.append(event)
@@ -129,55 +129,55 @@ class _Turn:
         calls = [part for part in event.parts if part.function_call or part.function_response]
         if calls:
             await self._updater.update_status(TaskState.TASK_STATE_WORKING, self._message(calls))
-        await self._answer(event, [part for part in event.parts if part not in calls])
-        await self._tell_saved()
+        await self._send_content(event, [part for part in event.parts if part not in calls])
+        await self._send_saved()
         return None
 
-    async def _answer(self, event: Event, said: list[Part]) -> None:
+    async def _send_content(self, event: Event, parts: list[Part]) -> None:
         if event.partial:
             self._increments += event.text
-        elif self._increments:  # its text has been told already, piece by piece
+        elif self._increments:  # its text has been sent already, piece by piece
             if event.text == self._increments:
-                said = [part for part in said if part.text is None]
+                parts = [part for part in parts if part.text is None]
             self._increments = ""
-        if said:
+        if parts:
             await self._updater.add_artifact(
-                from_agent(said),
+                from_agent(parts),
                 artifact_id=self._artifact_id,
                 name=ANSWER,
                 append=self._begun,
             )
             self._begun = True
 
-    async def _tell_saved(self) -> None:
+    async def _send_saved(self) -> None:
         for name, version in self._session.take_saved().items():
             part = await self._memory.load_artifact(name, version)
             if part is not None:
                 await self._updater.add_artifact(from_agent([part]), name=name)
 
-    def _message(self, said: Iterable[Part]) -> A2AMessage:
+    def _message(self, parts: Iterable[Part]) -> A2AMessage:
         return A2AMessage(
-            message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=from_agent(said)
+            message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=from_agent(parts)
         )
 
 
-def _event(said: AgentOutput) -> Event:
-    if isinstance(said, str):
-        return Event((Part.of_text(said),))
-    if isinstance(said, Part):
-        return Event((said,))
-    if isinstance(said, WireEvent):
-        return Event.from_wire(said.wire)
-    return said
+def _event(output: AgentOutput) -> Event:
+    if isinstance(output, str):
+        return Event((Part.of_text(output),))
+    if isinstance(output, Part):
+        return Event((output,))
+    if isinstance(output, WireEvent):
+        return Event.from_wire(output.wire)
+    return output
 
 
 def to_agent(message: A2AMessage) -> Message:
-    """Return a caller's message as an agent hears it; data is told as its JSON."""
+    """Return a caller's message for an agent; data becomes a text, its JSON."""
     return Message(tuple(_to_agent(part) for part in message.parts))
 
 
 def from_agent(parts: Iterable[Part]) -> list[A2APart]:
-    """Return what an agent says as parts of the protocol; a tool call is data."""
+    """Return an agent's parts as parts of the protocol; a tool call is data."""
     return [_from_agent(part) for part in parts]
 
 

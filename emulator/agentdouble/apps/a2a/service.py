@@ -1,4 +1,9 @@
-"""An A2A application at work: the SDK's handler and routes over what the application defines."""
+"""An A2A application that runs: the SDK's handler and routes over its executor and its store.
+
+Cards declare version 1.0 alone, for a strict reader refuses the fields of 0.3 beside it. Both are
+served: a caller that sends ``A2A-Version: 0.3``, or reads ``/.well-known/agent.json``, gets the card
+of that version.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ CARD_LIFETIME_S = 60
 
 @dataclass(frozen=True)
 class Parts:
-    """What a service is made of; ``card`` returns the card for the URL it is asked at."""
+    """The parts of a service; ``card`` returns the card for the URL at which it is read."""
 
     executor: GuardingExecutor
     store: TaskStore
@@ -48,14 +53,14 @@ class Service:
         self._callers = Callers(parts.keys)
         self._card = parts.card
         self._since = email.utils.formatdate(usegmt=True)
-        promises = Promises(parts.card)
+        card = HandlerCard(parts.card)
         configs = Configs()
         receivers = Receivers(parts.push_hosts)
         self._pusher = Pusher(configs, receivers, parts.store)
         self.handler = Handler(
             agent_executor=parts.executor,
             task_store=parts.store,
-            agent_card=promises,  # type: ignore[arg-type]
+            agent_card=card,  # type: ignore[arg-type]
             push_config_store=configs,
             push_sender=self._pusher,
             push_url_validator=receivers.named,
@@ -86,7 +91,7 @@ class Service:
         ]
         errors: Mapping[Any, Any] = {HTTPException: bindings.on_http_error}
         app = Starlette(routes=[*cards, *operations], exception_handlers=errors)
-        app.router.redirect_slashes = False  # by a path that is not there to another one
+        app.router.redirect_slashes = False
         return app
 
     async def _on_card(self, request: Request) -> Response:
@@ -117,8 +122,8 @@ class Service:
         return path.endswith((paths.CARD, paths.LEGACY_CARD))
 
 
-class Promises:
-    """What the handler asks of a card: what it promises, as the ledger has it."""
+class HandlerCard:
+    """The part of a card that the handler reads, as the ledger has it."""
 
     def __init__(self, card: Callable[[str], AgentCard]) -> None:
         self._card = card("http://localhost")

@@ -1,4 +1,4 @@
-"""Where tasks are kept: in memory, in the double's state, in a store of a user's class (DEC-06, A2A-04)."""
+"""Task stores: in memory, in the double's state, and of a user's class (DEC-06, A2A-04)."""
 
 from __future__ import annotations
 
@@ -66,10 +66,9 @@ class PersistentTaskStore(TaskStore):
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task; when this returns it cannot be lost. Raises InternalError."""
-        owner, twin = resolve_user_scope(context), Task()
-        twin.CopyFrom(task)
+        owner, copy = resolve_user_scope(context), _copy(task)
         record = {"owner": owner, "task": MessageToDict(task)}
-        await unbroken(self._keep(task.id, record, self._tasks.save(twin, context)))
+        await unbroken(self._keep(task.id, record, self._tasks.save(copy, context)))
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
         """Return a task of the caller's, or None."""
@@ -180,11 +179,11 @@ class UserTaskStore(TaskStore):
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task."""
-        kept = _copy(task)
+        copy = _copy(task)
         owner = resolve_user_scope(context)
         if owner:
-            kept.metadata[OWNER] = owner
-        await self._call("save_task", kept)
+            copy.metadata[OWNER] = owner
+        await self._call("save_task", copy)
         await self._seen.save(task, context)
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:

@@ -1,4 +1,4 @@
-"""Whether an event can be written as JSON: kept as it is, it would spoil every later answer."""
+"""Check that an event can be written as JSON: stored, it would break every later response."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _Holder = Union[Message, Artifact]  # noqa: UP007 (evaluated, also on Python 3.1
 
 
 def check(event: Event) -> None:
-    """Raise ValueError for an event that JSON cannot tell, or of an unknown state.
+    """Raise ValueError for an event that JSON cannot represent, or with an unknown state.
 
-    Only what may hold any value is written for it: files may be large.
+    Only objects that may hold any value are written to find out: files may be large.
     """
     if isinstance(event, Message):
         holders = iter([event])

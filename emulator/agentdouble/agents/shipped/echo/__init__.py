@@ -1,4 +1,4 @@
-"""Say what was said."""
+"""Repeat the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say what was said word by word, as a model would."""
+"""Repeat the message word by word, as a model would."""
 
 from __future__ import annotations
 
