@@ -1,0 +1,87 @@
+"""What must hold before a change lands: sessions, each in an environment of its own.
+
+``nox -f .ci/noxfile.py -l`` lists them; ``-s NAME`` runs one, and what comes after ``--`` goes to
+its pytest. ``.ci/run`` runs them all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parents[1]
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv"
+nox.options.envdir = str(ROOT / ".nox")
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False  # it says so, and runs the other sessions
+
+# What is not installed is skipped by a developer's tests; here its absence is a failure.
+os.environ["CI"] = "true"
+# A process that keeps no bytecode compiles every module once more, and the tests start hundreds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["UV_COMPILE_BYTECODE"] = "1"
+
+
+@nox.session(python=False)
+def readme(session: nox.Session) -> None:
+    """The README's commands for a fresh machine, as they stand there: the demo and the tests."""
+    session.chdir(ROOT)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for command in re.findall(r"^```sh\n(.+)\n```$", readme, re.MULTILINE):
+        session.run("bash", "-c", command)
+
+
+@nox.session(python="3.10")
+def oldest(session: nox.Session) -> None:
+    """The tests on the oldest Python with the oldest libraries."""
+    tests(session, "not slow and not once", resolution="lowest-direct")
+
+
+@nox.session(python="3.13")
+def newest(session: nox.Session) -> None:
+    """The tests on the newest Python; its libraries are those of the README's tests."""
+    tests(session, "not slow and not once and not libraries", resolution="highest")
+
+
+def tests(session: nox.Session, chosen: str, *, resolution: str) -> None:
+    install(session, "emulator,postgres,test", "--resolution", resolution)
+    pytest(session, "-m", chosen)
+    session.run("doublecheck", "run")
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """What the README's tests leave out, JupyterLab and the MCP conformance suite in it."""
+    install(session, "emulator,postgres,test,conformance,lab")
+    pytest(session, "-m", "slow")
+
+
+@nox.session
+def notebooks(session: nox.Session) -> None:
+    """Each notebook, in a kernel of its own."""
+    install(session, "emulator,notebook,test")
+    pytest(session, "notebooks")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Lint, format, types and floors."""
+    install(session, "emulator,postgres,test,dev")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports")
+
+
+def install(session: nox.Session, extras: str, *options: str) -> None:
+    session.chdir(ROOT)
+    session.install(*options, "-e", f".[{extras}]")
+
+
+def pytest(session: nox.Session, *chosen: str) -> None:
+    session.run("python", "-m", "pytest", "-q", *chosen, *session.posargs)
