@@ -48,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--stress-seed", type=int, default=1, metavar="N")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out what is slow where nothing is named and no marker is asked for."""
+    if not config.option.markexpr and config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.option.markexpr = "not slow"
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Have one process for tests and files that are named, and for all with ``-s``.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"agentdouble": "emulator", "doublecheck": "harness"}
 # As many modules as may import each other, in whatever way: some pairs are easier to read apart.

@@ -8,6 +8,8 @@ import pytest
 
 from agentdouble import errors
 
+pytestmark = pytest.mark.smoke
+
 
 def drawn() -> dict[str, str]:
     """Return the base of each exception but the first, as the tree in the docstring has it."""

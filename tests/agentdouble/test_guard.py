@@ -8,6 +8,8 @@ import pytest
 from agentdouble import Emulator, SimpleApp, guard
 from tests.agentdouble.calling import body_of, error_of, http, send, signed
 
+pytestmark = pytest.mark.smoke
+
 KEY = "local-key"
 LIMIT = 2000
 SURFACES = [

@@ -6,6 +6,8 @@ from agentdouble import Clock, Emulator, SimpleApp, journal
 from agentdouble.journal import BODY_LIMIT, Entry, Journal, Start
 from tests.agentdouble.calling import body_of, call, http, run, send, signed
 
+pytestmark = pytest.mark.smoke
+
 SIGNATURE = "0123456789abcdef" * 4
 SIGNED = "HMAC-SHA256 Credential=AK/d/r/s/request, SignedHeaders=host"
 

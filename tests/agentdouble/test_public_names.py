@@ -7,6 +7,8 @@ import pytest
 
 import agentdouble
 
+pytestmark = pytest.mark.smoke
+
 HEAVY = [
     *("mcp", "a2a", "sqlalchemy", "jupyter_client", "ipykernel", "zmq", "matplotlib", "IPython"),
     *("jwt", "opentelemetry", "prometheus_client"),

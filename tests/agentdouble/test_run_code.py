@@ -23,6 +23,8 @@ from agentdouble.errors import (
 from agentdouble.run_code import Invocation, hosted_by, invoked_by
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.smoke
+
 
 @dataclass
 class Context:

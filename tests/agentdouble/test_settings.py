@@ -7,6 +7,8 @@ import pytest
 from agentdouble.errors import SettingsError
 from agentdouble.settings import Settings
 
+pytestmark = pytest.mark.smoke
+
 SECRET = "hunter2hunter2"
 
 

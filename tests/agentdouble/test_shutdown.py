@@ -15,6 +15,8 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble import Emulator, SimpleApp
 from agentdouble.shutdown import STOPPING, ShutdownMiddleware
 
+pytestmark = pytest.mark.smoke
+
 HEADERS = {"user_id": "ann", "session_id": "s1"}
 
 

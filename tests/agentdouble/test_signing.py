@@ -15,6 +15,8 @@ from agentdouble.signing import Authorization, Credentials, Request, Scope
 from tests.agentdouble import client_signer
 from tests.agentdouble.client_signer import FOUR
 
+pytestmark = pytest.mark.smoke
+
 WHEN = dt.datetime(2026, 11, 21, 3, 9, 35, tzinfo=dt.timezone.utc)
 ACCESS, SECRET = "AKLTtest", "c2VjcmV0"
 BODY = b'{"ToolId": "t-sandbox"}'

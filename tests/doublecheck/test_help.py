@@ -12,6 +12,8 @@ import typer
 from doublecheck.cli import main
 from doublecheck.cli.app import app
 
+pytestmark = pytest.mark.smoke
+
 ALIKE = ("--allow-writes", "--config", "--html", "--json", "--junit", "--reference-app")
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from doublecheck import Target
 
+pytestmark = pytest.mark.smoke
+
 HEAVY = (
     "agentdouble",
     "httpx",

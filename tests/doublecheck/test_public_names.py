@@ -6,7 +6,11 @@ from importlib import import_module
 
 import pytest
 
+import pytest
+
 import doublecheck
+
+pytestmark = pytest.mark.smoke
 
 NAMES = [
     "AsyncPlatform",

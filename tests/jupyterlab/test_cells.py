@@ -15,7 +15,7 @@ from tests.jupyterlab.hearing import Hearing, hearing
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,7 +11,7 @@ from tests.jupyterlab.conftest import NOTEBOOKS
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, opened
 from tests.jupyterlab.server import Lab
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

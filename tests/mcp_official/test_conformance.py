@@ -13,6 +13,7 @@ from tests.mcp_official.suite import Suite
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
     pytest.mark.once,
+    pytest.mark.slow,
 ]
 
 # what a revision does not require, and is found all the same

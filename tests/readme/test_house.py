@@ -9,7 +9,7 @@ import pytest
 
 from tests.readme.pages import ROOT, read
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
 PACKAGES = {
     "emulator/agentdouble": "The double has floors",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.readme.pages import PAGES, ROOT, read
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
 LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md")
 

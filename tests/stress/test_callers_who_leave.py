@@ -21,7 +21,7 @@ from agentdouble.invoke_tool import HttpRequest
 from tests.agentdouble.calling import body_of, eventually, home_of, http, result, signed
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 STARTS = {
     "python3": "print(1)",

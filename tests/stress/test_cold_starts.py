@@ -14,7 +14,7 @@ from tests.agentdouble.cli.conftest import CommandLine, Serving, command_line_in
 from tests.stress.first_calls import AGENT, APPLICATION, DECLARED, KEYS, WAYS_IN, Call, Fresh
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 AT_ONCE = (4, 12)
 PATIENCE_S = 120.0

@@ -15,7 +15,7 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import background, http, text
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 HEAD = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 POST = HEAD.replace(b"GET", b"POST")

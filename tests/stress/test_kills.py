@@ -24,7 +24,7 @@ from tests import postgresql, small_disk
 from tests.agentdouble.calling import http
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 USER = "/apps/coder/users/u/sessions"
 WRITERS = 4

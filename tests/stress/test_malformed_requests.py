@@ -22,7 +22,7 @@ from tests.stress.malformed.targets import KEY, RUNTIME, SERVICE, open_session, 
 from tests.stress.malformed.wire import HungError, exchange
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 _AT_ONCE = 8
 _BETWEEN = 100  # requests, after which the session is looked after: some of them end it

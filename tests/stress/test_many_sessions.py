@@ -13,7 +13,7 @@ from agentdouble.processes import capacity
 from tests.agentdouble.calling import instances_of, text
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 MINUTE = dt.timedelta(minutes=1)
 MOST = 2000  # or as many as there is memory for: each takes 20 MiB

@@ -20,7 +20,7 @@ from tests.agentdouble.cli.conftest import Serving, command_line_in, serving
 from tests.stress.first_calls import KEYS
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("only root on Linux mounts a small file system", allow_module_level=True)

@@ -25,7 +25,7 @@ from tests.agentdouble.calling import body_of, call, eventually, http, run
 from tests.agentdouble.runtimes import small
 from tests.stress.tally import Stress
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 WARM = 3  # rounds; what is imported and kept once is there by then
 POOLED = ("asyncio_", "AnyIO worker")  # threads of pools, which are bounded and begun when needed

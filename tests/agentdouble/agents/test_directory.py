@@ -14,6 +14,8 @@ from agentdouble.agents.events import Message, Part
 from agentdouble.errors import AgentDoubleError, AgentLoadError, AgentNotFoundError
 from tests.agentdouble.calling import TIMEOUT_S
 
+pytestmark = pytest.mark.smoke
+
 AGENT = '''
 async def root_agent(message, session):
     """{text}"""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from agentdouble import Emulator
 from tests.agentdouble.api_server.wire import (
     NO_ACTIONS,
@@ -17,6 +19,8 @@ from tests.agentdouble.api_server.wire import (
     texts,
 )
 from tests.agentdouble.calling import http
+
+pytestmark = pytest.mark.smoke
 
 
 def body(app: str, user: str, text: str, **more: Any) -> Any:

@@ -29,6 +29,8 @@ from tests.agentdouble.api_server.wire import (
 )
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.smoke
+
 
 def test_a_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
     """API-07: texts in a row are one reply, whose fields stand in the order of the wire."""

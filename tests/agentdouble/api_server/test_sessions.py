@@ -24,6 +24,8 @@ from tests.agentdouble.api_server.wire import (
 )
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.smoke
+
 EMPTY = ((b"", {}), (b"", JSON), (b"null", JSON), (b"{}", JSON), (b'{"unknown": 1}', JSON))
 
 

@@ -20,6 +20,8 @@ from agentdouble import Emulator, SimpleApp, serving
 from agentdouble.apps import simple_responses
 from tests.agentdouble.calling import background, http
 
+pytestmark = pytest.mark.smoke
+
 FAILED = (
     "An error occurred inside the user-defined entrypoint function (decorated with "
     "@app.entrypoint). Check the application's log."

@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 from agentdouble import MCPApp
 from agentdouble.errors import DecorationError
 
+pytestmark = pytest.mark.smoke
+
 
 class Color(enum.Enum):
     RED = "red"

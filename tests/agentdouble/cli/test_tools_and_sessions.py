@@ -13,7 +13,7 @@ from agentdouble import environment, running
 from agentdouble.environment import Connection
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 
 def lines(command_line: CommandLine, *words: str) -> str:

@@ -9,6 +9,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import body_of, call, error_of, http, result, run
 
+pytestmark = pytest.mark.smoke
+
 DROPPED = object()
 
 

@@ -15,6 +15,8 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import act, refusal
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 
+pytestmark = pytest.mark.smoke
+
 INBOUND = "InboundAuthorizerConfiguration"
 OUTBOUND = "OutboundAuthorizerConfiguration"
 

@@ -15,6 +15,8 @@ from agentdouble.signing import Credentials
 from tests.agentdouble import client_signer
 from tests.agentdouble.calling import body_of, error_of, http, run, send, signed
 
+pytestmark = pytest.mark.smoke
+
 VERSION = "2025-10-30"
 
 

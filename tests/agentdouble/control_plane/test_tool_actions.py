@@ -9,6 +9,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import act, body_of, http, output, refusal, run, text
 
+pytestmark = pytest.mark.smoke
+
 FIXED = "t-sandbox"
 SECOND = dt.timedelta(seconds=1)
 

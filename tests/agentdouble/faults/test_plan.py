@@ -11,6 +11,8 @@ from agentdouble.faults.operations import call_of
 from agentdouble.faults.plan import MOST
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.smoke
+
 PING = call_of("GET", "/ping", "")
 
 

@@ -17,6 +17,8 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
 
+pytestmark = pytest.mark.smoke
+
 ONE, OTHER = "key-one", "key-other"
 SEND_ONE = "send 'Authorization: Bearer <a key of the service 'keyed'>'."
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agentdouble import Emulator
 from tests.agentdouble.calling import eventually, http
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 TALKING = str(Path(__file__).with_name("applications") / "talking.py")
 

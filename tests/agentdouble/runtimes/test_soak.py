@@ -22,7 +22,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.runtimes import small
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 REQUESTS, WORKERS, KILLED_EVERY = 1000, 24, 50
 NAMES = ("one", "two", "three")

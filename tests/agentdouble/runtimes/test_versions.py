@@ -17,7 +17,7 @@ from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.libraries]
+pytestmark = [pytest.mark.anyio, pytest.mark.libraries, pytest.mark.smoke]
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from agentdouble import Emulator
 from agentdouble.sandbox.callers import Callers
 from tests.agentdouble.calling import http, text
 
+pytestmark = pytest.mark.smoke
+
 CONNECT = """
 import socket, sys
 held = socket.create_connection((sys.argv[1], int(sys.argv[2])))

@@ -18,6 +18,8 @@ from agentdouble.serving import room
 from agentdouble.serving.turn_taking import user_of
 from agentdouble.serving.turns import IN_A_STEP, Rank, Turns
 
+pytestmark = pytest.mark.smoke
+
 CROWD, EACH, STEPS = 400, 5, 10
 HEAD = b"GET /%b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 

@@ -13,6 +13,8 @@ from agentdouble.clock import Clock
 from agentdouble.errors import ClientTokenError
 from agentdouble.state import MemoryStore, Record, Registry, Resource, times_of
 
+pytestmark = pytest.mark.smoke
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lamp(Resource):

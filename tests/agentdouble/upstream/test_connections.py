@@ -11,7 +11,7 @@ from agentdouble.errors import AnswerLostError
 from agentdouble.upstream import Answer, Connections
 from tests.agentdouble.calling import TIMEOUT_S
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.smoke]
 EMPTY = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 

@@ -14,6 +14,8 @@ from doublecheck.errors import AnswerError, NotADoubleError, RefusedError, Unrea
 from doublecheck.results import StreamEvent
 from tests import unasync
 
+pytestmark = pytest.mark.smoke
+
 
 def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
     """Every method, awaited, gives what Platform gives."""

@@ -14,6 +14,8 @@ from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import McpResult, McpTool
 from doublecheck.wire import mcp as wire
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Target]:

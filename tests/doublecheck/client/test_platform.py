@@ -23,6 +23,8 @@ from doublecheck.errors import (
 )
 from doublecheck.results import Output, StreamEvent
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Target]:

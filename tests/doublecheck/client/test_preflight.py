@@ -21,6 +21,8 @@ from doublecheck.errors import (
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import Behaviour, answer
 
+pytestmark = pytest.mark.smoke
+
 SOON_S = 0.3  # for what never answers
 LATE_S = 60.0  # for what does, on a machine that does much else besides
 PAGE = answer(b"<html>welcome</html>", "text/html; charset=utf-8")

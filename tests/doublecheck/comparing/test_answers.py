@@ -11,6 +11,8 @@ from doublecheck.comparing.answers import Answer, differences
 from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.references import Pairs
 
+pytestmark = pytest.mark.smoke
+
 JSON = "application/json"
 
 

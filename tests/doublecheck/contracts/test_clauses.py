@@ -7,6 +7,8 @@ import pytest
 from doublecheck.contracts.clauses import Clause, clause, clauses, find
 from doublecheck.errors import ClauseError
 
+pytestmark = pytest.mark.smoke
+
 
 def test_every_clause_of_the_specification_is_there() -> None:
     """How many there are of each group, in the specification's order."""

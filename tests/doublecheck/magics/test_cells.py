@@ -6,7 +6,7 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 
 def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:

@@ -16,7 +16,7 @@ from doublecheck.recordings import recording_file, replay
 from tests.doublecheck.recordings.conftest import Recorder
 from tests.doublecheck.twins.conftest import application
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 Start = Callable[[Target], Recorder]
 HEAD = '{"format": "doublecheck-recording/1", "target": "https://live.example.com"}\n'

@@ -13,6 +13,8 @@ from doublecheck.reports import document
 from doublecheck.reports import parse as reading
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize("reports", [[DOUBLE], [STAGING], [DOUBLE, STAGING]])
 def test_a_report_comes_back_from_its_json(tmp_path: Path, reports: list[Any]) -> None:

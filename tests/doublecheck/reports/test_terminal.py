@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from doublecheck.contracts.clauses import clauses
@@ -10,6 +11,8 @@ from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import terminal
 from doublecheck.reports.report import Report
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
+
+pytestmark = pytest.mark.smoke
 
 RUN = Run(
     (

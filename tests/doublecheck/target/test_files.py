@@ -8,6 +8,8 @@ import pytest
 from doublecheck.errors import ConfigurationError
 from doublecheck.target import config_files as files
 
+pytestmark = pytest.mark.smoke
+
 
 def refused(path: Path, *, project: bool = False) -> str:
     """Return what a file is refused with, without its folder."""

@@ -12,6 +12,8 @@ from doublecheck.target import from_plan as targets
 from doublecheck.target import plan_text as shown
 from doublecheck.target.plan import Plan, Said, plan
 
+pytestmark = pytest.mark.smoke
+
 PROJECT = """
 [tool.doublecheck]
 region = "from the project"

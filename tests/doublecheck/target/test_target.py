@@ -8,6 +8,8 @@ from doublecheck.target.addresses import is_loopback
 from doublecheck.target.surfaces import SURFACES, surface_of
 from doublecheck.target.target import named_url
 
+pytestmark = pytest.mark.smoke
+
 ENVIRON = {
     "PLATFORM_TOOL_ID": "t-env",
     "PLATFORM_TOOL_HOST": "tools.example.com",

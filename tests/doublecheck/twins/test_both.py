@@ -6,6 +6,8 @@ from doublecheck import Platform, Target
 from doublecheck.comparing.differences import Class
 from doublecheck.twins.shadow import Both
 
+pytestmark = pytest.mark.smoke
+
 CONFTEST = """
 import pytest
 from agentdouble import SimpleApp

@@ -25,6 +25,8 @@ from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import curl, redacted
 from doublecheck.wire.request_log import BODY_LIMIT, KEPT
 
+pytestmark = pytest.mark.smoke
+
 KEY = "key-of-nobody-else"
 
 

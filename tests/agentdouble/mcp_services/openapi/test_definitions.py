@@ -29,7 +29,7 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     tools,
 )
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 YAML = """\
 # a comment

@@ -21,7 +21,7 @@ from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi import Definition
 from tests.mcp_official.suite import find_npm
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 MISSING = "npm is not installed, which fetches them: pip install 'agentdouble[conformance]'"
 

@@ -27,7 +27,7 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import TOOLS, Backend
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 T = TypeVar("T")
 

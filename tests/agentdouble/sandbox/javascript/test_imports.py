@@ -4,7 +4,7 @@ import pytest
 
 from agentdouble.sandbox.javascript import imports
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, background, data_plane, http
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
 NUMBERS = itertools.count()
 

@@ -32,6 +32,8 @@ from doublecheck.wire.calls import Request
 from doublecheck.wire.faults import FaultPlan
 from doublecheck.wire.request_log import Exchanges
 
+pytestmark = pytest.mark.smoke
+
 HOSTILE = "<script>alert('x')</script>"
 SHOWN = "&lt;script&gt;"
 NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)

@@ -10,6 +10,8 @@ import pytest
 from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
 from tests.agentdouble.apps.a2a.protocol.ordinary import GATE, message
 
+pytestmark = pytest.mark.smoke
+
 REFUSED = Refused("INVALID_PARAMS")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

@@ -14,6 +14,8 @@ from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
 from tests.agentdouble.apps.a2a.wire import heard
 from tests.agentdouble.calling import http
 
+pytestmark = pytest.mark.smoke
+
 
 def streamed(wire: Binding, text: str, **more: Any) -> list[dict[str, Any]]:
     """Return every event of a message's stream, which ends by itself."""
