@@ -1,9 +1,8 @@
 """agentdouble: the double of a hosted agent platform on your own machine.
 
 The public names are imported when they are first used, so that a light install, without the
-extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``. ``run_code`` is
-imported at once: it has its module's name, and the module, imported later by another part,
-would take the function's place.
+extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``. No module has
+the name of a function here: once imported, it would take the function's place.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.imports import import_now
-from agentdouble.run_code import run_code
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from agentdouble.apps import A2AApp, MCPApp, SimpleApp, agent_card
     from agentdouble.clock import Clock
+    from agentdouble.code_tool import run_code
     from agentdouble.emulator import Emulator
     from agentdouble.errors import AgentDoubleError
     from agentdouble.settings import Settings
@@ -32,6 +31,7 @@ _HOMES = {
     "Settings": "agentdouble.settings",
     "SimpleApp": "agentdouble.apps",
     "agent_card": "agentdouble.apps",
+    "run_code": "agentdouble.code_tool",
 }
 _NEED_EMULATOR = ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 

@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 from agentdouble import certificates, guard, mcp_hosting
 from agentdouble.admission import OWN, Admission, Admitting
 from agentdouble.apps.a2a import paths as a2a_paths
+from agentdouble.code_tool import hosted_by
 from agentdouble.control_plane import is_control_plane, render_refusal
 from agentdouble.failing import Failing
 from agentdouble.faults import FaultLayer
 from agentdouble.journal import JournalMiddleware
-from agentdouble.run_code import hosted_by
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.callers import Callers
 from agentdouble.settings import Settings

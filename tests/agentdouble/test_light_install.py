@@ -46,7 +46,7 @@ def run(python: Path, script: str) -> str:
 def test_what_is_light_can_be_imported(light: Path) -> None:
     """The ledger, the signing, the wire, run_code and the harness need no server."""
     script = """
-import agentdouble.invoke_tool, agentdouble.ledger, agentdouble.run_code, agentdouble.signing
+import agentdouble.code_tool, agentdouble.invoke_tool, agentdouble.ledger, agentdouble.signing
 import doublecheck
 print(agentdouble.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__name__, doublecheck.__name__)
 """

@@ -193,6 +193,9 @@ def test_whoever_asks_for_somebody_marks_it() -> None:
         if "cli" not in path.parts and any(one in path.read_text() for one in makes)
     ]
 
-    assert ["on_behalf.py", "run_code.py", "runtimes/handle.py", "sandbox/workbench/client.py"] == (
-        sorted(found)
-    )
+    assert [
+        "code_tool.py",
+        "on_behalf.py",
+        "runtimes/handle.py",
+        "sandbox/workbench/client.py",
+    ] == (sorted(found))

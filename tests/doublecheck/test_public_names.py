@@ -6,8 +6,6 @@ from importlib import import_module
 
 import pytest
 
-import pytest
-
 import doublecheck
 
 pytestmark = pytest.mark.smoke

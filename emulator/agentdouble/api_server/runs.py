@@ -37,6 +37,7 @@ from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import SessionKey, StoredEvent
 from agentdouble.api_server.wire import dumps, loads, to_wire
 from agentdouble.application_loop import ApplicationExitError, CrossLoopQueue
+from agentdouble.code_tool import Invocation, invoked_by
 from agentdouble.errors import (
     AgentLoadError,
     AgentNotFoundError,
@@ -44,7 +45,6 @@ from agentdouble.errors import (
     RunEndedError,
     SessionNotFoundError,
 )
-from agentdouble.run_code import Invocation, invoked_by
 
 
 class RunEvent(NamedTuple):

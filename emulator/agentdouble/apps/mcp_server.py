@@ -24,9 +24,9 @@ from agentdouble import ledger
 from agentdouble.apps.contract import from_application
 from agentdouble.apps.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.tools import Tool
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import ToolArgumentsError
 from agentdouble.failing import beneath
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 
 Run = Callable[[Tool, Mapping[str, Any]], Awaitable[Any]]
 Context = ServerRequestContext[Any, Any]

@@ -23,16 +23,16 @@ from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
 from agentdouble.clock import Clock
-from agentdouble.disconnects import Events
-from agentdouble.errors import PlatformError
-from agentdouble.failing import KIND, beneath
-from agentdouble.run_code import (
+from agentdouble.code_tool import (
     DEFAULT_SESSION,
     DEFAULT_USER,
     Invocation,
     invoked_by,
     is_refused_for_its_id,
 )
+from agentdouble.disconnects import Events
+from agentdouble.errors import PlatformError
+from agentdouble.failing import KIND, beneath
 from agentdouble.shutdown import ShutdownMiddleware
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")

@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import sys
 
+from agentdouble.imports import without_collecting
+
 
 def main() -> None:
     """Run the command line; an error of ours is one line on stderr and exit code 2."""
-    from agentdouble.cli.app import app
-    from agentdouble.errors import AgentDoubleError
+    with without_collecting():
+        from agentdouble.cli.app import app
 
     try:
         app(prog_name="agentdouble")
-    except AgentDoubleError as error:
-        print(f"agentdouble: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except Exception as error:
+        from agentdouble.errors import AgentDoubleError
+
+        if not isinstance(error, AgentDoubleError):
+            raise
+        print(f"agentdouble: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
+        sys.exit(2)

@@ -9,18 +9,31 @@ import typer
 
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.mcp_commands import mcp_app
-from agentdouble.cli.options import Agents, Config, Faults, Profile, State, Tls, UnknownChoices
+from agentdouble.cli.options import (
+    MARKUP,
+    PLAIN_WIDTH,
+    Agents,
+    Config,
+    Faults,
+    Profile,
+    State,
+    Tls,
+    UnknownChoices,
+    formatted,
+)
 from agentdouble.cli.runtime_commands import runtime_app
 from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
 from agentdouble.cli.tool_commands import tool_app
+from agentdouble.imports import without_collecting
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=MARKUP,
+    context_settings={"terminal_width": PLAIN_WIDTH},
     help="The double of a hosted agent platform, on your own machine.",
-    epilog="See it work first: [bold]agentdouble demo[/bold]",
+    epilog=formatted("See it work first: [bold]agentdouble demo[/bold]"),
 )
 
 
@@ -41,7 +54,7 @@ def _agentdouble(
     pass
 
 
-_SERVE_EXAMPLES = """
+_SERVE_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble serve                       the shipped coder
@@ -65,7 +78,7 @@ _SERVE_EXAMPLES = """
   agentdouble serve --faults plan.toml    some calls fail, always the same
 
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
-"""
+""")
 
 
 @app.command(epilog=_SERVE_EXAMPLES)
@@ -115,7 +128,8 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
-    from agentdouble.cli import credentials, serving
+    with without_collecting():
+        from agentdouble.cli import credentials, serving
 
     overrides: dict[str, Any] = {
         "host": host,
@@ -136,7 +150,7 @@ def serve(
 
 
 @app.command(
-    epilog="[bold]Exit codes[/bold]  0: every step came out as stated, 1: one did not.",
+    epilog=formatted("[bold]Exit codes[/bold]  0: every step came out as stated, 1: one did not."),
 )
 def demo() -> None:
     """Start a double, have an agent run code in it, and watch a session's whole life."""
@@ -145,7 +159,7 @@ def demo() -> None:
     raise typer.Exit(demonstration.run())
 
 
-_ENV_EXAMPLES = """
+_ENV_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   eval "$(agentdouble env)"                the specification's neutral names
@@ -153,7 +167,7 @@ _ENV_EXAMPLES = """
   eval "$(agentdouble env --for veadk)"    the names a real client reads
 
   agentdouble env --port 9000 --json
-"""
+""")
 
 
 @app.command(epilog=_ENV_EXAMPLES)
@@ -173,7 +187,7 @@ def env(
     environment.show(client, port, as_json=as_json)
 
 
-_DOCTOR_EXAMPLES = """
+_DOCTOR_EXAMPLES = formatted("""
 [bold]Marks[/bold]
 
   ✔  here, and tried
@@ -195,7 +209,7 @@ _DOCTOR_EXAMPLES = """
   agentdouble doctor --json | jq '.findings[] | select(.id == "browser")'
 
 [bold]Exit codes[/bold]  0: a double can run here, 1: it cannot.
-"""
+""")
 
 
 @app.command(epilog=_DOCTOR_EXAMPLES)

@@ -6,9 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from agentdouble.cli.options import Agents, Config, Faults, Profile, State, Tls, UnknownChoices
+from agentdouble.cli.options import (
+    Agents,
+    Config,
+    Faults,
+    Profile,
+    State,
+    Tls,
+    UnknownChoices,
+    formatted,
+)
 
-EXEC_EXAMPLES = """
+EXEC_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble exec -- pytest
@@ -28,7 +37,7 @@ named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime 
 
 [bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
 127: there is no such command, 126: it cannot be run, 2: the double could not start.
-"""
+""")
 
 
 def exec_(

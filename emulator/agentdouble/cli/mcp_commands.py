@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from agentdouble.cli.options import formatted
 from agentdouble.cli.tool_commands import Json, Url
 
 Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-..., mcpts-...).")]
 
-_EXAMPLES = """
+_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble mcp create weather http://localhost:9000/mcp   an MCP server
@@ -24,9 +25,9 @@ _EXAMPLES = """
   agentdouble mcp show weather > mcp.json                    for a client
 
   agentdouble mcp delete weather
-"""
+""")
 
-_SECRETS = """
+_SECRETS = formatted("""
 [bold]Keys[/bold]  are read from the environment or a file: a command line is seen by everybody.
 
   agentdouble mcp create weather https://host/mcp --bearer env:TOKEN
@@ -34,7 +35,7 @@ _SECRETS = """
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
 
 [bold]Exit codes[/bold]  0: made (an application: stopped by Ctrl-C), 2: refused.
-"""
+""")
 
 mcp_app = typer.Typer(
     no_args_is_help=True,

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+# only for a person: rich takes longer to import than everything else that a help text needs
+MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
+PLAIN_WIDTH = None if MARKUP else 110  # columns, so that what each command does is a whole sentence
+
+
+def formatted(text: str) -> str:
+    """Return a help text as this run shows it: with its markup, or plain and in its own lines."""
+    if MARKUP:
+        return text
+    bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")
+    return "".join(f"\b\n{paragraph}\n\n" for paragraph in bare.strip("\n").split("\n\n"))
+
 
 Tls = Annotated[
     bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
@@ -32,7 +47,9 @@ State = Annotated[
 ]
 Faults = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help=r"Faults to arm: [\[faults]] tables, TOML (none)."),
+    typer.Option(
+        metavar="FILE", help=formatted(r"Faults to arm: [\[faults]] tables, TOML (none).")
+    ),
 ]
 Config = Annotated[
     Path | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agentdouble.cli.options import formatted
 from agentdouble.cli.tool_commands import Json, Url
 
 Name = Annotated[str, typer.Argument(help="Its name, or its id (r-...).")]
@@ -36,7 +37,7 @@ Idle = Annotated[
 Memory = Annotated[int | None, typer.Option(metavar="MB", help="Memory of an instance (no limit).")]
 Description = Annotated[str | None, typer.Option(help="What it is for.")]
 
-_EXAMPLES = """
+_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble runtime create greeter greeter:app           at /runtimes/greeter
@@ -56,16 +57,16 @@ _EXAMPLES = """
   agentdouble runtime logs greeter -f
 
   agentdouble runtime logs greeter --search Traceback --tail 20
-"""
+""")
 
-_AUTHENTICATION = """
+_AUTHENTICATION = formatted("""
 [bold]Who may call[/bold]  whoever has its key, which is made unless one is given (--key env:NAME or
 file:PATH), or a token of an issuer (--jwt).
 
   agentdouble runtime create greeter greeter:app --jwt https://id/.well-known/openid-configuration
 
 [bold]Exit codes[/bold]  0: made, and ready if an instance was to be started, 2: refused or not ready.
-"""
+""")
 
 runtime_app = typer.Typer(
     no_args_is_help=True,

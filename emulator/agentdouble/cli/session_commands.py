@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from agentdouble.cli.options import formatted
 from agentdouble.cli.tool_commands import Json, Url
 
 Session = Annotated[str, typer.Argument(help="Its SessionId (s-...) or its UserSessionId.")]
 Tool = Annotated[str | None, typer.Option(help="The tool's id; every tool if absent.")]
 
-_EXAMPLES = """
+_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble session list --tool t-sandbox
@@ -19,7 +20,7 @@ _EXAMPLES = """
   agentdouble session show my_agent_ann_s1     with its log
 
   agentdouble session destroy s-0123456789abcdef0123
-"""
+""")
 
 session_app = typer.Typer(
     no_args_is_help=True,
@@ -27,7 +28,7 @@ session_app = typer.Typer(
     epilog=_EXAMPLES,
 )
 
-ATTACH_EXAMPLES = """
+ATTACH_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble attach my_agent_ann_s1
@@ -35,7 +36,7 @@ ATTACH_EXAMPLES = """
   echo 'print(x)' | agentdouble attach s-0123456789abcdef0123
 
 [bold]Keys[/bold]  Ctrl-C interrupts the code, Ctrl-D leaves; the session lives on.
-"""
+""")
 
 
 @session_app.command("list", epilog=_EXAMPLES)

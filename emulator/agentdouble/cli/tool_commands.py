@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from agentdouble.cli.options import formatted
+
 Url = Annotated[
     str | None, typer.Option(help="Which double or platform; the running double if absent.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_EXAMPLES = """
+_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble tool create research --env LEVEL=debug
@@ -19,7 +21,7 @@ _EXAMPLES = """
   agentdouble tool list --json
 
   agentdouble tool delete t-0123456789abcdef0123
-"""
+""")
 
 tool_app = typer.Typer(
     no_args_is_help=True,

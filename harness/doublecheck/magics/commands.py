@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
 from doublecheck.magics import faults as fault_commands
 from doublecheck.magics.durations import format_duration, parse_duration

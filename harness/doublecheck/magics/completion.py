@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion, completion_matcher
 
-from agentdouble.run_code import DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_USER
 from doublecheck.client._sync.platform import Platform
 from doublecheck.magics import commands, options
 from doublecheck.magics import faults as fault_commands

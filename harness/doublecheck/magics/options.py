@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from typing import NoReturn
 
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.magics.messages import refuse, refuse_unknown
 
 BASH = "bash"

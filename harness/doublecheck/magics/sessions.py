@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from agentdouble.run_code import DEFAULT_AGENT, Invocation
+from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.magics.messages import refuse
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import httpx
 
 from agentdouble import invoke_tool
-from agentdouble.run_code import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER, Invocation
+from agentdouble.code_tool import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER, Invocation
 from doublecheck.comparing.answers import Answer
 from doublecheck.comparing.references import References, parsed
 from doublecheck.errors import DoubleCheckError, RefusedError

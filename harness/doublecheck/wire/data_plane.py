@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from agentdouble import invoke_tool
-from agentdouble.run_code import DEFAULT_AGENT, Invocation
+from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target

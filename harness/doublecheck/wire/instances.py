@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import invoke_tool
+from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from agentdouble.errors import EnvelopeError, PlatformError
-from agentdouble.run_code import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Call, Request

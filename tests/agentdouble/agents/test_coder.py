@@ -8,8 +8,8 @@ import pytest
 from agentdouble import Emulator, environment
 from agentdouble.agents.shipped import coder
 from agentdouble.agents.shipped.coder import CodeBlock
+from agentdouble.code_tool import hosted_by
 from agentdouble.errors import CredentialsMissingError
-from agentdouble.run_code import hosted_by
 from tests.agentdouble.calling import http
 
 

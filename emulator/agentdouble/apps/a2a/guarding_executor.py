@@ -23,9 +23,9 @@ from agentdouble import ledger
 from agentdouble.apps.a2a.definition import A2ADefinition
 from agentdouble.apps.a2a.event_order import EventOrder
 from agentdouble.apps.a2a.executor_loop import ExecutorLoop
+from agentdouble.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.failing import beneath
-from agentdouble.run_code import DEFAULT_USER, Invocation, invoked_by
 
 FAILED = "The agent failed. The application's log says why."
 

@@ -23,7 +23,7 @@ from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
 from agentdouble.apps.a2a.conversations import Conversation, Conversations
 from agentdouble.apps.adapters import agent_of
-from agentdouble.run_code import DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_USER
 
 ANSWER = "answer"
 

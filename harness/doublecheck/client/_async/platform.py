@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._async.a2a import AsyncA2aClient
 from doublecheck.client._async.browser import AsyncBrowser

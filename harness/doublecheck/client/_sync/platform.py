@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from agentdouble.run_code import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._sync.a2a import A2aClient
 from doublecheck.client._sync.browser import Browser

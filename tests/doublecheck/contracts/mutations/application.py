@@ -86,7 +86,7 @@ def accept_any_body(patch: pytest.MonkeyPatch) -> None:
 
 
 def share_one_session(patch: pytest.MonkeyPatch) -> None:
-    module = __import__("sys").modules["agentdouble.run_code"]
+    module = __import__("sys").modules["agentdouble.code_tool"]
     patch.setattr(module.Invocation, "user_session_id", "shared")
 
 

@@ -29,7 +29,7 @@ def type_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def share_sessions_between_users(patch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["agentdouble.run_code"]
+    module = sys.modules["agentdouble.code_tool"]
     patch.setattr(module.Invocation, "user_session_id", property(lambda self: self.session_id))
 
 

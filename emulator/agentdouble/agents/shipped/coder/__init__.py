@@ -19,9 +19,9 @@ from typing import Any
 
 from agentdouble.agents.events import Event, Message, Part
 from agentdouble.agents.session import Session
+from agentdouble.code_tool import run_code
 from agentdouble.errors import PlatformError
 from agentdouble.failing import beneath
-from agentdouble.run_code import run_code
 from agentdouble.threads import apart
 
 _BLOCK = re.compile(r"^```[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)^```", re.S | re.M)

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agentdouble import Emulator, SimpleApp, run_code, serving
+from agentdouble.code_tool import Invocation, hosted_by, invoked_by
 from agentdouble.errors import (
     CredentialsMissingError,
     EnvelopeError,
@@ -20,7 +21,6 @@ from agentdouble.errors import (
     PlatformUnreachableError,
     ToolIdMissingError,
 )
-from agentdouble.run_code import Invocation, hosted_by, invoked_by
 from tests.agentdouble.calling import http
 
 pytestmark = pytest.mark.smoke
