@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from doublecheck.api.calibrate import calibrate as calibrate
     from doublecheck.api.check import check as check
+    from doublecheck.api.connect import connect as connect
+    from doublecheck.api.connect import connect_async as connect_async
+    from doublecheck.api.platform import AsyncPlatform as AsyncPlatform
+    from doublecheck.api.platform import Platform as Platform
     from doublecheck.api.twin import twin as twin
     from doublecheck.api.unknowns import unknowns as unknowns
-    from doublecheck.client._async.platform import AsyncPlatform as AsyncPlatform
-    from doublecheck.client._sync.platform import Platform as Platform
-    from doublecheck.client.connect import connect as connect
-    from doublecheck.client.connect import connect_async as connect_async
+    from doublecheck.client.session_target import PlatformConfig as PlatformConfig
     from doublecheck.errors import DoubleCheckError as DoubleCheckError
-    from doublecheck.fixtures import PlatformConfig as PlatformConfig
     from doublecheck.notebook.live_display import show as show
     from doublecheck.secret import Secret as Secret
     from doublecheck.target.target import Credentials as Credentials

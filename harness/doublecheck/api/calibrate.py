@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from agentdouble import ledger
 from agentdouble.errors import LedgerError
+from doublecheck.api.connect import connect
 from doublecheck.api.progress_bar import Bar
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
 from doublecheck.client import open_target as opening
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.connect import connect
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError
 from doublecheck.runner.subject import target_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from doublecheck.api.progress_bar import Bar
 from doublecheck.client import transport
-from doublecheck.client.connect import connect
+from doublecheck.client.find_target import Wanted
 from doublecheck.errors import DoubleCheckError, InterruptedChecksError, TargetError
 from doublecheck.runner import run_command as checking
 from doublecheck.runner import subject
@@ -133,8 +133,8 @@ def _subject(
         )
     if not isinstance(platform, str):
         return subject.in_hand(subject.target_of(platform), allow_writes=allow_writes)
-    with connect(platform) as found:
-        return subject.in_hand(found.target, allow_writes=allow_writes)
+    found, _ = Wanted(platform).open()
+    return subject.in_hand(found, allow_writes=allow_writes)
 
 
 def _report(process: Process, about: Subject) -> Report:

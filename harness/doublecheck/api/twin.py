@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from doublecheck.api.connect import connect
 from doublecheck.api.progress_bar import Bar
 from doublecheck.client import doubles
 from doublecheck.client import open_target as opening
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.connect import connect
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from doublecheck.api.connect import connect
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.connect import connect
 from doublecheck.runner.subject import target_of
 from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 

@@ -137,6 +137,7 @@ def save_test(
     ],
 ) -> None:
     """Write a pytest test that asks again what was asked, and asserts what was answered."""
-    from doublecheck.saved_tests import module, sources
+    from doublecheck.recordings import exchange_files
+    from doublecheck.saved_tests import module
 
-    typer.echo(module.save(sources.read(source), output))
+    typer.echo(module.save(exchange_files.read(source), output))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from doublecheck.client._sync.platform import Platform
+from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts
 from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER
@@ -22,7 +23,6 @@ from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.should_level import LEVEL
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.fixtures import PlatformConfig, serving
 from doublecheck.target import pytest_options as options
 from doublecheck.wire.redaction import hidden, secrets_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,9 @@ from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMis
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.fixtures import PlatformEnv
+
+if TYPE_CHECKING:
+    from doublecheck.fixtures import PlatformEnv
 
 WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from doublecheck.api.connect import connect
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.connect import connect
 from doublecheck.errors import DoubleCheckError
 from doublecheck.magics.messages import refuse, tell
 

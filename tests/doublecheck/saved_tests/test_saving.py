@@ -15,7 +15,8 @@ from doublecheck import Platform, Target
 from doublecheck.cli.app import app
 from doublecheck.client.doubles import serving_double
 from doublecheck.errors import RefusedError, SaveError
-from doublecheck.saved_tests import module, sources
+from doublecheck.recordings import exchange_files
+from doublecheck.saved_tests import module
 from doublecheck.saved_tests.literals import literal
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
@@ -203,7 +204,7 @@ def test_what_is_no_journal_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
 
     with pytest.raises(SaveError, match=f"{path} is no journal"):
-        sources.read(path)
+        exchange_files.read(path)
 
 
 @pytest.mark.parametrize(

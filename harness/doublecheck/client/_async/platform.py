@@ -52,8 +52,6 @@ from doublecheck.wire.calls import Call, Request
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from doublecheck.reports.report import Report
-
 T = TypeVar("T")
 
 
@@ -418,23 +416,6 @@ class AsyncPlatform:
     async def unknowns(self) -> Unknowns:
         """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
-
-    async def check(
-        self,
-        *,
-        only: str | None = None,
-        strict_should: bool = False,
-        allow_writes: bool = False,
-    ) -> Report:
-        """Put the platform through the contract checks; see ``doublecheck.check``.
-
-        What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
-        """
-        from doublecheck.api.check import check_async
-
-        return await check_async(
-            self, only=only, strict_should=strict_should, allow_writes=allow_writes
-        )
 
     async def reset(self, *, wait: bool = True) -> None:
         """Destroy a double's sessions, empty its journal, set its clock back.

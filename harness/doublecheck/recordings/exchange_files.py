@@ -1,4 +1,4 @@
-"""Where the calls of a test come from: a double's journal, or a recording."""
+"""Exchanges from a file: a double's journal, or a recording."""
 
 from __future__ import annotations
 

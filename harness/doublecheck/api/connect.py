@@ -1,0 +1,126 @@
+"""connect(): a platform from a URL, from the environment, or a double started on the spot."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from doublecheck.api.platform import AsyncPlatform, Platform
+from doublecheck.client._async.connection import TIMEOUT_S
+from doublecheck.client.arguments import checked
+from doublecheck.client.find_target import Stop, Wanted
+from doublecheck.target.target import Target
+
+if TYPE_CHECKING:
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
+
+
+@checked
+def connect(
+    url: str | Emulator | None = None,
+    *,
+    target: str | None = None,
+    control_plane: str | None = None,
+    tool_id: str | None = None,
+    access_key: str | None = None,
+    secret_key: str | None = None,
+    api_key: str | None = None,
+    region: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = (),
+) -> Platform:
+    """Return a platform: the one at ``url``, else the one the environment names, else a double.
+
+    ``url`` may be an Emulator of this process, too, which has been started.
+    The environment names one by DOUBLECHECK_URL or PLATFORM_TOOL_HOST, and its keys by the
+    other PLATFORM_ variables. ``target`` names one of ``[tool.doublecheck]`` in the nearest
+    pyproject.toml instead, ``staging`` say, which has its keys from the environment.
+
+    ``apps`` are served by a double that is started for them; one may be named ``module:app``.
+    A double that is started here lives in this process and stops with ``close()``, at the
+    latest when the interpreter exits. What httpx, uvicorn and the like log because of it, and of
+    this client, is kept out of the way; ask for it by name, and say from which level on:
+    ``logging.getLogger("httpx").setLevel("INFO")``. What your applications log and print shows.
+
+    Raises TargetError for an unusable address, UnreachableError if nothing answers at an
+    address of this machine, and MissingExtraError if a double is to be started and is not
+    installed.
+    """
+    wanted = Wanted(
+        url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
+    )
+    where, stop = wanted.open()
+    if stop is None:
+        return Platform(where, timeout_s=timeout_s)
+    return _kept(where, timeout_s, stop)
+
+
+@checked
+async def connect_async(
+    url: str | Emulator | None = None,
+    *,
+    target: str | None = None,
+    control_plane: str | None = None,
+    tool_id: str | None = None,
+    access_key: str | None = None,
+    secret_key: str | None = None,
+    api_key: str | None = None,
+    region: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = (),
+) -> AsyncPlatform:
+    """Return what ``connect()`` returns, for async code: a cell with ``await``, say.
+
+    ::
+
+        platform = await doublecheck.connect_async()
+        await platform.run_code("6 * 7")
+
+    Its double stops with ``aclose()``, at the latest when the interpreter exits.
+    """
+    wanted = Wanted(
+        url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
+    )
+    where, stop = await _opened(wanted)
+    if stop is None:
+        return AsyncPlatform(where, timeout_s=timeout_s)
+    return _kept_async(where, timeout_s, stop)
+
+
+async def _opened(wanted: Wanted) -> tuple[Target, Stop | None]:
+    """Open it in a thread; what has started by then is stopped if nobody waits for it any more."""
+    opening = asyncio.ensure_future(asyncio.to_thread(wanted.open))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await asyncio.wait({opening})
+        if not opening.cancelled() and opening.exception() is None:
+            _, stop = opening.result()
+            if stop is not None:
+                await asyncio.to_thread(stop)
+        raise
+
+
+def _kept(target: Target, timeout_s: float, stop: Stop) -> Platform:
+    """Return a platform that is closed when the interpreter exits, at the latest."""
+
+    def on_close() -> None:
+        atexit.unregister(platform.close)
+        stop()
+
+    platform = Platform(target, timeout_s=timeout_s, on_close=on_close)
+    atexit.register(platform.close)
+    return platform
+
+
+def _kept_async(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
+    """Return a platform whose double stops when the interpreter exits, at the latest."""
+
+    async def on_close() -> None:
+        atexit.unregister(stop)
+        await asyncio.to_thread(stop)
+
+    atexit.register(stop)
+    return AsyncPlatform(target, timeout_s=timeout_s, on_close=on_close)

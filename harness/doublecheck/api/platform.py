@@ -1,0 +1,64 @@
+"""Platform and AsyncPlatform as users have them: the clients, and the contract checks.
+
+The checks are rooms above the clients, which therefore do not know them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doublecheck.client._async import platform as async_client
+from doublecheck.client._sync import platform as sync_client
+from doublecheck.client.arguments import checked_class
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+
+@checked_class
+class Platform(sync_client.Platform):
+    """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
+
+    It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
+    waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
+    last requests with what came of them. Every method raises UnreachableError, NoAnswerError,
+    and RefusedError or AnswerError for an answer that is not what was asked for.
+    """
+
+    def check(
+        self,
+        *,
+        only: str | None = None,
+        strict_should: bool = False,
+        allow_writes: bool = False,
+    ) -> Report:
+        """Put the platform through the contract checks; see ``doublecheck.check``."""
+        from doublecheck.api.check import check
+
+        return check(self, only=only, strict_should=strict_should, allow_writes=allow_writes)
+
+
+@checked_class
+class AsyncPlatform(async_client.AsyncPlatform):
+    """Platform for async code: the same methods, to be awaited; use it in an async with.
+
+    Without ``keep_connections`` each request has a connection of its own, nothing is left open
+    between two, and it may be used in several event loops, one after the other.
+    """
+
+    async def check(
+        self,
+        *,
+        only: str | None = None,
+        strict_should: bool = False,
+        allow_writes: bool = False,
+    ) -> Report:
+        """Put the platform through the contract checks; see ``doublecheck.check``.
+
+        What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
+        """
+        from doublecheck.api.check import check_async
+
+        return await check_async(
+            self, only=only, strict_should=strict_should, allow_writes=allow_writes
+        )

@@ -1,0 +1,103 @@
+"""The target of ``connect()``: at a URL, in the environment, or a double started on the spot."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from doublecheck import log_filter
+from doublecheck.client import open_target
+from doublecheck.client.doubles import answers_as_double, environment_of, start_double
+from doublecheck.errors import ArgumentError, TargetError
+from doublecheck.target.addresses import is_loopback
+from doublecheck.target.config_files import nearest_project
+from doublecheck.target.facts import FACTS
+from doublecheck.target.plan import Said, plan
+from doublecheck.target.target import Target, named_url
+
+if TYPE_CHECKING:
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
+
+Stop: TypeAlias = Callable[[], None]
+
+_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was said of the platform to connect to."""
+
+    url: str | Emulator | None
+    target: str | None = None
+    control_plane: str | None = None
+    tool_id: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    region: str | None = None
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
+
+    def open(self) -> tuple[Target, Stop | None]:
+        """Return the target, and what stops it where it was started for this."""
+        log_filter.keep_noise_out()
+        if self.apps != ():
+            return self._double_of_apps()
+        if self.target is not None:
+            return self._configured(self.target)
+        url = self.url or named_url()
+        if url is None:
+            return _own_double()
+        return (self._at(url) if isinstance(url, str) else _target_of(url)), None
+
+    def _double_of_apps(self) -> tuple[Target, Stop]:
+        if isinstance(self.apps, str) or not isinstance(self.apps, Sequence):
+            raise TargetError("apps is a list: connect(apps=[app]).")
+        if self.url is not None or self.target is not None:
+            raise TargetError(
+                "apps are served by a double that connect() starts for them, and a platform was "
+                "named as well: leave out url and target, or apps."
+            )
+        return _own_double(*self.apps)
+
+    def _at(self, url: str) -> Target:
+        is_double = is_loopback(url) and answers_as_double(url, self.api_key)
+        return Target.find(
+            url,
+            "double" if is_double else "live",
+            environ=environment_of(url) if is_double else os.environ,
+            **{fact.name: getattr(self, fact.name) for fact in _ARGUMENTS if fact.name != "url"},
+        )
+
+    def _configured(self, name: str) -> tuple[Target, Stop]:
+        """Return the platform that the configuration has under a name."""
+        if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
+            raise TargetError(f"The target {name!r} has its keys from the environment.")
+        given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
+        said = Said(given, project=nearest_project(), spelled=str)
+        planned = plan(said, name)
+        if planned.in_process:
+            return _own_double()
+        with ExitStack() as stack:
+            target = stack.enter_context(open_target.opened(said, planned))
+            return target, stack.pop_all().close
+
+
+def _target_of(double: Emulator) -> Target:
+    """Return the target that a double of this process is; raise ArgumentError for what is none."""
+    kind = sys.modules.get("agentdouble.emulator")
+    if kind is None or not isinstance(double, kind.Emulator):
+        raise ArgumentError(
+            "connect() takes url as str, as an Emulator or None, and was given "
+            f"{type(double).__name__}: {reprlib.repr(double)}."
+        )
+    return Target.of(double)
+
+
+def _own_double(*apps: SimpleApp | MCPApp | A2AApp | str) -> tuple[Target, Stop]:
+    double = start_double(*apps)
+    return Target.of(double), double.stop

@@ -1,0 +1,69 @@
+"""The target of a test session: a double in this process, or what the options name.
+
+Every test run of an environment that has the harness imports this, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from doublecheck.target import pytest_options as options
+
+if TYPE_CHECKING:
+    from agentdouble import A2AApp, MCPApp, SimpleApp
+    from doublecheck.target.target import Target
+
+CLOUD_HOSTS = ("open.volcengineapi.com", "agentkit.cn-beijing.volces.com")
+
+
+@dataclass(frozen=True)
+class PlatformConfig:
+    """What the double of a test session serves; return yours from ``platform_config``.
+
+    ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's;
+    ``reference_app`` declares that ``apps`` are the reference applications of the contract
+    checks; ``cloud_hosts`` are the names that ``platform_mock`` answers for, the control plane's
+    first.
+    """
+
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    reference_app: bool = False
+    cloud_hosts: Sequence[str] = CLOUD_HOSTS
+
+
+@contextmanager
+def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
+    """Yield the target that the options name, or start a double that serves ``served``."""
+    from doublecheck.client import doubles
+    from doublecheck.client import open_target as opening
+    from doublecheck.errors import TargetError
+
+    plan = options.plan_of(config)
+    if plan.in_process:
+        settings = {**served.settings, "allow_hosts": _allowed(served)}
+        with doubles.serving_double(
+            *served.apps, reference_app=served.reference_app, **settings
+        ) as target:
+            yield target
+        return
+    with ExitStack() as stack:
+        try:
+            target = stack.enter_context(opening.opened(options.said(config), plan))
+        except TargetError as error:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+        yield target
+
+
+def _allowed(served: PlatformConfig) -> tuple[str, ...]:
+    """Return the names that a request's Host may carry; ``platform_mock`` sends the cloud's."""
+    try:
+        from agentdouble.settings import Settings
+    except ImportError:  # no double is installed, and starting one says so
+        return ()
+    return (*Settings.load(**served.settings).allow_hosts, *served.cloud_hosts)
