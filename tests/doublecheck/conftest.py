@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
 
-from agentdouble.sandbox.kernel_pool import _FOR_KERNELS, _FOR_WORKBENCHES
+from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
 
 with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
     importlib.import_module("typer.testing")
 
 # Nor is what a double imports when it needs it: each run of pytester's would import it again.
-for _name in (*_FOR_KERNELS, *_FOR_WORKBENCHES):
+for _name in (*_IMPORTS_FOR_KERNELS, *_IMPORTS_FOR_WORKBENCHES):
     importlib.import_module(_name)
 
 

@@ -43,7 +43,7 @@ class ControlPlane:
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
-            with endpoints.seen_at(str(request.base_url)), output_feed.called(run):
+            with endpoints.seen_at(str(request.base_url)), output_feed.named_run(run):
                 result = await cancel_on_disconnect(request.receive, action(_json_object(body)))
             return envelope.success(metadata, result)
         except (HTTPException, ClientDisconnect):

@@ -21,10 +21,10 @@ from agentdouble.control_plane.wire import (
     variables,
 )
 from agentdouble.errors import InstanceEndedError, NotBuiltError
-from agentdouble.sandbox.ended import Ended
+from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.session import SessionLog
 from agentdouble.sandbox.tools import Tools
 
 _FILTERS = {
@@ -186,7 +186,7 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
-    def _shown_ended(self, ended: Ended) -> dict[str, Any]:
+    def _shown_ended(self, ended: EndedInstance) -> dict[str, Any]:
         return {
             "SessionId": ended.id,
             "UserSessionId": ended.key.user_session_id,

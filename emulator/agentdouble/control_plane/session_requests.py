@@ -7,7 +7,7 @@ from pydantic import Field
 from agentdouble.control_plane.listing import Filter, Paging
 from agentdouble.control_plane.tool_requests import TosMountPoint
 from agentdouble.control_plane.wire import EnvList, Moment, Unit, Validity, Wire
-from agentdouble.sandbox.session_log import LINES
+from agentdouble.sandbox.session import LINES
 
 
 class Image(Wire):

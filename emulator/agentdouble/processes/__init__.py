@@ -1,4 +1,4 @@
 """The processes of other people's code: how they are forked, confined, counted and ended.
 
-What a session's kernels and a runtime's instances have in common.
+A session's kernels and a runtime's instances have this in common.
 """

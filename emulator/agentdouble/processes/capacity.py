@@ -1,8 +1,8 @@
-"""What a start takes of this machine, and how it is refused when there is no more of it.
+"""What a start takes of this machine, and how it is refused when there is no more of that.
 
-Who starts processes for a session asks ``check()`` before and starts within ``named()``. What
-has run out is then told by its name, with what raises it; nothing is kept, so the next start
-succeeds as soon as there is room again.
+Whoever starts processes for a session calls ``check()`` before and starts inside ``named()``. The error
+names what has run out and how to raise it. No refusal is remembered, so the next start succeeds as soon
+as there is room again.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ _RAISES = {
 
 @dataclass(frozen=True)
 class Room:
-    """How much there is of something: what is left, what a session takes, what is kept back.
+    """How much there is of a resource: what is left, what a session takes, what is reserved.
 
-    Kept back is what the double and the sessions that run need to go on. Memory and disk are
-    counted in bytes.
+    The reserve is for the double and the sessions that run already. Memory and disk are in bytes.
     """
 
     resource: str
@@ -55,34 +54,34 @@ class Room:
 
     @property
     def sessions(self) -> int:
-        """For how many more sessions it does."""
+        """For how many more sessions it suffices."""
         return max(0, self.left - self.reserve) // self.session
 
 
 @dataclass(frozen=True)
-class Held:
-    """How many sessions there is room for; ``resource`` is what there is least of, if counted."""
+class SessionLimit:
+    """How many sessions there is room for; ``resource`` is the scarcest one, if any is counted."""
 
     sessions: int
     resource: str | None
 
 
 def check(under_way: int = 0) -> None:
-    """Raise ResourceExhaustedError where this machine has no room for one more session.
+    """Raise ResourceExhaustedError if this machine has no room for one more session.
 
-    ``under_way`` are starts that have not yet taken all that they will.
+    ``under_way`` is the number of starts that have not yet taken all that they will.
     """
     for room in rooms():
         if room.sessions <= under_way:
             raise exhausted(room.resource, f"{_shown(room)} left")
 
 
-def holds() -> Held:
+def session_limit() -> SessionLimit:
     """Return how many sessions this machine has room for as it is now; one at least."""
     scarcest = min(rooms(), key=lambda room: room.sessions, default=None)
     if scarcest is None:
-        return Held(_UNCOUNTED, None)
-    return Held(max(1, scarcest.sessions), scarcest.resource)
+        return SessionLimit(_UNCOUNTED, None)
+    return SessionLimit(max(1, scarcest.sessions), scarcest.resource)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""What this machine offers to hold kernels apart, found out by trying it once.
+"""What this machine offers to isolate kernels, found out by trying it once.
 
-``Isolation`` says it measure by measure, with what would bring those that are missing, and
-makes the confinement of a session from those that are there.
+``Isolation`` says it measure by measure, with the remedy for each that is missing, and makes the
+confinement of a session from those that are available.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MEASURES = {  # what each gives, and what would bring it
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure: what it gives; where it is missing why, and what would bring it."""
+    """One measure: what it gives; if it is missing, why, and the remedy."""
 
     name: str
     gives: str
@@ -94,20 +94,19 @@ class Isolation:
         run: Path,
         *,
         network: Literal["shared", "own"] = "shared",
-        beside: int | None = None,
+        network_of: int | None = None,
         port: int | None = None,
         tcp_ports: tuple[int, ...] | None = None,
         visible: tuple[str, ...] = (),
         process_limit: int = 256,
         memory_limit: int = 1 << 30,
     ) -> Confinement | None:
-        """Return the tightest confinement that is to be had, None if nothing is.
+        """Return the tightest confinement that is available, None if no measure is.
 
-        ``run`` is for the kernel's sockets, made for it alone. Where sessions are users of
-        their own, hands the workspace to one, the same for all its kernels. Where a network of
-        its own is not to be had, it is the shared one: ask ``offers`` first. ``beside`` is the
-        pid of a kernel whose network is joined. ``port`` is one
-        that the double alone is to reach, as far as that is to be had.
+        ``run`` is for the kernel's sockets, made for it alone. If sessions are users of their own,
+        this gives the workspace to one, the same for all its kernels. If a network of its own is not
+        available, the shared one is used: ask ``offers`` first. ``network_of`` is the pid of a kernel
+        whose network is joined. ``port`` is one that only the double may reach, if that is available.
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
@@ -119,7 +118,7 @@ class Isolation:
             uid=self._user_of(workspace) if self.offers("user") else None,
             namespaces=_namespaces() if self.offers("files") else None,
             network="own" if own_network else "shared",
-            beside=beside if own_network else None,
+            network_of=network_of if own_network else None,
             processes="own" if self.offers("pid_namespace") else "shared",
             port=port if self.offers("ports") else None,
             landlock=self.offers("landlock"),
@@ -132,7 +131,7 @@ class Isolation:
 
     @property
     def _apart(self) -> bool:
-        """Whether the system refuses by itself what is about processes beyond a session."""
+        """Whether the system itself refuses calls about processes outside a session."""
         return self.offers("pid_namespace") or self.offers("user")
 
     def _user_of(self, workspace: Workspace) -> int:
@@ -175,7 +174,7 @@ def find_out() -> Isolation:
 
 
 def is_unknown(finding: asyncio.Future[Isolation] | None) -> bool:
-    """Return whether nobody finds out what this machine offers, or whoever did could not."""
+    """Return whether nobody is finding out what this machine offers, or that failed."""
     if finding is None or finding.cancelled():
         return True
     return finding.done() and finding.exception() is not None

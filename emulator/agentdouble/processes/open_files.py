@@ -1,8 +1,9 @@
-"""The limit of open files of a process that is the double's own; others keep theirs.
+"""The limit of open files of a process that is the double's own; other processes keep theirs.
 
-A soft limit is low so that programs which know only small descriptors do not meet others (256 on
-macOS, 1024 on Linux). The double takes five for each kernel and copes with any, what it starts
-need not: that finds the limit as it was.
+The soft limit is low so that programs which know only small descriptors do not meet others (256 on
+macOS, 1024 on Linux). The double takes five for each kernel and copes with any, since select() is used
+nowhere: so a command raises its own limit, and what it starts finds the one that was there. An
+``Emulator`` leaves the limit of its process as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _found: list[int] = []  # the soft limit before it was raised
 
 
 def raise_limit() -> None:
-    """Let this process open as many files as it may: call it in a command's own process."""
+    """Raise this process's limit as far as it may: call it in a command's own process."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -33,7 +34,7 @@ def raise_limit() -> None:
 
 
 def give_back(pid: int) -> None:
-    """Let another process, which has just begun, have the limit that this one found; Linux only."""
+    """Give another process, which has just begun, the limit that this one found; Linux only."""
     if _found and sys.platform == "linux":
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(OSError):  # it has ended
@@ -42,7 +43,7 @@ def give_back(pid: int) -> None:
 
 @contextmanager
 def as_found() -> Iterator[None]:
-    """Start what has the limit from its beginning; this process may hardly open files meanwhile."""
+    """Start a process inside with the limit as it was; this one may hardly open files meanwhile."""
     if not _found or sys.platform == "win32":
         yield
         return

@@ -1,4 +1,4 @@
-"""What a session uses: the memory of its processes, the room of its files."""
+"""What a session uses: the memory of its processes, and the disk space of its files."""
 
 from __future__ import annotations
 

@@ -17,9 +17,8 @@ from agentdouble.runtimes.definition import Definition
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkServer
+    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
     from agentdouble.processes.fork_server.confinement import Confinement
-    from agentdouble.processes.fork_server.forked_process import ForkedProcess
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
 

@@ -7,7 +7,6 @@ import datetime as dt
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,32 +20,24 @@ from agentdouble.errors import (
 )
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox import languages, questions
-from agentdouble.sandbox.directory import inside
+from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.notebooks import Notebooks
-from agentdouble.sandbox.on_demand_process import Kind, OnDemandProcess
+from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.sandbox.questions import Completion
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_log import SessionLog
-from agentdouble.sandbox.terminal import Terminal
+from agentdouble.sandbox.session import InstanceKey, SessionLog
+from agentdouble.sandbox.session_process import Kind, OnDemandProcess
 from agentdouble.sandbox.workbench.paths import DIRECTORY
+from agentdouble.sandbox.working_directory import inside
 from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.kernel_pool import SessionProcess
-    from agentdouble.sandbox.output_feed import Ended, ExecutionPublisher
+    from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.workbench.client import Workbench
-
-
-@dataclass(frozen=True)
-class InstanceKey:
-    """Whose instance it is: a tool and the tool-user session id."""
-
-    tool_id: str
-    user_session_id: str
 
 
 def ends_session(result: ExecutionResult) -> bool:
@@ -85,19 +76,19 @@ class Instance:
         self._output_limit = output_limit
         self._on_lost = on_lost
         self._expire = lambda: expire(self)
-        self._on_change = on_change  # hears when it is idle, and when its processes are others
+        self._on_change = on_change  # called when it becomes idle, and when its processes change
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
-        self.notebooks = Notebooks(self._start_besides, output_limit, self._expire)
+        self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
         self._workbench = self._on_demand("workbench", self._start_workbench)
-        self._terminal = Terminal()
+        self._exec_bash = ExecBash()
         self._at_work = 0  # how many executions and calls of the workbench run or wait
         self._executing = 0
         self._browser = self._on_demand("browser", self._start_browser)
         self._turn = asyncio.Lock()
-        self._furnishing = asyncio.Lock()
+        self._making_workspace = asyncio.Lock()
         self._ended: str | None = None
-        self.silenced = asyncio.Event()  # its end has come, and nothing of it runs
+        self.processes_gone = asyncio.Event()  # its end has come, and nothing of it runs
         self._paused_at: dt.datetime | None = None
 
     @property
@@ -106,21 +97,21 @@ class Instance:
         return "active" if self._paused_at is None else "paused"
 
     def pause(self, now: dt.datetime) -> None:
-        """Run nothing until ``resume``; code that runs already runs on."""
+        """Run nothing until ``resume``; code that runs already goes on."""
         if self._paused_at is None:
             self._paused_at = now
 
     def resume(self, now: dt.datetime) -> None:
-        """Run code again; what was left of the validity is left still, if the ledger says so."""
+        """Run code again; the time of the pause does not count if the ledger says so."""
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
             self.deadline += now - self._paused_at
         self._paused_at = None
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Whether the deadline has come (SBX-03) and nothing puts the end off."""
-        return self.deadline <= now and self.put_off() is None
+        """Whether the deadline has come (SBX-03) and nothing defers the end."""
+        return self.deadline <= now and self.deferred_by() is None
 
-    def put_off(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:
+    def deferred_by(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:
         """Return the unknown whose answer lets the instance live on past its deadline now."""
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
             return "U-TTL-PAUSED"
@@ -180,7 +171,7 @@ class Instance:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
 
         ``cwd`` is a directory of the session, for this execution alone: see ``directory``.
-        ``publisher`` tells listeners of the code as it runs.
+        ``publisher`` publishes the code as it runs.
 
         Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
         if the instance ended before its turn came, or InstanceBusyError where the ledger says
@@ -201,7 +192,7 @@ class Instance:
     ) -> ExecutionResult:
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
         fault, lost = MidRunFault.armed(self._expire), False
-        ended: Ended = "interrupted"
+        ended: ExecutionEnded = "interrupted"
         try:
             result = await kernel.execute(code, **limits, fault=fault, publisher=publisher)
             ended, lost = result.status, ends_session(result)
@@ -214,41 +205,41 @@ class Instance:
             if publisher is not None:
                 publisher.finished(ended, context_lost=lost or not kernel.alive)
 
-    async def complete(self, code: str, place: int, language: str) -> Completion:
-        """Return what could stand at a place in code, from the kernel of that language.
+    async def complete(self, code: str, position: int, language: str) -> Completion:
+        """Complete code, by the kernel of that language.
 
-        That is nothing where there is no such kernel, or none that is free to say: it is no use
-        of the session and waits for none. Raises UnknownLanguageError.
+        There are no matches if there is no such kernel, or it is not idle: this neither counts as
+        use of the session nor waits. Raises UnknownLanguageError.
         """
         kernel = self._kernels.get(languages.find(language).name)
         free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
         if kernel is None or not free:
-            return questions.no_completion(place)
-        return await questions.complete(kernel, code, place)
+            return questions.no_completion(position)
+        return await questions.complete(kernel, code, position)
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher
     ) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
-        ``command`` is a body of ``POST /v1/bash/exec``; ``publisher`` tells listeners of it as it runs. Raises
-        as ``at_the_workbench`` does.
+        ``command`` is a body of ``POST /v1/bash/exec``; ``publisher`` publishes it as it runs. Raises what
+        ``use_workbench`` raises.
         """
-        async with self.at_the_workbench() as workbench:
+        async with self.use_workbench() as workbench:
             try:
-                return await self._terminal.run(workbench, command, publisher)
+                return await self._exec_bash.run(workbench, command, publisher)
             except WorkbenchError:
                 self.check_usable()  # that it has ended says more
                 raise
 
     async def directory(self, asked: str | None) -> str | None:
-        """Return where a directory of the session lies for its code, None for none.
+        """Return the path of a directory for the session's code; None for None.
 
-        Raises DirectoryError, and as ``at_the_workbench`` does.
+        Raises DirectoryError, and what ``use_workbench`` raises.
         """
         if asked is None:
             return None
-        async with self.at_the_workbench() as workbench:
+        async with self.use_workbench() as workbench:
             answer = await workbench.post(DIRECTORY, {"path": asked})
         if not answer["success"]:
             raise DirectoryError(asked, answer["message"])
@@ -256,8 +247,8 @@ class Instance:
         return found
 
     @asynccontextmanager
-    async def at_the_workbench(self) -> AsyncIterator[Workbench]:
-        """Give the session's workbench, started now if it has none that lives.
+    async def use_workbench(self) -> AsyncIterator[Workbench]:
+        """Use the session's workbench, started now if none lives.
 
         Raises WorkbenchError, NotBuiltError, InstancePausedError, and InstanceEndedError.
         """
@@ -266,7 +257,7 @@ class Instance:
             yield await self._workbench.living()
 
     async def browser(self) -> Browser:
-        """Return the session's browser, started now if it has none that lives (SBX-11).
+        """Return the session's browser, started now if none lives (SBX-11).
 
         Raises BrowserMissingError, TooManyBrowsersError, BrowserError, NotBuiltError,
         InstancePausedError, and InstanceEndedError.
@@ -286,16 +277,16 @@ class Instance:
         return OnDemandProcess(begin, self.check_usable, note)
 
     async def _start_workbench(self) -> Workbench:
-        async with self._furnishing:
-            workspace = self._furnished()
+        async with self._making_workspace:
+            workspace = self._get_workspace()
             return await self._source.workbench(workspace, self._processes())
 
     async def _start_browser(self) -> Browser:
-        async with self._furnishing:
-            workspace = self._furnished()
+        async with self._making_workspace:
+            workspace = self._get_workspace()
         return await self._source.browser(workspace, self._processes())
 
-    def _furnished(self) -> Workspace:
+    def _get_workspace(self) -> Workspace:
         if self._workspace is None:
             self._workspace = self._source.workspace(self.variables)
         return self._workspace
@@ -315,18 +306,18 @@ class Instance:
     async def _kernel(self, language: Language) -> Kernel:
         kernel = self._kernels.get(language.name)
         if kernel is None:
-            async with self._furnishing:
+            async with self._making_workspace:
                 kernel = await self._start(language)
             self._kernels[language.name] = kernel
             self._note_start(f"started its {language.display_name} kernel, process {kernel.pid}")
             if self._ended is not None:  # it ended while its kernel started
                 await kernel.kill(self._ended)
                 raise InstanceEndedError(self.key.user_session_id, self._ended)
-            kernel.died.add_done_callback(lambda _: self._lost(kernel))
+            kernel.died.add_done_callback(lambda _: self._on_kernel_died(kernel))
         return kernel
 
-    def _lost(self, kernel: Kernel) -> None:
-        """Tell that a kernel has ended, unless that was meant or the code that ran will say so."""
+    def _on_kernel_died(self, kernel: Kernel) -> None:
+        """Report that a kernel has ended, unless it was killed or the code that ran reports it."""
         if self._ended is None and not self.busy:
             self._on_lost(self, f"{kernel.how_it_ended()}, while nothing ran")
 
@@ -340,13 +331,13 @@ class Instance:
             self._browser.process,
         )
         others = (one for one in on_demand if one is not None)
-        notebooks = (notebook.kernel for notebook in self.notebooks.living())
-        return (*self._kernels.values(), *others, *notebooks)
+        named = (one.kernel for one in self.named_kernels.living())
+        return (*self._kernels.values(), *others, *named)
 
-    async def _start_besides(self, language: Language) -> Kernel:
-        """Start a further kernel, for a notebook."""
+    async def _start_further_kernel(self, language: Language) -> Kernel:
+        """Start a further kernel, for the data plane."""
         self.check_usable()
-        async with self._furnishing:
+        async with self._making_workspace:
             kernel = await self._start(language)
         self._note_start(f"started a further {language.display_name} kernel, process {kernel.pid}")
         if self._ended is not None:  # it ended while its kernel started
@@ -357,14 +348,14 @@ class Instance:
     async def _start(self, language: Language) -> Kernel:
         """Start a kernel; the first one of a session may be one that was kept ready.
 
-        One that is ready has an environment already, so it does not serve a session with
-        variables of its own.
+        A ready kernel has its environment already, so it does not serve a session with variables of
+        its own.
         """
         if self._workspace is None and language is languages.PYTHON and not self.variables:
             pooled = await self._source.take()
             self._workspace = pooled.workspace
             return pooled.kernel
-        return await self._source.start(language, self._furnished(), self._processes())
+        return await self._source.start(language, self._get_workspace(), self._processes())
 
     def refuse(self, reason: str) -> None:
         """Let no execution begin from now on, not even one that waits for its turn."""
@@ -375,8 +366,8 @@ class Instance:
         """Kill what runs and remove what was written; return when it is gone."""
         self.refuse(reason)
         await asyncio.gather(*(one.kill(reason) for one in self._processes()))
-        self.silenced.set()
-        async with self._turn, self._workbench.turn, self._browser.turn, self._furnishing:
+        self.processes_gone.set()
+        async with self._turn, self._workbench.turn, self._browser.turn, self._making_workspace:
             # what was starting meanwhile is gone by then
             if self._workspace is not None:  # in a thread: there may be a million files
                 await run_in_thread(self._workspace.remove)

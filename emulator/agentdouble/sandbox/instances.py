@@ -1,7 +1,7 @@
 """Session instances: made on first use, reused, destroyed on time (section 3).
 
-An instance belongs to a tool and a user session. It has a deadline on the platform's clock;
-the reaper destroys what is due, and so does every request that finds it due first.
+An instance belongs to a tool and a user session. It has a deadline on the platform's clock; the
+reaper destroys an instance that is due, and so does every request that comes first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from agentdouble.errors import (
     UnknownSessionError,
 )
 from agentdouble.processes import capacity
-from agentdouble.processes.capacity import Held
-from agentdouble.sandbox.ended import KIND, Ended, History
-from agentdouble.sandbox.instance import Instance, InstanceKey, ends_session
+from agentdouble.processes.capacity import SessionLimit
+from agentdouble.sandbox.ended_instances import KIND, EndedInstance, EndedInstances
+from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
-from agentdouble.sandbox.living import Living
+from agentdouble.sandbox.living_instances import LivingInstances
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_log import SessionLog
-from agentdouble.sandbox.watch import Watch, Watched
+from agentdouble.sandbox.session import InstanceKey, SessionLog
+from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import MemoryStore, Store
 from agentdouble.threads import run_in_thread
@@ -46,11 +46,11 @@ def _no_variables(_tool_id: str) -> Mapping[str, str]:
     return _NOTHING
 
 
-def most_sessions(settings: Settings) -> Held:
-    """Return how many sessions a double has at most: what is set, or what this machine holds."""
+def most_sessions(settings: Settings) -> SessionLimit:
+    """Return how many sessions a double may have: by its settings, or by this machine."""
     if settings.max_instances is not None:
-        return Held(settings.max_instances, None)
-    return capacity.holds()
+        return SessionLimit(settings.max_instances, None)
+    return capacity.session_limit()
 
 
 class Instances:
@@ -75,8 +75,8 @@ class Instances:
         self._closing = False
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
         self._most = most_sessions(settings)
-        self._living = Living()
-        self._history = History(self._store)
+        self._living = LivingInstances()
+        self._history = EndedInstances(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self._kernels = KernelPool(settings)
         self._looking = asyncio.Lock()
@@ -97,12 +97,12 @@ class Instances:
         """Return the processes below which code runs as the double's own user."""
         return self._kernels.roots()
 
-    def ended(self) -> tuple[Ended, ...]:
-        """Return what is remembered of those that have ended, oldest first."""
+    def ended(self) -> tuple[EndedInstance, ...]:
+        """Return the instances that have ended and are remembered, oldest first."""
         return self._history.all()
 
     async def load(self) -> None:
-        """Take up what the store has kept; what lived then has ended with that process."""
+        """Load what the store has; instances that lived then have ended with that process."""
         await self._history.load(self._clock.now())
 
     async def get_or_create(
@@ -114,8 +114,8 @@ class Instances:
     ) -> Instance:
         """Return the session's instance, made now if it has none (SBX-01, SBX-02).
 
-        ``ttl_s`` (seconds) counts only when it is made now (U-TTL-REPEATED), and so do
-        ``variables``, which join those of the tool in its environment. Raises
+        ``ttl_s`` (seconds) and ``variables``, which are added to those of the tool, count only
+        when the instance is made now (U-TTL-REPEATED). Raises
         TooManyInstancesError at the limit, UnknownToolError, and InstanceEndedError where the
         ledger says that an ended session stays ended (U-TTL-AFTER).
         """
@@ -130,18 +130,18 @@ class Instances:
         return self.use(instance, ttl_s)
 
     async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
-        """Return a session's living instance, if it has one; that is no use of it."""
+        """Return a session's living instance, if it has one, without using it."""
         self.destroy_due()
         return self._living.get(InstanceKey(tool_id, user_session_id))
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
-        """Return a living instance; its deadline moves where the ledger says so."""
+        """Use a living instance: its deadline moves if the ledger says so."""
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
         if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
             instance.deadline = self._clock.now() + instance.ttl
-            self._living.reconsider(instance)
+            self._living.update(instance)
         return instance
 
     async def by_id(self, session_id: str, ttl_s: int | None = None) -> Instance | None:
@@ -155,7 +155,7 @@ class Instances:
             return None
 
     async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
-        """Return the living instance with that SessionId, of that tool; that is no use of it.
+        """Return the living instance with that SessionId, of that tool, without using it.
 
         Raises UnknownSessionError, and InstanceEndedError if it has ended.
         """
@@ -166,8 +166,8 @@ class Instances:
         ended = self.look_up_ended(session_id, tool_id)
         raise InstanceEndedError(session_id, ended.why)
 
-    def look_up_ended(self, session_id: str, tool_id: str | None = None) -> Ended:
-        """Return what is remembered of an instance of that tool; raise UnknownSessionError."""
+    def look_up_ended(self, session_id: str, tool_id: str | None = None) -> EndedInstance:
+        """Return an instance of that tool that has ended; raise UnknownSessionError."""
         ended = self._history.find(session_id)
         if tool_id not in (None, ended.key.tool_id):
             raise UnknownSessionError(session_id)
@@ -197,16 +197,16 @@ class Instances:
         )
         self._living.add(instance)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
-        await self._history.begin(instance, lambda: self._take_back(instance))
+        await self._history.begin(instance, lambda: self._undo_creation(instance))
         return instance
 
-    def _take_back(self, instance: Instance) -> None:
-        """End an instance whose record could not be kept, as if it had never been."""
+    def _undo_creation(self, instance: Instance) -> None:
+        """End an instance whose record could not be kept, as if it had never been made."""
         reason = "its record could not be kept"
         instance.refuse(reason)
         if self._living.remove(instance):
             self._watch.forget(instance.id)
-        self._ending_of(instance, reason).add_done_callback(_tell_failure)
+        self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     async def execute(
         self,
@@ -217,7 +217,7 @@ class Instances:
         cwd: str | None = None,
         publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
-        """Run code in an instance; destroy the instance if its context is lost by it.
+        """Run code in an instance; destroy the instance if its context is lost.
 
         ``cwd`` and ``publisher`` as in ``Instance.execute``.
         """
@@ -233,12 +233,14 @@ class Instances:
 
         ``at`` is when it ended, if that is not now.
         """
-        self._take_away(instance, reason, at)
+        self._make_unreachable(instance, reason, at)
         await asyncio.shield(self._ending_of(instance, reason))
         await self._store.settled((KIND, instance.id))  # it has ended, whether that is kept or not
 
-    def _take_away(self, instance: Instance, reason: str, at: dt.datetime | None = None) -> None:
-        """Let nobody reach an instance from now on."""
+    def _make_unreachable(
+        self, instance: Instance, reason: str, at: dt.datetime | None = None
+    ) -> None:
+        """Make an instance unreachable from now on."""
         instance.refuse(reason)
         if self._living.remove(instance):
             self._watch.forget(instance.id)
@@ -251,62 +253,64 @@ class Instances:
         return task
 
     def _remember(self, instance: Instance, reason: str, at: dt.datetime) -> None:
-        """Keep when and why; a double that stops leaves that to the one that follows it."""
+        """Record when and why; a double that stops leaves that to the next one."""
         instance.log.note(f"ended: {reason}")
         if not self._closing:
             self._history.end(instance, reason, at)
 
     def _on_lost(self, instance: Instance, reason: str) -> None:
         """Destroy an instance whose kernel has ended and no answer says so."""
-        self._destroy_beside(instance, reason)
+        self._destroy_in_background(instance, reason)
 
-    def _destroy_beside(
+    def _destroy_in_background(
         self, instance: Instance, reason: str, at: dt.datetime | None = None
     ) -> None:
-        """Take an instance out of reach at once; it ends meanwhile."""
-        self._take_away(instance, reason, at)
-        self._ending_of(instance, reason).add_done_callback(_tell_failure)
+        """Make an instance unreachable at once; it ends in the background."""
+        self._make_unreachable(instance, reason, at)
+        self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     def _on_change(self, instance: Instance) -> None:
-        """Hear that an instance is idle, or has another process."""
-        self._living.reconsider(instance)
+        """Handle that an instance became idle, or has another process."""
+        self._living.update(instance)
         if instance.end_reason is None:
-            self._watch.stir(instance.id)
+            self._watch.mark_active(instance.id)
 
     async def _expire(self, instance: Instance) -> None:
-        """Have an instance reach its deadline while its code runs.
+        """Let the deadline of an instance pass while its code runs.
 
-        Return when its processes are gone, at once where the ledger lets the code finish.
+        Returns when its processes are gone, or at once if the ledger lets the code finish.
         """
         instance.deadline = self._clock.now()
-        self._living.reconsider(instance)
+        self._living.update(instance)
         instance.log.note("reached its deadline, because a fault was armed")
         if instance.is_due(instance.deadline):
-            self._destroy_beside(instance, _expired(instance))  # not awaited: it waits for the code
-            await instance.silenced.wait()
+            self._destroy_in_background(
+                instance, _expired(instance)
+            )  # not awaited: it waits for the code
+            await instance.processes_gone.wait()
 
     def pause(self, instance: Instance) -> None:
-        """Let an instance run nothing until it is resumed."""
+        """Pause an instance: it runs nothing until it is resumed."""
         instance.pause(self._clock.now())
         instance.log.note("paused")
 
     def resume(self, instance: Instance) -> None:
-        """Let a paused instance run code again (U-TTL-PAUSED)."""
+        """Resume a paused instance (U-TTL-PAUSED)."""
         instance.resume(self._clock.now())
-        self._living.reconsider(instance)
+        self._living.update(instance)
         instance.log.note("resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Let an instance live for ``ttl`` from now on."""
         instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
         instance.ttl = ttl
-        self._living.reconsider(instance)
+        self._living.update(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
 
     def destroy_due(self) -> None:
-        """Let nobody reach an instance whose deadline has come (SBX-03); it ends meanwhile."""
+        """Make instances that are due unreachable (SBX-03); they end in the background."""
         for instance in self._living.due(self._clock.now()):
-            self._destroy_beside(instance, _expired(instance), instance.deadline)
+            self._destroy_in_background(instance, _expired(instance), instance.deadline)
 
     async def settle(self) -> None:
         """Destroy what is due; return when every instance that is ending is gone."""
@@ -320,14 +324,14 @@ class Instances:
         while True:
             try:
                 self.destroy_due()
-                self._living.tidy()
+                self._living.compact()
             except Exception:  # one instance that cannot be ended must not keep the rest alive
                 _log.exception("The reaper could not destroy an instance that was due.")
             next_s = self._living.next_due_s(self._clock.now())
             await asyncio.sleep(max(_SOONEST_S, min(REAPER_INTERVAL_S, next_s)))
 
     async def watch(self) -> None:
-        """Destroy, for ever, what uses more memory or room for files than it may."""
+        """Destroy, for ever, sessions that use more memory or disk than they may."""
         while True:
             try:
                 await self.destroy_overgrown()
@@ -338,12 +342,14 @@ class Instances:
     async def destroy_overgrown(self) -> None:
         """Look at every session that may have grown; destroy those that use more than they may."""
         async with self._looking:
-            stirred = await run_in_thread(self._watch.stirred) if len(self._living) else set()
-            sessions = {i.id: i for i in map(self._living.by_id, stirred) if i is not None}
-            for name in stirred - sessions.keys():  # it ended while it was looked at
+            active = (
+                await run_in_thread(self._watch.active_sessions) if len(self._living) else set()
+            )
+            sessions = {i.id: i for i in map(self._living.by_id, active) if i is not None}
+            for name in active - sessions.keys():  # it ended while it was looked at
                 self._watch.forget(name)
-            watched = [Watched(i.id, i.pids, i.directories) for i in sessions.values()]
-            reasons = await run_in_thread(lambda: self._watch.look(watched)) if watched else {}
+            watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
+            reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )
@@ -351,13 +357,14 @@ class Instances:
     async def reset(self, reason: str, *, wait: bool = True) -> None:
         """Destroy every instance and forget those that ended; return when all are gone.
 
-        Without ``wait`` it returns when none can be reached any more, and they end meanwhile.
+        Without ``wait`` it returns when none can be reached any more, after 1 ms say: their processes
+        take 10 ms more to end, and between two tests nobody should wait for that.
         """
         if wait:
             await self._destroy_all(self.living(), reason)
         else:
             for instance in self.living():
-                self._destroy_beside(instance, reason)
+                self._destroy_in_background(instance, reason)
         await self._history.clear()
 
     async def destroy_of(self, tool_id: str, reason: str) -> None:
@@ -370,7 +377,7 @@ class Instances:
             await asyncio.wait(set(self._ending))
 
     async def close(self) -> None:
-        """Destroy every instance and let go of sockets and directories."""
+        """Destroy every instance; release sockets and directories."""
         self._closing = True
         await self._destroy_all(self.living(), "the double stopped")
         await self._kernels.close()
@@ -380,6 +387,6 @@ def _expired(instance: Instance) -> str:
     return f"expired at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _tell_failure(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         _log.error("An instance could not be ended.", exc_info=task.exception())

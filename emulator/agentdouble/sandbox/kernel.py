@@ -22,10 +22,10 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.undivided import undivided
+from agentdouble.sandbox.session_process import run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.manager import SandboxKernelManager
+    from agentdouble.sandbox.kernel_manager import SandboxKernelManager
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
 INTERRUPT_GRACE_S = 2.0
@@ -178,10 +178,11 @@ class Kernel:
             try:
                 return await self._run(execution, timeout_s, fault)
             except asyncio.CancelledError:  # the caller has gone away
-                await undivided(self._end_execution(execution))
+                await run_to_completion(self._end_execution(execution))
                 raise
             finally:
-                self._be_idle()
+                self._request = None
+                self._enter(KernelState.IDLE)
 
     @contextlib.asynccontextmanager
     async def _turn_of_code(self) -> AsyncIterator[None]:
@@ -222,7 +223,7 @@ class Kernel:
                     return execution.died(self.how_it_ended())
             elif not execution.finished.done():
                 return await self._unfinished(execution, timeout_s)
-        if await self._finished(execution, timeout_s):
+        if await self._wait_for(execution.finished, timeout_s):
             return execution.result()
         return await self._unfinished(execution, timeout_s)
 
@@ -255,7 +256,7 @@ class Kernel:
         """Wait until interrupted code has ended; return whether it has, in its time."""
         nudging = asyncio.ensure_future(self._nudge())
         try:
-            return await self._finished(execution, INTERRUPT_GRACE_S)
+            return await self._wait_for(execution.finished, INTERRUPT_GRACE_S)
         finally:
             nudging.cancel()
 
@@ -308,12 +309,13 @@ class Kernel:
         self._enter(KernelState.ASKING)
         try:
             await self._send(question, msg_type, content)
-            if await self._finished(question, timeout_s):
+            if await self._wait_for(question.finished, timeout_s):
                 return question.answer
             await self._end_question()
             return None
         finally:
-            self._be_idle()
+            self._request = None
+            self._enter(KernelState.IDLE)
 
     async def _end_question(self) -> None:
         """Interrupt what the kernel does for a question, until it answers the next one.
@@ -326,8 +328,7 @@ class Kernel:
         deadline = now() + INTERRUPT_GRACE_S
         while self.alive and now() < deadline:
             await self.interrupt()
-            await self._wait_for(self._info, _NUDGE_INTERVAL_S)
-            if self._info.done():
+            if await self._wait_for(self._info, _NUDGE_INTERVAL_S):
                 return
 
     async def _send(
@@ -338,20 +339,12 @@ class Kernel:
         self._request = request
         await self._channels.send(message)
 
-    async def _finished(self, request: Execution | Question, timeout_s: float) -> bool:
-        """Wait until a request is finished, at most so long; return whether it is."""
-        await self._wait_for(request.finished, timeout_s)
-        return request.finished.done()
-
-    async def _wait_for(self, future: asyncio.Future[None], timeout_s: float) -> None:
-        """Wait for a future, the kernel's end or the timeout, whatever comes first."""
+    async def _wait_for(self, future: asyncio.Future[None], timeout_s: float) -> bool:
+        """Wait for a future, the kernel's end or the timeout; return whether the future is done."""
         if not (future.done() or self.died.done()):
             first: set[asyncio.Future[Any]] = {future, self.died}
             await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-
-    def _be_idle(self) -> None:
-        self._request = None
-        self._enter(KernelState.IDLE)
+        return future.done()
 
     async def interrupt(self) -> None:
         """Interrupt the code that runs.
@@ -395,7 +388,7 @@ class Kernel:
         """Kill the kernel, close its sockets and return when it is gone."""
         if self._end_reason is None:
             self._end_reason = reason
-        await undivided(self._end())
+        await run_to_completion(self._end())
 
     async def _end(self) -> None:
         await self.crash()

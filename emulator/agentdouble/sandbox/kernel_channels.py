@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 if TYPE_CHECKING:
     import zmq.asyncio
 
-    from agentdouble.sandbox.manager import SandboxKernelManager
+    from agentdouble.sandbox.kernel_manager import SandboxKernelManager
 
 _log = logging.getLogger(__name__)
 

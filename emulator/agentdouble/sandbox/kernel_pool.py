@@ -1,7 +1,7 @@
-"""Where a double's kernels come from: forked or started otherwise, some of them kept ready.
+"""Where the kernels of a double come from: forked or started otherwise, and some of them kept ready.
 
-A ready kernel comes with a workspace of its own, so a session that takes it needs no further
-set-up: it is handed over as it is.
+A ready kernel has a workspace of its own, so a session takes both as they are: no cell has to
+change its directory or environment first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
-from agentdouble.sandbox.ready import PooledKernel, Ready
-from agentdouble.sandbox.undivided import undivided
+from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
+from agentdouble.sandbox.session_process import run_to_completion
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agentdouble.processes.isolation import Isolation
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.browser.browsers import Browsers
-    from agentdouble.sandbox.manager import ForkPlan, KernelSockets, SandboxKernelManager
+    from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, SandboxKernelManager
     from agentdouble.sandbox.workbench.client import Workbench
 
     SessionProcess: TypeAlias = Kernel | Workbench | Browser  # what a session has running
@@ -43,41 +43,41 @@ _NO_NETWORK_OF_ITS_OWN = (
     "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
 )
 
-_TO_GET_GOING = (
+_IMPORTS_TO_PREPARE = (
     "agentdouble.processes.isolation",
     "agentdouble.processes.fork_server.client",
 )
-_FOR_KERNELS = (
-    "agentdouble.sandbox.manager",
+_IMPORTS_FOR_KERNELS = (
+    "agentdouble.sandbox.kernel_manager",
     "jupyter_client.provisioning",
     "agentdouble.processes.fork_server.client",
     "agentdouble.processes.fork_server.provisioner",
 )
-_FOR_WORKBENCHES = (
-    "agentdouble.sandbox.manager",
+_IMPORTS_FOR_WORKBENCHES = (
+    "agentdouble.sandbox.kernel_manager",
     "agentdouble.sandbox.workbench.client",
     "agentdouble.processes.fork_server.client",
     "anyio._backends._asyncio",  # these two the first request would import
     "httpcore._async.http11",
 )
-_FOR_BROWSERS = (
+_IMPORTS_FOR_BROWSERS = (
     "agentdouble.sandbox.browser.browsers",
-    "agentdouble.sandbox.manager",
+    "agentdouble.sandbox.kernel_manager",
     "agentdouble.processes.fork_server.processes",
 )
 
-_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers: it lets the first one out before
+_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers: it waits for the first one
 _HEADERS = 16 * 1024  # bytes of a message besides its content, and some more
 _STOPPED = "the double has stopped"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a kernel is started: its session's workspace, its own ``run``, beside which others."""
+    """Where a process is started: its session's workspace, its own ``run``, the session's others."""
 
     workspace: Workspace
     run: Path
-    beside: tuple[SessionProcess, ...]
+    others: tuple[SessionProcess, ...]
 
 
 class KernelPool:
@@ -86,7 +86,7 @@ class KernelPool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._provisioner = provisioner(settings)
-        self._ready = Ready(self._make, settings.pool_size)
+        self._ready = ReadyKernels(self._make, settings.pool_size)
         self._closed = False
         self._starting = 0
         self._fork_server: ForkServer | None = None
@@ -120,23 +120,23 @@ class KernelPool:
         return pooled
 
     async def start(
-        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess] = ()
+        self, language: Language, workspace: Workspace, others: Iterable[SessionProcess] = ()
     ) -> Kernel:
         """Start a kernel in a workspace and return when it answers.
 
-        ``beside`` are the session's other kernels and its workbench: it shares their network.
+        ``others`` are the session's other kernels and its workbench: it shares their network.
         Raises KernelStartError, and ResourceExhaustedError where the machine has no room for it.
         """
         try:
             with self._room():
-                return await self._start(language, workspace, beside)
+                return await self._start(language, workspace, others)
         except KernelStartError:
             capacity.check()  # a process that does not get what it needs cannot say so
             raise
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Have room for what is started inside, besides what else starts meanwhile."""
+        """Reserve room for what is started inside, in addition to other starts."""
         capacity.check(self._starting)
         self._starting += 1
         try:
@@ -145,12 +145,14 @@ class KernelPool:
             self._starting -= 1
 
     async def _start(
-        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess]
+        self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
+        # one timeout for what starts a kernel and for the kernel itself: a start that never ends
+        # would hold its session, and with it the end of others
         timeout_s = self._settings.kernel_start_timeout_s
         reason = f"it gave no answer for {timeout_s:g} s"
         try:
-            kernel = await asyncio.wait_for(self._launch(language, workspace, beside), timeout_s)
+            kernel = await asyncio.wait_for(self._launch(language, workspace, others), timeout_s)
         except asyncio.TimeoutError:  # what starts it stands still
             raise KernelStartError(language.display_name, reason) from None
         try:
@@ -164,15 +166,15 @@ class KernelPool:
         return kernel
 
     def workspace(self, variables: Mapping[str, str] = MappingProxyType({})) -> Workspace:
-        """Make a workspace that has no kernel yet; ``variables`` join its environment."""
+        """Make a workspace that has no kernel yet; ``variables`` are added to its environment."""
         with capacity.named():
             self._workspaces = self._workspaces or Workspaces()
             return self._workspaces.make(variables)
 
     async def workbench(
-        self, workspace: Workspace, beside: Iterable[SessionProcess] = ()
+        self, workspace: Workspace, others: Iterable[SessionProcess] = ()
     ) -> Workbench:
-        """Start a session's workbench; ``beside`` as in ``start``.
+        """Start a session's workbench; ``others`` as in ``start``.
 
         Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError where another provisioner
         has its kernels elsewhere.
@@ -180,24 +182,24 @@ class KernelPool:
         if self._provisioner not in (FORK, LOCAL):
             what = f"A session's terminals and files with the provisioner {self._provisioner!r}"
             raise NotBuiltError(what)
-        await threads.import_in_thread(*_TO_GET_GOING, *_FOR_WORKBENCHES)
+        await threads.import_in_thread(*_IMPORTS_TO_PREPARE, *_IMPORTS_FOR_WORKBENCHES)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         try:
             with self._room():
-                return await self._start_workbench(workspace, tuple(beside))
+                return await self._start_workbench(workspace, tuple(others))
         except (OSError, ForkServerGoneError, KernelStartError) as error:
             refusal = capacity.refusal_of(error)
             raise refusal or WorkbenchError(str(error) or "the fork server has ended") from error
 
     async def _start_workbench(
-        self, workspace: Workspace, beside: tuple[SessionProcess, ...]
+        self, workspace: Workspace, others: tuple[SessionProcess, ...]
     ) -> Workbench:
         from agentdouble.sandbox.workbench import client
 
-        self._get_going(client.PROGRAM)
+        self._prepare(client.PROGRAM)
         run, memory_limit = workspace.make_run(), self._settings.memory_limit
-        plan = await self._plan(client.PROGRAM, _Place(workspace, run, beside))
+        plan = await self._plan(client.PROGRAM, _Place(workspace, run, others))
         if plan is None:
             started = await client.spawn(workspace, run, memory_limit)
         else:
@@ -205,22 +207,22 @@ class KernelPool:
         self._note_user(started, plan)
         return started
 
-    async def browser(self, workspace: Workspace, beside: Iterable[SessionProcess] = ()) -> Browser:
+    async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
         Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError where
         kernels are remote.
         """
-        await threads.import_in_thread(*_TO_GET_GOING, *_FOR_BROWSERS)
+        await threads.import_in_thread(*_IMPORTS_TO_PREPARE, *_IMPORTS_FOR_BROWSERS)
         from agentdouble.sandbox.browser.browser import PROGRAM
         from agentdouble.sandbox.browser.browsers import Browsers
 
         if self._provisioner not in (FORK, LOCAL):
             raise NotBuiltError(f"A session's browser with the provisioner {self._provisioner!r}")
         self._browsers = self._browsers or Browsers(self._settings)
-        self._get_going(PROGRAM)
+        self._prepare(PROGRAM)
         with capacity.named():
-            place = _Place(workspace, workspace.make_run(), tuple(beside))
+            place = _Place(workspace, workspace.make_run(), tuple(others))
         return await self._browsers.start(
             workspace, place.run, lambda: self._plan(PROGRAM, place), self._note_user
         )
@@ -252,21 +254,21 @@ class KernelPool:
             raise
 
     async def _launch(
-        self, language: Language, workspace: Workspace, beside: Iterable[SessionProcess]
+        self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
-        await threads.import_in_thread(*_TO_GET_GOING)
-        self._get_going(language)  # before the imports: they take as long as what it begins
-        await threads.import_in_thread(*_FOR_KERNELS)
+        await threads.import_in_thread(*_IMPORTS_TO_PREPARE)
+        self._prepare(language)  # before the imports: they take as long as what it begins
+        await threads.import_in_thread(*_IMPORTS_FOR_KERNELS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
-        from agentdouble.sandbox.manager import KernelSockets, kernel_manager
+        from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
 
         self._sockets = self._sockets or KernelSockets()
         language = language.with_heap(self._settings.javascript_memory_limit)
         for last_try in (False, True):
-            self._get_going(language)
+            self._prepare(language)
             with capacity.named():
                 run = workspace.make_run()
-            fork = await self._plan(language, _Place(workspace, run, tuple(beside)))
+            fork = await self._plan(language, _Place(workspace, run, tuple(others)))
             manager = kernel_manager(
                 language, run, self._sockets, provisioner=self._provisioner, fork=fork
             )
@@ -284,13 +286,13 @@ class KernelPool:
         raise AssertionError("unreachable")
 
     def _note_user(self, started: SessionProcess, plan: ForkPlan | None) -> None:
-        """Keep what runs as this process's own user apart from what cannot."""
+        """Remember a process that runs as this process's own user."""
         if plan is None or (plan.confinement or {}).get("uid") is None:
             self._as_own_user.add(started)
             started.died.add_done_callback(lambda _: self._as_own_user.discard(started))
 
-    def _get_going(self, program: Language) -> None:
-        """Have the fork server import, and isolation found out, while this process imports.
+    def _prepare(self, program: Language) -> None:
+        """Start the fork server and find out about isolation while this process imports.
 
         Raises KernelStartError, also when the double has stopped: nobody would end what starts then.
         """
@@ -314,7 +316,7 @@ class KernelPool:
         confinement = await self._confinement(language, place)
         if self._fork_server is None:
             return None
-        from agentdouble.sandbox.manager import ForkPlan
+        from agentdouble.sandbox.kernel_manager import ForkPlan
 
         return ForkPlan(
             server=self._fork_server,
@@ -339,12 +341,12 @@ class KernelPool:
             measure = found.measures["network"]
             reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
             raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
-        others = (k.pid for k in place.beside if k.alive and self._network(k.language) == "own")
+        networks = (k.pid for k in place.others if k.alive and self._network(k.language) == "own")
         return found.confinement_for(
             place.workspace,
             place.run,
             network=self._network(language),
-            beside=next(others, None),
+            network_of=next(networks, None),
             visible=settings.visible_paths,
             process_limit=settings.process_limit,
             memory_limit=settings.memory_limit,
@@ -352,7 +354,7 @@ class KernelPool:
 
     @property
     def _largest_message(self) -> int:
-        """What a kernel need not send, because it is more than an answer holds (bytes)."""
+        """The size (bytes) of a message that a kernel need not send: no answer holds more."""
         return self._settings.output_limit + _HEADERS
 
     def _network(self, language: Language) -> Literal["shared", "own"]:
@@ -382,7 +384,7 @@ def provisioner(settings: Settings) -> str:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Raise an error of zmq's as the error of the system that it is: no descriptor is free, say."""
+    """Raise an error of zmq's as the system's error that it is: no free descriptor, say."""
     import zmq
 
     try:
@@ -394,11 +396,11 @@ def _system_errors() -> Iterator[None]:
 async def _started(
     manager: SandboxKernelManager, language: Language, workspace: Workspace, run: Path
 ) -> Kernel:
-    """Start a kernel's process; where that fails, or is given up, leave nothing of it."""
+    """Start a kernel's process; if that fails or is given up, leave nothing of it."""
     try:
         await manager.start_kernel(env=dict(workspace.environment(run)), cwd=str(workspace.home))
         with _system_errors():
             return Kernel(manager, language)
     except BaseException:
-        await undivided(manager.discard())
+        await run_to_completion(manager.discard())
         raise

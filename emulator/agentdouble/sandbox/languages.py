@@ -1,8 +1,8 @@
-"""Which languages a session runs, under which names (U-KERNEL-NAMES), and with which kernel.
+"""The languages of a session: their names (U-KERNEL-NAMES) and the kernels that run them.
 
 To add one: a ``Language`` here, whose ``argv`` is a kernel that takes a connection file; for the
 fork server a module with ``run(connection_file, config)``, named in ``KERNELS`` of
-``processes/fork_server/child.py``; and what describes it: ``U-KERNEL-NAMES`` in ``unknowns.toml``,
+``processes/fork_server/child.py``; and its descriptions: ``U-KERNEL-NAMES`` in ``unknowns.toml``,
 ``/v1/sandbox`` and ``/v1/code/info`` in ``data_plane/``, ``%%sandbox --language`` in the harness.
 ``tests/agentdouble/control_plane/test_javascript.py`` shows what is tested of a language.
 """
@@ -76,7 +76,7 @@ def _javascript(name: str, display_name: str, **options: bool) -> Language:
         argv=(
             sys.executable,
             "-m",
-            "agentdouble.sandbox.javascript",
+            "agentdouble.sandbox.javascript.kernel",
             "-f",
             "{connection_file}",
             json.dumps(config),

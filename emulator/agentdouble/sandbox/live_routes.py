@@ -1,6 +1,6 @@
 """``/_emulator/outputs`` and ``/_emulator/complete``: what a notebook shows of a session.
 
-What its code says while it runs, and what the tab key offers in a cell.
+The first sends what its code puts out while it runs, the second what the tab key offers in a cell.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from agentdouble import threads
 from agentdouble.disconnects import Events
 from agentdouble.errors import LiveRequestError
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.instance import InstanceKey
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
 from agentdouble.sandbox.questions import no_completion
+from agentdouble.sandbox.session import InstanceKey
 
 T = TypeVar("T")
 
@@ -44,14 +44,14 @@ class _Routes:
         self._tool_id = tool_id
 
     async def outputs(self, request: Request) -> Response:
-        """Send what the code of a session says while it runs, from now on."""
+        """Send what the code of a session puts out while it runs, from now on."""
         query = request.query_params
         tool_id = query.get("tool_id", self._tool_id)
         key = InstanceKey(tool_id, _given(query, "user_session_id", str))
-        return _Heard(self._instances.feed.listening(key))
+        return _ListenerEvents(self._instances.feed.listen(key))
 
     async def complete(self, request: Request) -> Response:
-        """Return what could stand at a place in code, from the session's own living kernel."""
+        """Complete code, by the session's own living kernel."""
         asked = _json_object(await request.body())
         instance = await self._instances.find(
             _given(asked, "tool_id", str, self._tool_id), _given(asked, "user_session_id", str)
@@ -68,8 +68,8 @@ class _Routes:
         return JSONResponse({"matches": found.matches, **ends})
 
 
-class _Heard(Events):
-    """What a listener hears, who has a place until nothing of it is sent any more."""
+class _ListenerEvents(Events):
+    """The events of a listener, which stays registered until all of them are sent."""
 
     def __init__(self, listening: AbstractContextManager[Listener]) -> None:
         self._place = ExitStack()

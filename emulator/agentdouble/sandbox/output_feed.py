@@ -1,9 +1,11 @@
-"""What the code of sessions says while it runs, for whoever listens.
+"""What the code of sessions puts out while it runs, for whoever listens (``/_emulator/outputs``).
 
-Who listens to a session hears of each execution through InvokeTool that it ``started``, each
-``output`` that will be in its answer, as the message of the kernel, and that it ``finished``.
-A command's output is told as a kernel's streams are.
-Who does not keep up misses outputs and is told how many: ``dropped``.
+The platform's answer comes at the end and stays as it is. A listener receives of each execution
+through InvokeTool that it ``started``, each ``output`` that will be in its answer (what
+``outputs.OutputCollector`` keeps), as the kernel's message, and that it ``finished``. A command's
+output is published as a kernel's streams are. Callers recognize their own run by the name that
+they gave it in a header. A listener that does not keep up misses outputs and is told how many
+(``dropped``): it holds up nobody.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from agentdouble.errors import TooManyListenersError
 from agentdouble.sandbox.result import without_colours
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.instance import InstanceKey
+    from agentdouble.sandbox.session import InstanceKey
 
 Kind = Literal["listening", "started", "output", "dropped", "finished"]
-Ended = Literal["ok", "error", "timeout", "interrupted"]
+ExecutionEnded = Literal["ok", "error", "timeout", "interrupted"]
 
 KEPT = 16 * 1024 * 1024  # bytes, of what a listener has not taken: twice the largest output limit
 LISTENERS = 100
@@ -34,8 +36,8 @@ _run: ContextVar[str | None] = ContextVar("agentdouble_run", default=None)
 
 
 @contextmanager
-def called(run: str | None) -> Iterator[None]:
-    """Have what listeners hear of executions inside bear the name that their caller gave them."""
+def named_run(run: str | None) -> Iterator[None]:
+    """Publish the executions inside under the name that their caller gave them."""
     token = _run.set(run)
     try:
         yield
@@ -45,7 +47,7 @@ def called(run: str | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a listener hears; ``size`` is about what it takes, in bytes."""
+    """Something that a listener receives; ``size`` is about what it takes, in bytes."""
 
     kind: Kind
     data: Mapping[str, Any]
@@ -53,7 +55,7 @@ class Event:
 
 
 class Listener:
-    """Keeps what one listener has yet to take, within bounds; belongs to one event loop."""
+    """A queue of bounded size for one listener; belongs to one event loop."""
 
     def __init__(self) -> None:
         self._events = deque([Event("listening", {})])
@@ -62,8 +64,8 @@ class Listener:
         self._news = asyncio.Event()
         self.closed = False
 
-    def hear(self, event: Event) -> None:
-        """Take an event: drop an output there is no room for, and leave who takes nothing at all."""
+    def receive(self, event: Event) -> None:
+        """Queue an event; drop an output without room, and close if nothing is taken at all."""
         if self.closed:
             return
         if event.kind == "output" and self._has_no_room_for(event):
@@ -77,7 +79,7 @@ class Listener:
             self.close()
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield what is heard, until it is closed."""
+        """Yield the events, until the listener is closed."""
         while True:
             for _ in range(min(len(self._events), _AT_ONCE)):
                 event = self._events.popleft()
@@ -92,7 +94,7 @@ class Listener:
                 await self._news.wait()
 
     def close(self) -> None:
-        """End ``events`` when what was heard is taken."""
+        """End ``events`` when those in the queue are taken."""
         self.closed = True
         self._news.set()
 
@@ -106,7 +108,7 @@ class Listener:
 
 
 class OutputFeed:
-    """Everybody who listens to the sessions of one double; belongs to its event loop."""
+    """The listeners to the sessions of one double; belongs to its event loop."""
 
     def __init__(self, *, plain_tracebacks: bool) -> None:
         self._plain = plain_tracebacks
@@ -114,8 +116,8 @@ class OutputFeed:
         self._closed = False
 
     @contextmanager
-    def listening(self, key: InstanceKey) -> Iterator[Listener]:
-        """Give a listener to a session, which need not have an instance yet.
+    def listen(self, key: InstanceKey) -> Iterator[Listener]:
+        """Listen to a session, which need not have an instance yet.
 
         Raises TooManyListenersError if there are as many as may be.
         """
@@ -133,20 +135,20 @@ class OutputFeed:
                 del self._listeners[key]
 
     def publisher(self, key: InstanceKey) -> ExecutionPublisher:
-        """Return what tells listeners of an execution that is about to begin."""
+        """Return the publisher of an execution that is about to begin."""
         return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
 
     def has_listeners(self, key: InstanceKey) -> bool:
         """Whether somebody listens to a session now."""
         return key in self._listeners
 
-    def tell(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
-        """Have everybody who listens to a session hear an event."""
+    def publish(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
+        """Send an event to all listeners of a session."""
         for listener in self._listeners.get(key, ()):
-            listener.hear(Event(kind, data, size))
+            listener.receive(Event(kind, data, size))
 
-    def let_go(self) -> None:
-        """End whoever listens, because the double stops."""
+    def close(self) -> None:
+        """Close all listeners, because the double stops."""
         self._closed = True
         for listeners in self._listeners.values():
             for listener in listeners:
@@ -154,7 +156,7 @@ class OutputFeed:
 
 
 class ExecutionPublisher:
-    """Tells listeners of one execution, as its kernel runs it."""
+    """Publishes one execution to listeners while it runs."""
 
     def __init__(self, feed: OutputFeed, key: InstanceKey, run: str | None, *, plain: bool) -> None:
         self._feed = feed
@@ -163,24 +165,24 @@ class ExecutionPublisher:
         self._plain = plain
 
     @property
-    def heard(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether somebody listens now."""
         return self._feed.has_listeners(self._key)
 
     def started(self, language: str, execution_count: int | None) -> None:
-        """Tell that the code runs."""
+        """Publish that the code runs."""
         said = {"language": language, "execution_count": execution_count}
-        self._tell("started", said)
+        self._publish("started", said)
 
     def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
-        """Tell of an output, or of what becomes of those before: ``clear_output``, say."""
+        """Publish an output, or a change of those before: ``clear_output``, say."""
         if msg_type == "error" and self._plain:
             content = {**content, "traceback": without_colours(content["traceback"])}
-        self._tell("output", {"msg_type": msg_type, "content": content}, size)
+        self._publish("output", {"msg_type": msg_type, "content": content}, size)
 
-    def finished(self, status: Ended, *, context_lost: bool) -> None:
-        """Tell that the code runs no more, and whether the session's state went with it."""
-        self._tell("finished", {"status": status, "context_lost": context_lost})
+    def finished(self, status: ExecutionEnded, *, context_lost: bool) -> None:
+        """Publish that the code has ended, and whether the session's state is lost."""
+        self._publish("finished", {"status": status, "context_lost": context_lost})
 
-    def _tell(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
-        self._feed.tell(self._key, kind, {"run": self._run, **data}, size)
+    def _publish(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
+        self._feed.publish(self._key, kind, {"run": self._run, **data}, size)

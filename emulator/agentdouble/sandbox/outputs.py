@@ -14,7 +14,7 @@ _NAME_LENGTH = 1000
 _OF_A_DISPLAY = ("data", "metadata", "execution_count")
 _SMALL = 64  # bytes
 
-Tell = Callable[[str, Mapping[str, Any], int], None]
+Publish = Callable[[str, Mapping[str, Any], int], None]
 
 
 def _to_nobody(_msg_type: str, _content: Mapping[str, Any], _size: int) -> None:
@@ -35,13 +35,13 @@ class _Stream:
 class OutputCollector:
     """Collects the outputs of one execution; keeps at most ``limit`` bytes of them.
 
-    What goes beyond the limit is dropped, and a last output on stderr says how much. ``tell`` is
-    called with each message that leads to the outputs: its type, its content as far as it is
-    kept, and about how many bytes that has.
+    More is dropped, and a last output on stderr says how much. ``publish`` is called with each
+    message that leads to the outputs: its type, the part of its content that is kept, and about
+    how many bytes that has.
     """
 
-    def __init__(self, limit: int, tell: Tell = _to_nobody) -> None:
-        self._tell = tell
+    def __init__(self, limit: int, publish: Publish = _to_nobody) -> None:
+        self._publish = publish
         self._outputs: list[Output | _Stream] = []
         self._display_ids: dict[str, list[int]] = {}
         self._sizes: dict[int, int] = {}
@@ -49,14 +49,14 @@ class OutputCollector:
         self._limit = limit
         self._left = limit
         self._dropped = 0
-        self._spared = False  # an error has had room of its own
-        self._lacks_error = False
+        self._error_kept = False  # an error has had room of its own
+        self._error_missing = False
 
     def add(self, msg_type: str, content: Mapping[str, Any]) -> None:
-        """Take in one message of the kernel's IOPub channel; other kinds are passed over."""
+        """Add one message of the kernel's IOPub channel; other types are ignored."""
         if msg_type == "clear_output":
             self._clear(wait=bool(content.get("wait")))
-            self._tell("clear_output", {"wait": self._clear_before_next}, _SMALL)
+            self._publish("clear_output", {"wait": self._clear_before_next}, _SMALL)
         elif msg_type == "stream":
             name = "stderr" if content["name"] == "stderr" else "stdout"  # there are no others
             self._stream(name, content["text"])
@@ -70,18 +70,18 @@ class OutputCollector:
             self._dropped += content["bytes"]
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
-        """Take the error from a kernel's reply, if none that a message told of is here (SBX-06)."""
+        """Add the error of a kernel's reply if no message brought it (SBX-06)."""
         errors = [o for o in self._outputs if isinstance(o, Output) and o.output_type == "error"]
-        if self._lacks_error or not errors:
+        if self._error_missing or not errors:
             self.add_last_error({"ename": "", "evalue": "", "traceback": (), **reply})
 
     def add_last_error(self, content: Mapping[str, Any]) -> None:
-        """Take the error that ended the code, whatever was shown before it."""
-        self._spared = self._lacks_error = False
+        """Add the error that ended the code, whatever was shown before it."""
+        self._error_kept = self._error_missing = False
         self._error(content)
 
     def outputs(self) -> tuple[Output, ...]:
-        """Return what was put out, with a mark at the end if the limit cut it."""
+        """Return the outputs, with a mark at the end if the limit cut them."""
         kept = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
         if not self._dropped:
             return kept
@@ -89,7 +89,7 @@ class OutputCollector:
             f"[output cut: the limit is {self._limit} bytes, and at least {self._dropped} bytes "
             "more were dropped]\n"
         )
-        self._tell("stream", {"name": "stderr", "text": mark}, len(mark))
+        self._publish("stream", {"name": "stderr", "text": mark}, len(mark))
         return (*kept, Output("stream", name="stderr", text=mark))
 
     def _clear_if_asked(self) -> None:
@@ -104,14 +104,14 @@ class OutputCollector:
             self._sizes.clear()
             self._left = self._limit
             self._dropped = 0
-            self._spared = self._lacks_error = False
+            self._error_kept = self._error_missing = False
 
     def _stream(self, name: str, text: str) -> None:
         self._clear_if_asked()
         kept = self._fit_text(text)
         if not kept:
             return
-        self._tell("stream", {"name": name, "text": kept}, len(kept))
+        self._publish("stream", {"name": name, "text": kept}, len(kept))
         last = self._outputs[-1] if self._outputs else None
         if not isinstance(last, _Stream) or last.name != name:
             last = _Stream(name)
@@ -123,7 +123,7 @@ class OutputCollector:
         size = _size(content, self._limit)
         if not self._fits(size):
             return
-        self._tell(msg_type, _kept(content), size)
+        self._publish(msg_type, _kept(content), size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
@@ -144,7 +144,7 @@ class OutputCollector:
         before = sum(self._sizes[index] for index in shown)
         if not shown or not self._fits(size * len(shown), in_place_of=before):
             return
-        self._tell("update_display_data", _kept(content), size)
+        self._publish("update_display_data", _kept(content), size)
         for index in shown:
             self._sizes[index] = size
             display = self._outputs[index]
@@ -159,10 +159,10 @@ class OutputCollector:
         """
         self._clear_if_asked()
         self._dropped += content.get("bytes", 0)
-        if not self._spared:
-            self._spared, self._left = True, self._limit
+        if not self._error_kept:
+            self._error_kept, self._left = True, self._limit
         elif not self._left:
-            self._lacks_error = True
+            self._error_missing = True
             self._dropped += sum(map(len, (content["evalue"], *content["traceback"])))
             return
         self._keep_error(content)
@@ -177,7 +177,7 @@ class OutputCollector:
         )
         self._outputs.append(error)
         said = {"ename": error.ename, "evalue": error.evalue, "traceback": error.traceback}
-        self._tell("error", said, left - self._left)
+        self._publish("error", said, left - self._left)
 
     def _fit_text(self, text: str) -> str:
         encoded = text.encode("utf-8", "surrogatepass")
@@ -200,7 +200,7 @@ def _display_id(content: Mapping[str, Any]) -> str | None:
 
 
 def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a display counts: code can send with it what it likes."""
+    """Return the parts of a display that are kept: code can send anything with it."""
     kept = {name: content[name] for name in _OF_A_DISPLAY if name in content}
     display_id = _display_id(content)
     return {**kept, "transient": {} if display_id is None else {"display_id": display_id}}

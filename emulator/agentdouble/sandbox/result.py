@@ -1,4 +1,4 @@
-"""What an execution came to: the values behind the JSON of section 2.7."""
+"""The result of an execution: the values behind the JSON of section 2.7."""
 
 from __future__ import annotations
 

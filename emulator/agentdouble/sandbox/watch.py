@@ -1,10 +1,12 @@
-"""Sessions that use more than they may, found by looking at them again and again.
+"""Sessions that use more memory or disk than they may, found by counting again and again.
 
-Linux limits a process and a file, not a session; what limits sessions (cgroups, quotas) is
-seldom ours to use. A session is ended when it is seen over its limit, so for a moment it can
-be. Who had no processor time since it was counted has not grown: of an idle session nothing is
-read but that, a microsecond a process. A session at which it takes long, for it has hundreds of
-processes or a million files, is passed over for a while: no other may pay for that.
+Linux limits a process and a file, not a session; cgroups, quotas and file systems of a size need
+rights or tools that most machines do not give, and would hide files from the double. So we count
+four times a second, in a thread, and end a session that is seen over its limit: for a moment it
+can be over. A session whose processes had no processor time since the last count has not grown:
+nothing else is read of it, a microsecond a process. A session that takes long to count, with
+hundreds of processes or a million files, is passed over for a while, so that it does not slow
+down others.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1, "bytes"))
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A session: its name, its kernels' processes, the directories it writes to."""
+class WatchedSession:
+    """A session: its name, the processes of its kernels, the directories that it writes to."""
 
     name: str
     pids: tuple[int, ...]
@@ -37,10 +39,10 @@ class Watched:
 
 
 class Watch:
-    """Looks at sessions; ``memory`` and ``files`` are what each may use, in bytes.
+    """Counts what sessions use; each may use ``memory`` and ``files`` bytes.
 
-    ``stirred()`` and ``look()`` block and run in one thread at a time; the others may be called
-    meanwhile.
+    ``active_sessions()`` and ``check()`` block and run in one thread at a time; the other methods
+    may be called meanwhile.
     """
 
     def __init__(self, *, memory: int, files: int) -> None:
@@ -54,8 +56,8 @@ class Watch:
         self._rests: dict[str, int] = {}  # until which look
         self._in_turn: list[str] = []
 
-    def stir(self, name: str) -> None:
-        """Have a session counted at the next look: it is new, or has another process."""
+    def mark_active(self, name: str) -> None:
+        """Count a session at the next look: it is new, or has another process."""
         self._told.add(name)
 
     def forget(self, name: str) -> None:
@@ -64,11 +66,11 @@ class Watch:
         for memory in (self._counted, self._seen, self._rests):
             memory.pop(name, None)
 
-    def stirred(self) -> set[str]:
+    def active_sessions(self) -> set[str]:
         """Return the sessions that may have grown since they were counted.
 
-        One that may not is among them, each in its turn: what no process of its does, a file
-        system on its own say, is seen then. Sets ``pause_s``, how long to wait until the next look.
+        One idle session is among them, each in its turn, in case it grew without a process of its
+        own: by a file system, say. Sets ``pause_s``, how long to wait until the next look.
         """
         began = time.perf_counter()
         self._looks += 1
@@ -82,8 +84,8 @@ class Watch:
         self.pause_s = _rest_s(time.perf_counter() - began)
         return {name for name in found if self._rests.get(name, 0) <= self._looks}
 
-    def look(self, sessions: Collection[Watched]) -> Mapping[str, str]:
-        """Return why sessions are to be ended, by name; blocks while it counts."""
+    def check(self, sessions: Collection[WatchedSession]) -> Mapping[str, str]:
+        """Return why sessions must be ended, by name; blocks while it counts."""
         table = self._table(len(sessions))
         reasons = {one.name: self._look_at(one, table) for one in sessions}
         return {name: reason for name, reason in reasons.items() if reason is not None}
@@ -101,7 +103,7 @@ class Watch:
         self.pause_s = max(self.pause_s, _rest_s(time.perf_counter() - began))
         return table
 
-    def _look_at(self, session: Watched, table: Mapping[int, Process] | None) -> str | None:
+    def _look_at(self, session: WatchedSession, table: Mapping[int, Process] | None) -> str | None:
         began = time.perf_counter()
         self._told.discard(session.name)
         before = self._seen.pop(session.name, None) or self._counted.get(session.name, {})
@@ -113,7 +115,7 @@ class Watch:
         self._rests[session.name] = self._looks + int(looks)
         return reason
 
-    def _reason(self, session: Watched, tree: list[Process]) -> str | None:
+    def _reason(self, session: WatchedSession, tree: list[Process]) -> str | None:
         if usage.memory(tree, self._memory) > self._memory:
             return f"killed: its memory grew over {_size(self._memory)}"
         try:

@@ -28,7 +28,7 @@ class Sandbox(Surface):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
-        self._drivers = InputDrivers()
+        self._input_drivers = InputDrivers()
         self.tools = Tools(clock, settings.tool_id, store)
         self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
 
@@ -39,7 +39,7 @@ class Sandbox(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the data plane."""
         settings = self.context.settings
-        browser = data_plane.BrowserRoutes(self._drivers, settings.browser_size)
+        browser = data_plane.BrowserRoutes(self._input_drivers, settings.browser_size)
         app = data_plane.data_plane(self.instances, settings, browser, self.context.version)
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
@@ -77,11 +77,11 @@ class Sandbox(Surface):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._drivers.close)
+            stack.push_async_callback(self._input_drivers.close)
             stack.push_async_callback(self.instances.close)
             for keeper in (self.instances.reap(), self.instances.watch()):
                 stack.callback(asyncio.ensure_future(keeper).cancel)
             yield
 
     def begin_shutdown(self) -> None:
-        self.instances.feed.let_go()
+        self.instances.feed.close()

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from agentdouble.clock import Clock
 from agentdouble.errors import InstanceEndedError
-from agentdouble.sandbox.ended import Ended
+from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.surfaces.admin import RefusedError, seconds
@@ -94,7 +94,7 @@ class _Routes:
         }
 
 
-def _ended(ended: Ended) -> Mapping[str, Any]:
+def _ended(ended: EndedInstance) -> Mapping[str, Any]:
     return {
         "SessionId": ended.id,
         "UserSessionId": ended.key.user_session_id,

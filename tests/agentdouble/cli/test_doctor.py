@@ -16,7 +16,7 @@ import pytest
 
 from agentdouble.cli.doctor import keeping
 from agentdouble.cli.doctor.findings import Finding, imported, version_told_by
-from agentdouble.sandbox.browser import chromium, driver
+from agentdouble.sandbox.browser import chromium, input_drivers
 from agentdouble.sandbox.javascript import deno
 from tests.agentdouble.calling import background
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
@@ -104,7 +104,7 @@ def test_what_is_missing_is_told_with_what_brings_it(
     remedies = {
         "javascript": INSTALL,
         "browser": chromium.INSTALL,
-        "playwright": driver.INSTALL,
+        "playwright": input_drivers.INSTALL,
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
         "grpc": "pip install 'agentdouble[emulator,grpc]'",
         "opentelemetry": "pip install 'agentdouble[emulator,otel]'",

@@ -291,7 +291,7 @@ def test_kernels_of_a_session_share_its_own_network(host: Host, joined: bool) ->
     first = host.start(network="own")
     port = first.text(LISTENING)
 
-    second = host.start(of=first, network="own", beside=first.pid if joined else None)
+    second = host.start(of=first, network="own", network_of=first.pid if joined else None)
 
     assert ("connected" if joined else "ConnectionRefusedError") == second.text(
         CONNECTING.format(port)
@@ -306,7 +306,7 @@ def test_a_network_of_a_kernel_that_has_ended_is_not_joined(host: Host) -> None:
     need(host, "network")
 
     with pytest.raises(RuntimeError, match="the kernel 1, whose network it was to join, has ended"):
-        host.start(network="own", beside=1)
+        host.start(network="own", network_of=1)
 
 
 SYSTEM_V = "import ctypes; print(ctypes.CDLL(None).shmget({key}, 64, {flags}) >= 0)"

@@ -24,7 +24,7 @@ from agentdouble.processes import isolation
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
-from agentdouble.sandbox.notebooks import Notebooks
+from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import has_gone
 
@@ -233,7 +233,7 @@ def test_a_notebook_whose_start_is_given_up_leaves_nothing(when: When) -> None:
         async def nothing() -> None:
             pass
 
-        notebooks = Notebooks(lambda language: kernels.start(language, workspace), 1000, nothing)
+        notebooks = NamedKernels(lambda language: kernels.start(language, workspace), 1000, nothing)
         places = await leave_everywhere(
             lambda: notebooks.open(None, PYTHON, "/tmp"),
             lambda _: notebooks.close_all(),

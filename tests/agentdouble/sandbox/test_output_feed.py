@@ -12,7 +12,6 @@ from agentdouble import Emulator
 from agentdouble.errors import TooManyListenersError
 from agentdouble.invoke_tool import RUN_HEADER
 from agentdouble.sandbox import output_feed
-from agentdouble.sandbox.instance import InstanceKey
 from agentdouble.sandbox.output_feed import (
     KEPT,
     LISTENERS,
@@ -20,8 +19,9 @@ from agentdouble.sandbox.output_feed import (
     Kind,
     Listener,
     OutputFeed,
-    called,
+    named_run,
 )
+from agentdouble.sandbox.session import InstanceKey
 from tests.agentdouble.calling import Begun, body_of, data_plane, eventually, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
@@ -187,8 +187,8 @@ async def test_who_does_not_keep_up_is_told_how_much_was_missed() -> None:
     """Before the next thing that is heard; the end of an execution is never missed."""
     listener = Listener()
     for _ in range(3):
-        listener.hear(said(KEPT // 2))
-    listener.hear(Event("finished", {"run": "r"}))
+        listener.receive(said(KEPT // 2))
+    listener.receive(Event("finished", {"run": "r"}))
 
     async with aclosing(listener.events()) as events:
         heard = [await anext(events) for _ in range(4)]
@@ -202,7 +202,7 @@ async def test_an_output_that_is_larger_than_the_room_is_heard_by_who_keeps_up()
     listener = Listener()
     async with aclosing(listener.events()) as events:
         await anext(events)
-        listener.hear(said(2 * KEPT))
+        listener.receive(said(2 * KEPT))
         assert "output" == (await anext(events)).kind
 
 
@@ -212,7 +212,7 @@ async def test_who_takes_nothing_at_all_is_left() -> None:
     listener = Listener()
     ends = 0
     while not listener.closed:
-        listener.hear(Event("finished", {"run": "r"}, 100_000))
+        listener.receive(Event("finished", {"run": "r"}, 100_000))
         ends += 1
 
     assert ends < 2 * KEPT / 100_000
@@ -223,14 +223,14 @@ async def test_who_takes_nothing_at_all_is_left() -> None:
 async def test_a_listener_that_has_left_makes_room() -> None:
     """There may be so many and no more."""
     one_feed = OutputFeed(plain_tracebacks=False)
-    kept = [one_feed.listening(KEY) for _ in range(LISTENERS)]
+    kept = [one_feed.listen(KEY) for _ in range(LISTENERS)]
     for one in kept:
         one.__enter__()
 
-    with pytest.raises(TooManyListenersError, match="100 listen"), one_feed.listening(KEY):
+    with pytest.raises(TooManyListenersError, match="100 listen"), one_feed.listen(KEY):
         pass
     kept[0].__exit__(None, None, None)
-    with one_feed.listening(KEY) as listener:
+    with one_feed.listen(KEY) as listener:
         assert not listener.closed
 
 
@@ -238,7 +238,7 @@ async def test_a_listener_that_has_left_makes_room() -> None:
 async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
     one_feed = OutputFeed(plain_tracebacks=True)
-    with called("r"), one_feed.listening(KEY) as listener:
+    with named_run("r"), one_feed.listen(KEY) as listener:
         one_feed.publisher(KEY).output(
             "error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1
         )
@@ -253,8 +253,8 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
 async def test_listening_ends_with_the_feed() -> None:
     """Also for who comes when the double is about to stop."""
     one_feed = OutputFeed(plain_tracebacks=False)
-    one_feed.let_go()
-    with one_feed.listening(KEY) as listener:
+    one_feed.close()
+    with one_feed.listen(KEY) as listener:
         assert ["listening"] == [event.kind async for event in listener.events()]
 
 
@@ -266,5 +266,5 @@ async def test_who_waits_hears_of_what_comes() -> None:
         await anext(events)
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
-        listener.hear(said(1))
+        listener.receive(said(1))
         assert "output" == (await waiting).kind

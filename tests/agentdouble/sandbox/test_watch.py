@@ -20,7 +20,7 @@ from agentdouble import Emulator
 from agentdouble.processes import usage
 from agentdouble.processes.usage import Process
 from agentdouble.sandbox import watch as watching
-from agentdouble.sandbox.watch import Watch, Watched
+from agentdouble.sandbox.watch import Watch, WatchedSession
 from tests.agentdouble.calling import has_gone, http, instances_of, pid_of, run, text
 
 pytestmark = pytest.mark.once
@@ -63,10 +63,10 @@ def look(double: Emulator) -> None:
     double._call(instances_of(double).destroy_overgrown())
 
 
-def look_at(watch: Watch, *sessions: Watched) -> Mapping[str, str]:
+def look_at(watch: Watch, *sessions: WatchedSession) -> Mapping[str, str]:
     """Look once, as a double does: at those of the sessions that may have grown."""
-    stirred = watch.stirred()
-    return watch.look([one for one in sessions if one.name in stirred])
+    active = watch.active_sessions()
+    return watch.check([one for one in sessions if one.name in active])
 
 
 def reasons_of(double: Emulator) -> dict[str, str]:
@@ -188,9 +188,9 @@ def test_directories_deeper_than_linux_can_name_end_a_session(
 ) -> None:
     """What lies in them could not be counted."""
     watch = Watch(memory=1 << 40, files=1 << 40)
-    session = Watched("s", (process.pid,), (tmp_path,))
+    session = WatchedSession("s", (process.pid,), (tmp_path,))
     place = os.open(tmp_path, os.O_RDONLY)
-    watch.stir("s")
+    watch.mark_active("s")
     seen = [look_at(watch, session)]
     for _ in range(40):
         os.mkdir("d" * 200, dir_fd=place)
@@ -199,7 +199,7 @@ def test_directories_deeper_than_linux_can_name_end_a_session(
         place = below
     os.close(place)
 
-    watch.stir("s")
+    watch.mark_active("s")
     seen.append(look_at(watch, session))
 
     reason = "killed: its directories are deeper than their files can be counted"
@@ -214,7 +214,9 @@ def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
     monkeypatch.setattr("agentdouble.sandbox.watch.time", SimpleNamespace(perf_counter=thread_time))
     limit = 256 * MIB
     watch = Watch(memory=2**40, files=limit)
-    slow, quick = (Watched(name, (os.getpid(),), (tmp_path / name,)) for name in ("slow", "quick"))
+    slow, quick = (
+        WatchedSession(name, (os.getpid(),), (tmp_path / name,)) for name in ("slow", "quick")
+    )
     for one in (slow, quick):
         one.directories[0].mkdir()
     for number in range(40_000):
@@ -227,7 +229,7 @@ def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
         return look_at(watch, slow, quick)
 
     for one in (slow, quick):
-        watch.stir(one.name)
+        watch.mark_active(one.name)
     first = look()
     with (tmp_path / "slow" / "large").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, limit)
@@ -309,11 +311,11 @@ def test_sessions_that_do_nothing_are_not_counted(
     # on a busy machine the busy one would rest: it takes long to look at
     monkeypatch.setattr(watching, "_rest_s", lambda _took_s: watching.INTERVAL_S)
     watch = Watch(memory=1 << 40, files=1 << 40)
-    idle = [Watched(f"idle{n}", (process.pid,), (tmp_path,)) for n in range(1000)]
-    busy = Watched("busy", (os.getpid(),), (tmp_path,))
+    idle = [WatchedSession(f"idle{n}", (process.pid,), (tmp_path,)) for n in range(1000)]
+    busy = WatchedSession("busy", (os.getpid(),), (tmp_path,))
     sessions = (*idle, busy)
     for one in sessions:
-        watch.stir(one.name)
+        watch.mark_active(one.name)
     while len({usage.busy_ns(process.pid) for _ in range(1000)}) > 1:  # it starts still
         pass
     for _ in range(3):  # at the second their processes are known, at the third their times
@@ -327,19 +329,19 @@ def test_sessions_that_do_nothing_are_not_counted(
         return count(directories, *args)
 
     monkeypatch.setattr(usage, "files", noting)
-    seen = [(watch.stirred(), look_at(watch, *sessions)) for _ in range(4)]
+    seen = [(watch.active_sessions(), look_at(watch, *sessions)) for _ in range(4)]
 
-    assert all("busy" in stirred and len(stirred) <= 2 for stirred, _ in seen)
+    assert all("busy" in active and len(active) <= 2 for active, _ in seen)
     assert 8 >= len(counted)
 
 
 def test_every_idle_session_has_its_turn(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
     """What grew without any of its processes is seen when all have been looked at once."""
     watch = Watch(memory=1 << 40, files=MIB)
-    idle = [Watched(f"idle{n}", (process.pid,), (tmp_path / str(n),)) for n in range(20)]
+    idle = [WatchedSession(f"idle{n}", (process.pid,), (tmp_path / str(n),)) for n in range(20)]
     for one in idle:
         one.directories[0].mkdir()
-        watch.stir(one.name)
+        watch.mark_active(one.name)
     for _ in range(3):
         look_at(watch, *idle)
     (tmp_path / "7" / "large").write_bytes(bytes(2 * MIB))

@@ -12,7 +12,7 @@ from a2a.server.routes import jsonrpc_dispatcher
 
 from agentdouble import Emulator
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
-from agentdouble.sandbox.workbench import app as workbench
+from agentdouble.sandbox.workbench import process as workbench
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.surfaces import HostedA2A
 from tests.agentdouble.calling import act, http

@@ -6,7 +6,7 @@ import subprocess
 
 from agentdouble.cli.doctor.findings import Finding, extra, imported, lacking, version_told_by
 from agentdouble.sandbox import callers
-from agentdouble.sandbox.browser import chromium, driver
+from agentdouble.sandbox.browser import chromium, input_drivers
 from agentdouble.sandbox.javascript import deno
 
 _LINUX = "run it on Linux; elsewhere serve --api-key keeps that code out"
@@ -58,7 +58,7 @@ def _playwright() -> Finding:
         "{}: screenshots and actions of browsers",
         {"playwright": "playwright.async_api"},
     )
-    return imported("playwright", "Playwright", says, modules, remedy=driver.INSTALL)
+    return imported("playwright", "Playwright", says, modules, remedy=input_drivers.INSTALL)
 
 
 def _callers() -> Finding:

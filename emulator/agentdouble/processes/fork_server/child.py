@@ -1,4 +1,4 @@
-"""What a fresh fork does before it is a kernel: forget the server, take its own place and limits."""
+"""What a new fork does before it is a kernel: leave the server's state, take its own place and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import address_space, linux, processes
+from agentdouble.processes.fork_server import linux, processes
 from agentdouble.processes.fork_server.confinement import Confinement, confine
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
@@ -72,7 +72,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     if request.confinement is not None:
         confine(Confinement(**request.confinement))
     for name, value in request.limits.items():
-        address_space.lower(_LIMITS[name], value)
+        processes.lower_limit(_LIMITS[name], value)
     sys.argv = ["kernel", "-f", request.connection_file]
 
 

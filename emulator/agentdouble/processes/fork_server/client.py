@@ -1,4 +1,4 @@
-"""The double's side of the fork server: start it, ask for forks, hear how they end."""
+"""The double's side of the fork server: start it, ask for forks, learn how they end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import contextlib
 import errno
 import itertools
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -18,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentdouble.processes import open_files
-from agentdouble.processes.fork_server.forked_process import ForkedProcess
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
     Exited,
@@ -45,7 +45,7 @@ class ForkServerGoneError(Exception):
 
 @dataclass(eq=False)
 class _Unsent:
-    """A datagram that waits for the channel, with descriptors of its own."""
+    """A datagram that waits to be sent, with descriptors of its own."""
 
     datagram: bytes
     descriptors: tuple[int, ...] = ()
@@ -83,11 +83,11 @@ class ForkServer:
         """Fork a kernel, with copies of ``descriptors``.
 
         Raises ForkServerGoneError if the server has ended, OSError if it refuses or cannot be
-        asked. Whoever is cancelled meanwhile leaves no kernel.
+        asked. A caller that is cancelled meanwhile leaves no kernel.
         """
         if self.gone.done():
             raise ForkServerGoneError
-        number = next(self._numbers)
+        number = next(self._numbers)  # so a request that fails fails alone
         unsent = _Unsent(_datagram(request, number), _copies(descriptors), number)
         answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
         self._asked[number] = answer
@@ -100,7 +100,7 @@ class ForkServer:
             raise
 
     def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
-        """Have no kernel of a request: it was not sent, or is killed now or when it is there."""
+        """Leave no kernel of a request: do not send it, or kill its kernel now or when it is there."""
         if asked in self._unsent:
             self._unsent.remove(asked)
             self._asked.pop(asked.number)
@@ -214,7 +214,7 @@ def _datagram(request: ForkRequest, number: int) -> bytes:
 
 
 def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
-    """Return descriptors of one's own, as whoever gave these may go away; all or none."""
+    """Return copies of descriptors, as their owner may go away; all or none."""
     copies: list[int] = []
     try:
         for descriptor in descriptors:
@@ -224,3 +224,37 @@ def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
             os.close(copy)
         raise
     return tuple(copies)
+
+
+class ForkedProcess:
+    """A process that the fork server has forked; signals go to its pidfd, so to no other process."""
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid = pid
+        self.exited: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._pidfd = pidfd
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if the process still lives."""
+        if not self.exited.done():
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, number)
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended, even if the server has not told of it yet."""
+        if self.exited.done():
+            return True
+        poll = select.poll()  # select() takes no descriptor above 1023
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    async def end(self) -> None:
+        """Kill the process; return when it is gone with all that it has started."""
+        self.send_signal(signal.SIGKILL)
+        await asyncio.wait({self.exited})
+
+    def ended(self, code: int | None) -> None:
+        """Note that the process has ended; the code is None when nobody knows it."""
+        if not self.exited.done():
+            self.exited.set_result(code)
+            os.close(self._pidfd)

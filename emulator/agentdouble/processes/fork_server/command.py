@@ -1,4 +1,4 @@
-"""A command in place of a kernel: the fork, confined as it is, becomes another program."""
+"""A command in place of a kernel: the fork, confined as it is, executes another program."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a kernel may reach, and the measures that hold it there; Linux only.
+"""What a kernel may reach, and the measures that enforce it; Linux only.
 
-Applied in the freshly forked child, while it is single-threaded and before it runs any code.
-Every measure that is asked for is applied, or the child ends: nothing runs less confined than
-was asked. Which ones this machine offers, ``processes.isolation`` finds out.
+A session's code is confined in the new fork, while that is single-threaded and before it is a kernel.
+Every measure that is asked for is taken, or the child ends: nothing runs less confined than was asked.
+Which measures this machine offers, ``processes.isolation`` finds out.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Literal
 from agentdouble.processes.fork_server import (
     doorway,
     landlock,
-    limits_filter,
     linux,
     namespaces,
     processes,
+    seccomp,
     view,
 )
 
@@ -33,7 +33,7 @@ class Confinement:
     a view of the file system of its own, in which the first two are ``/home/gem`` and
     ``/tmp``: "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
     becomes; only root can. ``network`` "own" has nothing but a loopback device of its own and
-    needs ``namespaces``; ``beside`` is the pid of a kernel whose own network it joins. Of
+    needs ``namespaces``; ``network_of`` is the pid of a kernel whose own network it joins. Of
     ``port`` it has its own, which the double alone reaches; needs ``namespaces``, too.
     ``processes`` "own" needs ``namespaces``, and that this process was forked into the session's
     ``ProcessNamespace``: it sees the session's processes alone.
@@ -53,7 +53,7 @@ class Confinement:
     uid: int | None = None
     namespaces: Literal["plain", "user"] | None = None
     network: Literal["shared", "own"] = "shared"
-    beside: int | None = None
+    network_of: int | None = None
     processes: Literal["shared", "own"] = "shared"
     port: int | None = None
     landlock: bool = False
@@ -87,7 +87,7 @@ def confine(asked: Confinement) -> None:
     if asked.processes == "shared":
         _die_with(parent)
     if asked.own_limits:
-        limits_filter.apply()
+        seccomp.refuse_limits_of_others()
     if asked.landlock:
         _restrict(asked, home, tmp)
     if asked.process_limit is not None:
@@ -109,7 +109,7 @@ def _enter_namespaces(asked: Confinement) -> None:
         user=user and not own,
         shared_memory=not own,
         network=asked.network == "own",
-        beside=asked.beside,
+        network_of=asked.network_of,
     )
     if asked.shared_memory is not None:
         namespaces.limit_shared_memory(asked.shared_memory)

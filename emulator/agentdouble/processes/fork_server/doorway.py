@@ -1,10 +1,12 @@
-"""A port that its double alone reaches: the sockets that use it are in a network of their own.
+"""A port that only the double reaches: the sockets that use it are in a network of their own.
 
-A program listens on its port, and connects to it, as ever. Linux asks a helper before either
-call goes on (seccomp's user notification), and the helper puts a socket in its place that is of
-a network where nothing else is. All other sockets of the program stay in the shared network.
-Whoever connects to the helper at ``door`` in the run directory is given a socket of that
-network: the double, which alone reaches that directory besides the program itself.
+An instance shares the machine's network, but for its port: in a network of its own it would reach
+neither the double nor a model without a network stack of ours. A program listens on its port, and
+connects to it, as usual. Linux asks a helper before either call goes on (seccomp's user notification),
+and the helper replaces the socket with one of a network where nothing else is: no program has to know.
+All other sockets of the program stay in the shared network. Whoever connects to the helper at ``door``
+in the run directory is given a socket of that network, so that no bytes pass the helper: only the
+double reaches that directory besides the program itself.
 """
 
 from __future__ import annotations

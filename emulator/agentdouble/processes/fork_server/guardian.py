@@ -1,7 +1,8 @@
 """The fork server's parent, which ends what is left when its child is killed.
 
-A kernel that loses the fork server dies by itself; what it had started does not, and its
-orphans come here. If this process is killed instead, the fork server ends them.
+A kernel that loses the fork server dies by itself; what it had detached does not, and comes here. If
+this process is killed instead, the fork server ends everything. If both are killed at one moment, what
+is detached stays where there are no process namespaces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Landlock: what this process and all its descendants may still reach, of their own will.
+"""Landlock: this process and all its descendants restrict what they may reach.
 
 https://docs.kernel.org/userspace-api/landlock.html; each version (ABI) knows more rights.
 """

@@ -90,7 +90,7 @@ def prctl(option: int, *values: int) -> None:
 
 
 def filter_system_calls(program: int) -> None:
-    """Have a filter, at this address, decide about each system call from now on."""
+    """Let the filter at this address decide about each system call from now on."""
     prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
 
 

@@ -1,4 +1,4 @@
-"""Namespaces of a session's own: mounts, network, and the users that an ordinary user needs."""
+"""A session's own namespaces: mounts, network, and the users that an ordinary user needs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _QUEUES_AND_SEMAPHORES = {"msgmni": "256", "sem": "250 32000 32 128"}  # 16 KiB 
 
 
 def enter(
-    *, user: bool, network: bool, shared_memory: bool = True, beside: int | None = None
+    *, user: bool, network: bool, shared_memory: bool = True, network_of: int | None = None
 ) -> None:
     """Move into new namespaces; an ordinary user may only inside a ``user`` namespace.
 
-    ``beside`` is the pid, outside, of a process whose network, and user namespace, is joined
+    ``network_of`` is the pid, outside, of a process whose network, and user namespace, is joined
     instead of a new one made. ``shared_memory`` is that, and queues, without a file.
     """
     own = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
     memory = linux.CLONE_NEWIPC if shared_memory else 0
-    if beside is not None:
-        _join(beside, own)
+    if network_of is not None:
+        _join(network_of, own)
         own = 0
     uid, gid = os.geteuid(), os.getegid()
     linux.unshare(own | linux.CLONE_NEWNS | memory)
@@ -39,7 +39,7 @@ def enter(
 
 
 def limit_shared_memory(limit: int) -> None:
-    """Bound what is kept in this namespace by no process: segments, queues, semaphores.
+    """Limit what this namespace keeps without a process: segments, queues, semaphores.
 
     Segments have ``limit`` bytes together; the rest a few MiB, for Linux allows gigabytes of it.
     """
@@ -67,6 +67,6 @@ def _stay(uid: int, gid: int) -> None:
 
 
 def raise_loopback() -> None:
-    """Have this network's own loopback device up."""
+    """Bring this network's own loopback device up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))

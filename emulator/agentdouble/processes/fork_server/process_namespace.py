@@ -1,9 +1,11 @@
-"""Process namespaces of sessions, each below an init that does nothing but be there.
+"""The process namespaces of sessions: one for each, as a container has, below an init that sleeps.
 
-Code in one sees and reaches no process of the host, by whatever call, and its end is the end of
-all that is in it. What the fork server forks into it are the server's own children: how they
-end is told as ever, and none of them is process 1, to which signals do nothing by default. The
-init keeps the session's shared memory and queues, too, so that the session's processes share them.
+A session's kernels, terminals and browser see and reach each other and no other process, by whatever
+call; the end of the namespace is the end of all that is in it. The init is none of them, since to
+process 1 signals do nothing by default; it is a ``sleep``, 0.1 MiB, and keeps the session's shared
+memory and queues. What the fork server forks into a namespace are its own children, so pidfds and exit
+codes are the real ones. An ordinary user cannot come back from a namespace: there a child forks, 2 ms
+more.
 """
 
 from __future__ import annotations
@@ -192,7 +194,7 @@ class ProcessNamespace:
 
 
 def _be_init(parent: int) -> NoReturn:
-    """Be process 1: hold nothing, reap without looking, end with the parent, a pidfd."""
+    """Be process 1: keep nothing open, reap children, end with the parent (a pidfd)."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT):

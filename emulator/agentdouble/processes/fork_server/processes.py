@@ -1,8 +1,9 @@
-"""What Linux says about processes: parents that die, orphans that are left, trees that end."""
+"""Linux processes: parents that die, orphans, trees that are killed, limits."""
 
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 from collections.abc import Collection, Iterable
@@ -12,7 +13,7 @@ from agentdouble.processes.fork_server import linux
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, whatever it is doing."""
+    """Let Linux kill this process when its parent ends, whatever it is doing."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -74,3 +75,10 @@ def has_ended(pidfd: int) -> bool:
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(0))
+
+
+def lower_limit(kind: int, value: int) -> None:
+    """Lower a limit of this process and its children."""
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))

@@ -1,7 +1,7 @@
-"""What the double and its fork server say to each other: one JSON object a datagram.
+"""The messages between the double and its fork server: one JSON object a datagram.
 
-The double asks for a fork under a number; the server answers under the same number, with the
-child's pidfd as ancillary data, and later tells, unasked, how each child ended.
+The double asks for a fork under a number. The server answers under the same number, with the child's
+pidfd as ancillary data, and later reports, unasked, how each child ended.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Unwanted:
-    """A child that nobody has: its pidfd could not be received. The server kills it."""
+    """A child without an owner: its pidfd could not be received. The server kills it."""
 
     pid: int
 

@@ -8,7 +8,7 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from agentdouble.processes.fork_server.forked_process import ForkedProcess
+from agentdouble.processes.fork_server.client import ForkedProcess
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
 NAME = "agentdouble-fork"
@@ -82,4 +82,4 @@ class ForkProvisioner(KernelProvisionerBase):
         await self.send_signal(signal.SIGTERM)
 
     async def cleanup(self, restart: bool = False) -> None:
-        """Have nothing to clean up."""
+        """Do nothing: there is nothing to clean up."""

@@ -1,4 +1,4 @@
-"""The Python kernel: ipykernel's own, that heeds every interrupt and reads every request.
+"""The Python kernel: ipykernel, made to heed every interrupt and to read every request.
 
 The fork server forks it; where there is none it is a program, ``-f CONNECTION_FILE JSON``.
 
@@ -13,10 +13,12 @@ import asyncio
 import gc
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -34,13 +36,16 @@ from ipykernel.subshell_manager import SubshellManager  # noqa: E402
 from traitlets import Integer, default  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
-from agentdouble.processes.fork_server import address_space, pipes  # noqa: E402
-from agentdouble.processes.fork_server.capped_session import CappedSession  # noqa: E402
-from agentdouble.processes.fork_server.capped_stream import CappedStream  # noqa: E402
+from agentdouble.processes.fork_server import processes  # noqa: E402
+from agentdouble.processes.fork_server.kernel_output import (  # noqa: E402
+    CappedSession,
+    CappedStream,
+    close_when_threads_end,
+)
 
 
 class SandboxKernel(IPythonKernel):
-    """A kernel whose code can be interrupted wherever it is, and nothing else of it.
+    """A kernel whose code can be interrupted anywhere, and only its code.
 
     ipykernel alone raises an interrupt wherever a message is handled: between the parts of a
     reply, say, or where nothing catches it, and the kernel ends.
@@ -81,9 +86,9 @@ class SandboxKernel(IPythonKernel):
             return reply
 
     def _limit_memory(self) -> None:
-        """Hold to its limit whatever is not the kernel's own: all of that is there by now."""
+        """Limit memory just before the first code: all that is the kernel's own is mapped by then."""
         if self.memory_limit is not None and not self._limited:
-            address_space.limit(self.memory_limit)
+            _limit_address_space(self.memory_limit)
         self._limited = True
 
     def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
@@ -119,22 +124,22 @@ class SandboxKernelApp(IPKernelApp):
         return CappedSession(parent=self)
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Let no output be dropped because the double is slow: zmq's own limit is 1000 messages."""
+        """Drop no output because the double is slow: zmq's own limit is 1000 messages."""
         context.setsockopt(zmq.SNDHWM, 0)
-        IOPubThread._run_event_pipe_gc = pipes.close_when_threads_end  # type: ignore[method-assign]
+        IOPubThread._run_event_pipe_gc = close_when_threads_end  # type: ignore[method-assign]
         super().init_iopub(context)  # type: ignore[no-untyped-call]
 
     def init_crash_handler(self) -> None:
-        """Leave crashes to the double, which sees them anyway."""
+        """Do nothing: the double notices crashes anyway."""
 
     def parse_command_line(self, argv: list[str] | None = None) -> None:
-        """Have no command line: building its parser takes a quarter of the start."""
+        """Do nothing: building the parser would take a quarter of the start."""
 
     def load_config_file(self, *_: object, **__: object) -> None:
-        """Read no configuration files: a session has none yet."""
+        """Do nothing: a session has no configuration files yet."""
 
     def init_kernel(self) -> None:
-        """Have replies sent by the stream that requests are read from.
+        """Send replies by the stream that requests are read from.
 
         Until 7.4, which Python 3.10 does not get, ipykernel goes past it, to the socket underneath:
         a request that comes meanwhile is never read, nor any that follows
@@ -167,12 +172,23 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
     app.start()
 
 
+def _limit_address_space(memory: int) -> None:
+    """Let this process use ``memory`` (bytes), or half of that more if it uses that already.
+
+    Linux limits the address space: code that needs more gets a MemoryError. That of a kernel at rest
+    is 0.6 GiB for 40 MB of memory, and differs between versions, so it comes on top.
+    """
+    pages = Path("/proc/self/statm").read_text().split()
+    size, used = (int(number) * resource.getpagesize() for number in pages[:2])
+    processes.lower_limit(resource.RLIMIT_AS, size + max(memory - used, memory // 2))
+
+
 def _wake(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: Python heeds an interrupt that has come when a handler ends its wait."""
 
 
 def _set_up_matplotlib() -> None:
-    """Have plots shown by a matplotlib that was preloaded: it has missed what the kernel set."""
+    """Set the backend of a matplotlib that was preloaded: it has missed what the kernel set."""
     if "matplotlib" not in sys.modules:
         return
     import matplotlib

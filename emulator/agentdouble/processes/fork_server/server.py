@@ -1,8 +1,8 @@
 """The fork server's process: ``python -m agentdouble.processes.fork_server.server FD KIND``.
 
 For the kind "kernels" it imports what every kernel needs, for "commands" nothing; then it forks
-one on request. It must stay single-threaded and must not run user code. When its socket closes,
-the double is gone: it ends every kernel and itself, as it does when its ``guardian`` has ended.
+on request. It must stay single-threaded and must not run user code. When its socket closes, the
+double is gone: it ends every kernel and itself, as it does when its ``guardian`` has ended.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def preload(modules: list[str], *, kernels: bool) -> str | None:
-    """Import what the forks shall find warm; keep the garbage collector off their pages.
+    """Import what the forks share; keep the garbage collector off their pages.
 
     ``kernels`` are Jupyter's. Returns which of ``modules`` cannot be imported and why, None if all
     can.
@@ -92,14 +92,14 @@ def _why_not(module: str) -> str | None:
 
 
 def _import(module: str) -> None:
-    """Import what the first kernel of its kind needs, so that further ones find it warm."""
+    """Import what the first kernel of its kind needs; later ones share it. (A workbench's, say.)"""
     if module not in sys.modules:
         importlib.import_module(module)
         gc.freeze()
 
 
 class ForkServer:
-    """Forks, reaps, and tells how each child ended; with a ``failure`` it refuses to fork."""
+    """Forks, reaps, and reports how each child ended; with a ``failure`` it refuses to fork."""
 
     def __init__(self, channel: socket.socket, failure: str | None = None) -> None:
         self._channel = channel
@@ -141,13 +141,13 @@ class ForkServer:
         if not datagram:
             return False
         try:
-            self._heed(protocol.decode(datagram), descriptors, flags)
+            self._handle(protocol.decode(datagram), descriptors, flags)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         return True
 
-    def _heed(self, message: protocol.Message, descriptors: list[int], flags: int) -> None:
+    def _handle(self, message: protocol.Message, descriptors: list[int], flags: int) -> None:
         match message:
             case Unwanted(pid):
                 self._kill(pid)
@@ -199,9 +199,9 @@ class ForkServer:
             os.kill(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
-        beside = (request.confinement or {}).get("beside")
-        if beside is not None and beside not in self._kernels:  # its pid may be another's by now
-            return f"the kernel {beside}, whose network it was to join, has ended"
+        other = (request.confinement or {}).get("network_of")
+        if other is not None and other not in self._kernels:  # its pid may be another's by now
+            return f"the kernel {other}, whose network it was to join, has ended"
         return self._failure
 
     def _become(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
@@ -212,7 +212,7 @@ class ForkServer:
         child.run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
-        """Tell the double something; raise OSError only for what ``descriptors`` come with."""
+        """Send the double a message; raise OSError only if it has ``descriptors``."""
         datagram, ancillary = [protocol.encode(message)], protocol.ancillary(descriptors)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             while True:

@@ -1,4 +1,4 @@
-"""A session's browser as the double sees it: its process, and ways for clients to talk to it."""
+"""A session's browser, the double's side: its process, and connections of clients to it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from agentdouble.processes.fork_server.confinement import MIB
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.undivided import undivided
+from agentdouble.sandbox.session_process import run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.manager import ForkPlan
+    from agentdouble.sandbox.kernel_manager import ForkPlan
 
 PROGRAM = Language(  # it is started as a kernel is
     name="browser",
@@ -78,7 +78,7 @@ class Browser:
         self._process = process
         self._control = control
         self._end_reason: str | None = None
-        self._words = ""
+        self._exit_message = ""
         self._unread = b""
         loop = asyncio.get_running_loop()
         self._version: asyncio.Future[Mapping[str, str]] = loop.create_future()
@@ -88,17 +88,17 @@ class Browser:
 
     @property
     def pid(self) -> int:
-        """The process id of what has started the browser and shares it."""
+        """The id of the process that has started the browser and shares it."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
         """Whether its process lives, and the browser with it."""
-        return not self.died.done() and not self._words
+        return not self.died.done() and not self._exit_message
 
     @property
     def user_agent(self) -> str:
-        """What the browser calls itself to web servers."""
+        """The User-Agent that the browser sends to web servers."""
         return self._version.result()["userAgent"]
 
     @property
@@ -111,7 +111,7 @@ class Browser:
         first: set[asyncio.Future[Any]] = {self._version, self.died}
         await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if self.died.done():
-            raise self.lost()
+            raise self.ended_error()
         if not self._version.done():
             raise BrowserError(f"it gave no answer for {timeout_s:g} s")
 
@@ -123,14 +123,14 @@ class Browser:
                 socket.send_fds(self._control, [b"c"], [there.fileno()])
         except OSError:
             here.close()
-            raise self.lost() from None
+            raise self.ended_error() from None
         return Connection(*await asyncio.open_connection(sock=here, limit=LARGEST_MESSAGE))
 
     async def kill(self, reason: str) -> None:
         """End the browser; return when its processes are gone."""
         if self._end_reason is None:
             self._end_reason = reason
-        await undivided(self._end())
+        await run_to_completion(self._end())
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError):
@@ -139,9 +139,9 @@ class Browser:
         self._process.send_signal(signal.SIGKILL)
         await asyncio.wait({self.died})
 
-    def lost(self) -> BrowserError:
-        """Return the error that tells how it has ended."""
-        return BrowserError(self._end_reason or self._last_words())
+    def ended_error(self) -> BrowserError:
+        """Return the error that says how it ended."""
+        return BrowserError(self._end_reason or self._how_it_ended())
 
     def _on_control(self) -> None:
         try:
@@ -156,19 +156,19 @@ class Browser:
         *lines, self._unread = (self._unread + said).split(b"\n")
         for line in lines:
             message = json.loads(line)
-            self._words = self._words or message.get("gone", "")
+            self._exit_message = self._exit_message or message.get("gone", "")
             if "ready" in message and not self._version.done():
                 self._version.set_result(message["ready"])
 
     def _close(self) -> None:
-        self._on_control()  # its last words may have come together with its end
+        self._on_control()  # its last message may have come together with its end
         self.died.get_loop().remove_reader(self._control)
         self._control.close()
         self._version.cancel()
 
-    def _last_words(self) -> str:
-        if self._words or not self.died.done():
-            return self._words or "it is ending"
+    def _how_it_ended(self) -> str:
+        if self._exit_message or not self.died.done():
+            return self._exit_message or "it is ending"
         code = self.died.result()
         if code is None:
             return "its fork server has ended"
@@ -201,14 +201,15 @@ async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str
 
 
 def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str, Any] | None:
-    """Return a session's confinement with what a browser needs besides."""
+    """Return a session's confinement with what a browser needs in addition."""
     if confinement is None:
         return None
     limit = confinement["process_limit"]
     return {
         **confinement,
         "visible": (*confinement["visible"], str(Path(browser).resolve().parent)),
-        "writable": ("/proc",),  # it maps the users of its own sandbox there
+        # its own sandbox writes to /proc/self/uid_map: Landlock allows that to the browser alone
+        "writable": ("/proc",),
         "shm_size": _SHARED_MEMORY,
         "process_limit": None if limit is None else max(limit, _PROCESS_LIMIT),
     }

@@ -19,7 +19,7 @@ from agentdouble.sandbox.browser.browser import Browser
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.manager import ForkPlan
+    from agentdouble.sandbox.kernel_manager import ForkPlan
 
 
 class Browsers:
@@ -39,7 +39,7 @@ class Browsers:
     ) -> Browser:
         """Start a session's browser and return when it answers.
 
-        ``run`` is a directory of its own, ``plan`` tells how it is forked, ``note`` hears of it.
+        ``run`` is a directory of its own, ``plan`` returns how it is forked, ``note`` is called with it.
         Raises BrowserMissingError, TooManyBrowsersError, ResourceExhaustedError or BrowserError.
         """
         from agentdouble.processes.fork_server.client import ForkServerGoneError

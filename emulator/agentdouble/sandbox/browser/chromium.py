@@ -1,9 +1,10 @@
-"""The chromium command: where it is, and how a session's own is started."""
+"""The chromium command: where it is, how a session's own is started, and with which sandbox."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -96,3 +97,28 @@ def _shared_memory() -> int:
     except OSError:
         return _SHARED_MEMORY  # no Linux: it is not used
     return there.f_bsize * there.f_bavail
+
+
+def sandbox_is_possible() -> bool:
+    """Return whether Chromium's own sandbox, which isolates its pages, is possible here.
+
+    It needs namespaces inside those of the session, which containers often refuse. Chromium ends at
+    once without them, so a child tries what it would try.
+    """
+    if sys.platform != "linux":
+        return True
+    if os.geteuid() == 0:  # Chromium refuses to run as root
+        return False
+    from agentdouble.processes.fork_server import linux
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            uid = os.geteuid()
+            linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNET | linux.CLONE_NEWPID)
+            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

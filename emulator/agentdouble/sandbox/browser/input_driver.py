@@ -1,4 +1,4 @@
-"""Whoever acts on a session's browser for the double: a mouse, a keyboard, an eye (SBX-11)."""
+"""An input driver: mouse, keyboard and screenshots of one browser (SBX-11)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE_S = 30.0
-_LOOK_S = 1.0
+TIMEOUT_S = 30.0
+_LOOK_TIMEOUT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class InputDriver:
         return self._browser.is_connected()
 
     async def perform(self, action: Action) -> None:
-        """Do what an action asks for, on the page in front; raise PageError if it cannot be done."""
-        await self._at_the_page(lambda: action.perform(self), PATIENCE_S + action.lasts_s)
+        """Perform an action on the page in front; raise PageError if that fails."""
+        await self._on_page(lambda: action.perform(self), TIMEOUT_S + action.lasts_s)
 
     async def screenshot(self, kind: Literal["jpeg", "png"], quality: int | None) -> bytes:
         """Return a picture of the page in front; raise PageError."""
@@ -61,13 +61,13 @@ class InputDriver:
                 type=kind, quality=quality, animations="allow", caret="initial"
             )
 
-        return await self._at_the_page(take, PATIENCE_S)
+        return await self._on_page(take, TIMEOUT_S)
 
     async def size(self) -> Size | None:
         """Return the size of the page in front, None if it does not say."""
         try:
-            width, height = await self._at_the_page(
-                lambda: self._page.evaluate("[innerWidth, innerHeight]"), _LOOK_S
+            width, height = await self._on_page(
+                lambda: self._page.evaluate("[innerWidth, innerHeight]"), _LOOK_TIMEOUT_S
             )
         except PageError:
             return None
@@ -92,26 +92,26 @@ class InputDriver:
         if dialog.page is not None:
             self._dialogs[dialog.page] = dialog
 
-    async def _at_the_page(self, do: Callable[[], Awaitable[T]], within_s: float) -> T:
-        """Do something when its turn has come; once more if the page was closed under it."""
+    async def _on_page(self, do: Callable[[], Awaitable[T]], within_s: float) -> T:
+        """Do something in turn on the page in front; once more if that page was closed meanwhile."""
         async with self._turn:
             for last_try in (False, True):
-                await self._look()
+                await self._find_page()
                 try:
-                    return await _patiently(do(), within_s)
+                    return await _with_timeout(do(), within_s)
                 except PageError:
                     if last_try or not self._page.is_closed():
                         raise
         raise AssertionError("unreachable")
 
-    async def _look(self) -> None:
-        """Find the page in front: of those that can be seen, the one opened last."""
+    async def _find_page(self) -> None:
+        """Find the page in front: of the visible ones, the one opened last."""
         contexts = self._browser.contexts
         if not contexts:
             raise PageError("the browser has just ended")
         pages = [page for one in contexts for page in one.pages if not page.is_closed()]
         if not pages:
-            pages = [await _patiently(contexts[0].new_page(), PATIENCE_S)]
+            pages = [await _with_timeout(contexts[0].new_page(), TIMEOUT_S)]
         seen = await asyncio.gather(*map(self._is_seen, pages))
         in_sight = [page for page, is_seen in zip(pages, seen, strict=True) if is_seen]
         self._page = (in_sight or pages)[-1]
@@ -121,13 +121,13 @@ class InputDriver:
         if page in self._dialogs:
             return True
         try:
-            return bool(await _patiently(page.evaluate("!document.hidden"), _LOOK_S))
+            return bool(await _with_timeout(page.evaluate("!document.hidden"), _LOOK_TIMEOUT_S))
         except PageError:  # it is busy: most probably the one in front
             return not page.is_closed()
 
 
 async def _answered(dialog: Dialog, *, accept: bool) -> bool:
-    """Answer a dialog; return False if somebody else has."""
+    """Answer a dialog; return False if another client has."""
     from playwright.async_api import Error
 
     try:
@@ -137,8 +137,8 @@ async def _answered(dialog: Dialog, *, accept: bool) -> bool:
     return True
 
 
-async def _patiently(asked: Awaitable[T], within_s: float) -> T:
-    """Wait for something that a page does; raise PageError if it fails or takes too long."""
+async def _with_timeout(asked: Awaitable[T], within_s: float) -> T:
+    """Wait for a page; raise PageError if it fails or takes too long."""
     from playwright.async_api import Error
 
     try:

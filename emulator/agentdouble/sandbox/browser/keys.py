@@ -1,4 +1,4 @@
-"""Names of keys: those of the public sandbox, as Playwright knows them."""
+"""Names of keys: from the public sandbox's to Playwright's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NAMES = {**{name.lower(): name for name in _NAMED}, **_ALIASES}
 
 
 def find(name: str) -> str:
-    """Return Playwright's name of a key; raise ValueError for one that nobody knows."""
+    """Return Playwright's name of a key; raise ValueError for an unknown one."""
     if len(name) == 1 and name.isascii() and name.isprintable():
         return "Space" if name == " " else name
     found = NAMES.get(name.lower().replace("_", ""))

@@ -1,9 +1,8 @@
-"""The process that has a session's browser: in the session's confinement, as one of its kernels.
+"""The process that runs a session's browser, in the session's confinement as one of its kernels.
 
-It speaks to the double over one Unix socket, ``control``: from there each client comes as a
-descriptor of a socket of its own; to there goes a JSON line when the browser is up, and one
-when it has ended. On a client's socket CDP messages are separated by a NUL, as on the
-browser's pipe.
+It talks to the double over one Unix socket, ``control``. It receives each client there, as the
+descriptor of a socket of its own, and sends a JSON line when the browser is up, and one when it has
+ended. On a client's socket CDP messages are separated by a NUL, as on the browser's pipe.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentdouble.sandbox.browser import chromium, sandboxing
+from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
 
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
@@ -33,7 +32,7 @@ _LAST_WORDS_S = 5.0 if sys.platform == "linux" else 0.2
 
 
 def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
-    """Have a browser until the double closes ``control`` or the browser ends.
+    """Run a browser until the double closes ``control`` or the browser ends.
 
     ``config`` holds ``browser`` (a path), ``directory`` (for the browser's own files),
     ``width`` and ``height`` (of its window, in pixels).
@@ -62,7 +61,7 @@ class _Browser:
         profile = directory / "profile"
         profile.mkdir(parents=True, exist_ok=True)
         size = config["width"], config["height"]
-        sandbox = sandboxing.is_possible()
+        sandbox = chromium.sandbox_is_possible()
         its_hears, hears = map(_moved_up, os.pipe())
         says, its_says = map(_moved_up, os.pipe())
         # nothing else has 3 and 4 here; to move them between fork and exec would not be safe

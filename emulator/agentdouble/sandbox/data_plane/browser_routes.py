@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
-from agentdouble.sandbox.data_plane.refusing import envelope, sandbox_error
+from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
 from agentdouble.threads import import_in_thread
 
@@ -32,8 +32,8 @@ _REASON_LIMIT = 120  # bytes; the protocol allows 123
 class BrowserRoutes:
     """The routes of one double's browsers."""
 
-    def __init__(self, hands: InputDrivers, window: tuple[int, int]) -> None:
-        self._hands = hands
+    def __init__(self, input_drivers: InputDrivers, window: tuple[int, int]) -> None:
+        self._input_drivers = input_drivers
         self._window = window
 
     def routes(self) -> list[BaseRoute]:
@@ -129,7 +129,7 @@ class BrowserRoutes:
 
     async def _hand(self, request: Request) -> InputDriver:
         browser = await instance_of(request).browser()
-        return await self._hands.of(browser, _cdp_url_from_here(request))
+        return await self._input_drivers.of(browser, _cdp_url_from_here(request))
 
     async def _page_size(self, request: Request) -> Size | None:
         try:

@@ -12,16 +12,16 @@ from starlette.routing import Route
 
 from agentdouble import ledger
 from agentdouble.disconnects import cancel_on_disconnect
-from agentdouble.sandbox import languages, notebooks
-from agentdouble.sandbox.data_plane.refusing import Refused, envelope
+from agentdouble.sandbox import languages, named_kernels
+from agentdouble.sandbox.data_plane.refusals import Refused, envelope
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.workbench.wire import Asked
+from agentdouble.sandbox.workbench.wire import RequestBody
 from agentdouble.settings import Settings
 
-_Model = TypeVar("_Model", bound=Asked)
+_Model = TypeVar("_Model", bound=RequestBody)
 
 
 def _runnable(code: str) -> str:
@@ -41,7 +41,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Directory = Annotated[str, AfterValidator(_without_nul)]
 
 
-class JupyterExecute(Asked):
+class JupyterExecute(RequestBody):
     """Code for a session's kernel, or for that of one of its Jupyter sessions."""
 
     code: Code
@@ -51,7 +51,7 @@ class JupyterExecute(Asked):
     cwd: Directory | None = None
 
 
-class JupyterCreate(Asked):
+class JupyterCreate(RequestBody):
     """A Jupyter session to be made."""
 
     session_id: Name | None = None
@@ -59,7 +59,7 @@ class JupyterCreate(Asked):
     cwd: Directory | None = None
 
 
-class CodeExecute(Asked):
+class CodeExecute(RequestBody):
     """Code for a kernel of its own, kept for the next request if it is ``stateful``."""
 
     language: Literal["python", "javascript"]
@@ -100,14 +100,14 @@ class CodeRoutes:
                 instance, asked.code, asked.kernel_name, timeout_s, cwd
             )
             return _answer(result, result.to_data(instance.id, asked.kernel_name))
-        notebook = await instance.notebooks.open(asked.session_id, kind)
+        notebook = await instance.named_kernels.open(asked.session_id, kind)
         result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
         return _answer(result, result.to_data(notebook.name, asked.kernel_name))
 
     async def create(self, instance: Instance, asked: JupyterCreate) -> Response:
         """Make a Jupyter session; one that is there stays as it is."""
         kind, cwd = languages.find(asked.kernel_name), await instance.directory(asked.cwd)
-        notebook = await instance.notebooks.open(asked.session_id, kind, cwd)
+        notebook = await instance.named_kernels.open(asked.session_id, kind, cwd)
         message = f"Session {notebook.name} is ready"
         data = {"session_id": notebook.name, "kernel_name": asked.kernel_name, "message": message}
         return envelope(data, message)
@@ -118,12 +118,12 @@ class CodeRoutes:
         timeout_s = self._timeout_s(asked.code, asked.timeout)
         cwd = await instance.directory(asked.cwd)
         name = asked.session_id if asked.stateful else None
-        notebook = await instance.notebooks.open(name, kind)
+        notebook = await instance.named_kernels.open(name, kind)
         try:
             result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
         finally:
             if not asked.stateful:
-                await instance.notebooks.close(notebook.name)
+                await instance.named_kernels.close(notebook.name)
         data = {
             "language": asked.language,
             "status": result.status,
@@ -143,9 +143,9 @@ class CodeRoutes:
         data = {
             "default_kernel": "python3",
             "available_kernels": sorted(languages.names()),
-            "active_sessions": len(instance.notebooks),
+            "active_sessions": len(instance.named_kernels),
             "session_timeout_seconds": int(instance.ttl.total_seconds()),
-            "max_sessions": notebooks.MOST,
+            "max_sessions": named_kernels.MOST,
             "description": "Each Jupyter session has a kernel of its own and ends with its sandbox",
             "kernel_detection": "static",
         }
@@ -153,18 +153,18 @@ class CodeRoutes:
 
     async def sessions(self, request: Request) -> Response:
         """Return the Jupyter sessions by name."""
-        living = instance_of(request).notebooks.living()
+        living = instance_of(request).named_kernels.living()
         return envelope({"sessions": {n.name: n.to_dict() for n in living}}, "Operation successful")
 
     async def close_all(self, request: Request) -> Response:
         """End every Jupyter session."""
-        count = await instance_of(request).notebooks.close_all()
+        count = await instance_of(request).named_kernels.close_all()
         return envelope(None, f"{count} sessions were closed")
 
     async def close(self, request: Request) -> Response:
         """End a Jupyter session."""
         name = request.path_params["session_id"]
-        if not await instance_of(request).notebooks.close(name):
+        if not await instance_of(request).named_kernels.close(name):
             raise Refused(404, f"There is no Jupyter session {name!r}.")
         return envelope(None, f"Session {name} was closed")
 
@@ -184,12 +184,12 @@ class CodeRoutes:
     async def _in_notebook(
         self,
         instance: Instance,
-        notebook: notebooks.Notebook,
+        notebook: named_kernels.NamedKernel,
         code: str,
         timeout_s: int,
         cwd: str | None,
     ) -> ExecutionResult:
-        result = await instance.notebooks.execute(notebook, code, timeout_s, cwd)
+        result = await instance.named_kernels.execute(notebook, code, timeout_s, cwd)
         instance.check_usable()
         return result.without_colours() if self._settings.plain_tracebacks else result
 

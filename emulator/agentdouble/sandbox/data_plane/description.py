@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble.sandbox.data_plane.refusing import envelope
+from agentdouble.sandbox.data_plane.refusals import envelope
 from agentdouble.sandbox.data_plane.session_token import PREFIX, instance_of
 from agentdouble.sandbox.workbench.paths import FACTS, HOME, TMP
 from agentdouble.settings import MIB, Settings
@@ -37,7 +37,7 @@ class Description:
     async def describe(self, request: Request) -> Response:
         """Answer with a text for people, and the same as data beside it."""
         instance = instance_of(request)
-        async with instance.at_the_workbench() as workbench:
+        async with instance.use_workbench() as workbench:
             facts = await workbench.get(FACTS)
         detail = {
             "system": facts["system"],

@@ -40,7 +40,7 @@ async def forward(request: Request) -> Response:
 
 async def _forward(request: Request, instance: Instance) -> Response:
     async with AsyncExitStack() as stack:
-        workbench = await stack.enter_async_context(instance.at_the_workbench())
+        workbench = await stack.enter_async_context(instance.use_workbench())
         answer = await _ask(request, workbench, instance)
         stack.push_async_callback(answer.aclose)
         return _Answer(answer, stack.pop_all())
@@ -83,7 +83,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
     try:
         return await cancel_on_disconnect(receive, workbench.http.send(asked, stream=True))
     except httpx.TransportError as error:
-        lost = await workbench.lost(error)
+        lost = await workbench.ended_error(error)
         instance.check_usable()  # that its session has ended says more
         raise lost from error
 

@@ -1,4 +1,4 @@
-"""``/v1/...``: which requests the session's workbench answers, and which nobody does yet."""
+"""The routes of ``/v1/...``: answered here, forwarded to the session's workbench, or not built."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.sandbox.data_plane import refusing
+from agentdouble.sandbox.data_plane import refusals
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
 from agentdouble.sandbox.data_plane.forwarding import forward
-from agentdouble.sandbox.data_plane.refusing import Refused
+from agentdouble.sandbox.data_plane.refusals import Refused
 from agentdouble.sandbox.data_plane.session_token import SessionTokenMiddleware
 from agentdouble.sandbox.data_plane.terminal_route import terminal
 from agentdouble.sandbox.instances import Instances
@@ -56,9 +56,9 @@ def data_plane(
             Route("/{rest:path}", _unknown, methods=_METHODS),
         ],
         exception_handlers={
-            Refused: refusing.refused,
-            SandboxError: refusing.sandbox_error,
-            NotBuiltError: refusing.sandbox_error,
+            Refused: refusals.refused,
+            SandboxError: refusals.sandbox_error,
+            NotBuiltError: refusals.sandbox_error,
             HTTPException: unrouted,
             ValidationError: invalid,
         },

@@ -1,4 +1,4 @@
-"""Who may enter a session's data plane: the one whose request names the session and its token.
+"""The token of a session's data plane: a request must name the session and present its token.
 
 Both are in the query of the Endpoint that the control plane gives out; the token may also be a
 bearer token.
@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.errors import InstanceEndedError, InstancePausedError, UnknownSessionError
-from agentdouble.sandbox.data_plane.refusing import Refused, render_refused
+from agentdouble.sandbox.data_plane.refusals import Refused, render_refused
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 
@@ -24,7 +24,7 @@ INSTANCE_OF = "agentdouble.instance"
 
 
 class SessionTokenMiddleware:
-    """An ASGI application in front of the routes; they find the instance in their scope."""
+    """Checks the token and puts the instance into the scope of the routes behind it."""
 
     def __init__(self, app: ASGIApp, instances: Instances) -> None:
         self._app = app
@@ -84,6 +84,6 @@ def _presented(connection: HTTPConnection) -> str:
 
 
 def _without_secrets(scope: Scope) -> bytes:
-    """Return a query without what opens the door: nobody behind it needs to know."""
+    """Return a query without session and token: nobody behind the middleware needs them."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     return urlencode([(k, v) for k, v in pairs if k not in (INSTANCE, TOKEN)]).encode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.sandbox.data_plane.refusing import sandbox_error
+from agentdouble.sandbox.data_plane.refusals import sandbox_error
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.threads import import_in_thread
@@ -26,7 +26,7 @@ async def terminal(websocket: WebSocket) -> None:
     """Let a client type at a terminal of the session."""
     instance = instance_of(websocket)
     try:
-        async with instance.at_the_workbench() as workbench:
+        async with instance.use_workbench() as workbench:
             await _connect(websocket, workbench, instance)
     except (SandboxError, NotBuiltError) as error:
         await websocket.send_denial_response(await sandbox_error(websocket, error))
@@ -42,7 +42,7 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
     try:
         inside = await unix_connect(str(workbench.socket), uri, compression=None, max_size=None)
     except (OSError, InvalidHandshake) as error:
-        raise await workbench.lost(error) from error
+        raise await workbench.ended_error(error) from error
     async with inside:
         await websocket.accept()
         await _talk(websocket, inside)

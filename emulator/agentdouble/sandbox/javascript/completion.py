@@ -1,4 +1,4 @@
-"""What could stand at a place in a cell: names of its variables, and of an object's properties."""
+"""Completion in a cell: names of variables, and of the properties of an object."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OURS = "__cell"
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is to stand: after which object's dot, if any, and how it begins."""
+    """What is to be completed: the object before the dot, if any, and the beginning of a name."""
 
     object: str | None
     begun: str
 
 
 def place(before: str) -> Place | None:
-    """Return what stands before a place; None where nobody knows the object without running it."""
+    """Return what is to be completed; None if the object is not known without running code."""
     before = before[-_LONGEST:]
     found = _PATH.search(before)
     assert found is not None  # it matches nothing, too
@@ -40,7 +40,7 @@ def place(before: str) -> Place | None:
 
 
 async def names(engine: Engine, at: Place) -> list[str]:
-    """Return the names that begin so, sorted; the object is looked at and nothing of it run."""
+    """Return the names that fit, sorted; no code of the object is run."""
     found = await _properties(engine, at.object or "globalThis")
     if at.object is None:
         found += (await engine.call("Runtime.globalLexicalScopeNames"))["names"]

@@ -1,12 +1,19 @@
-"""The deno command: where it is, what it may do, and why it is told so."""
+"""Deno: its command, its permissions, its limits, and the process that runs our script."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+from agentdouble.processes.fork_server.kernel_output import LIMIT
 
 _INHERITED = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
 _READABLE = ("HOME", "LANG", "TMPDIR", "TZ")
@@ -94,7 +101,7 @@ def environment() -> Mapping[str, str]:
 
 
 def _import_map(home: str) -> str:
-    """Have relative imports of a cell begin at ``home``.
+    """Return an import map by which relative imports of a cell begin at ``home``.
 
     V8 tells deno no name for what the inspector evaluates, and deno resolves against the
     working directory as if it were a file, so one directory too high.
@@ -102,3 +109,60 @@ def _import_map(home: str) -> str:
     here = Path(home).as_uri() + "/"
     above = Path(home).parent.as_uri().rstrip("/") + "/"
     return "data:application/json," + json.dumps({"imports": {above: here, here: here}})
+
+
+PIPE_SIZE = 1024 * 1024
+_BOOT = Path(__file__).with_name("boot.js")
+# An engine at rest has mapped 0.55 GiB of what it may write to, and uses a tenth of that.
+_AT_REST = 1024 * 1024 * 1024
+
+
+def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
+    """Start deno; ``token`` marks the frames in its output. Raises DenoMissingError."""
+    process = subprocess.Popen(  # noqa: S603 (deno's own command)
+        options.command(home),
+        cwd=home,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # an interrupt of the kernel's process group is not for it
+        preexec_fn=_limiting(options.memory) if sys.platform == "linux" else None,
+    )
+    for pipe in (process.stdout, process.stderr):
+        _widen(pipe)
+    _send_boot_script(process.stdin, token)
+    return process
+
+
+def _limiting(memory: int) -> Callable[[], None]:
+    """Return what a new process does before it executes deno; Linux only.
+
+    V8 limits the heap of each of its isolates, but neither buffers nor the number of workers: a
+    limit on data does. V8 could not live with one on address space, of which it reserves far more
+    than it uses.
+    """
+    from agentdouble.processes.fork_server import processes
+
+    limit = 2 * memory + _AT_REST
+
+    def limit_process() -> None:
+        processes.die_with_parent()
+        processes.lower_limit(resource.RLIMIT_DATA, limit)
+
+    return limit_process
+
+
+def _widen(pipe: IO[bytes] | None) -> None:
+    assert pipe is not None
+    if sys.platform == "linux":
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+
+def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:
+    # from standard input, because then a relative path of an import means the session's own
+    # directory, and the engine needs to read nothing of the double's
+    assert stdin is not None
+    script = _BOOT.read_text("utf-8").replace("@TOKEN@", token).replace("@LIMIT@", str(LIMIT))
+    with stdin:
+        stdin.write(script.encode())

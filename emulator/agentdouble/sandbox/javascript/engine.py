@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-from agentdouble.sandbox.javascript import deno, process
+from agentdouble.sandbox.javascript import deno
 from agentdouble.sandbox.javascript.errors import readable
 from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError
 from agentdouble.sandbox.javascript.outputs import FrameReader, Send, Streams
@@ -74,7 +74,7 @@ class Engine:
         """Start the process; it needs no event loop until ``open``. May raise DenoMissingError."""
         self._reason: str | None = None
         self._token = secrets.token_hex(8)
-        self.process = process.start(options, home, self._token)
+        self.process = deno.start(options, home, self._token)
         self.gone: asyncio.Future[Ending]
         self._inspector: Inspector
         self._helper: str
@@ -194,7 +194,7 @@ class Engine:
         descriptor = pipe.fileno()
         os.set_blocking(descriptor, False)
         self._pipes[descriptor] = on_data
-        asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor, process.PIPE_SIZE)
+        asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor, deno.PIPE_SIZE)
 
     def _read(self, descriptor: int, size: int) -> None:
         try:

@@ -1,7 +1,7 @@
-"""Static imports in a cell: V8 says where one stands, and it becomes a dynamic one.
+"""Static imports in a cell: V8 says where one is, and we make it a dynamic one.
 
-A cell is a script, in which V8 refuses ``import x from "y"`` before anything has run, and
-tells its place. So nothing here has to understand JavaScript, only that one statement.
+A cell is a script, in which V8 refuses ``import x from "y"`` before anything runs, and says where
+it is. So nothing here has to understand JavaScript, only that one statement.
 """
 
 from __future__ import annotations

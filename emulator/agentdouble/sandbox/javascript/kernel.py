@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -263,3 +264,7 @@ def _context_lost(error: EngineGoneError) -> CellError:
         f"{error}; its variables are lost, and the next cell gets a new one",
         context_lost=True,
     )
+
+
+if __name__ == "__main__":
+    run(sys.argv[2], json.loads(sys.argv[3]) if len(sys.argv) > 3 else {})

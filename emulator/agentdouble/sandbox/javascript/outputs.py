@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agentdouble.processes.fork_server.capped_stream import LIMIT
+from agentdouble.processes.fork_server.kernel_output import LIMIT
 
 Send = Callable[[str, dict[str, Any]], None]
 

@@ -1,7 +1,8 @@
 """The workbench: a session's terminals and files, served from inside its confinement.
 
-One small HTTP server a session, on a Unix socket, started on first use like a kernel: so its
-paths, its user, its limits and what it sees are those of the session's code by construction.
-``client`` runs in the double; all the rest runs in the session and imports nothing of the rest
-of the double.
+It is one small HTTP server for each session, on a Unix socket, forked on first use as a kernel is: so
+paths, user, limits and links are those of the session's code by construction. The double makes the
+socket, where the session cannot reach it, and hands it over: if a session could put another socket in
+its place, the double would call that one. ``client`` runs in the double; everything else runs in the
+session and imports nothing of the rest of the double.
 """

@@ -13,18 +13,18 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import bash_driver
 from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
-from agentdouble.sandbox.workbench.keeper import Keeper
-from agentdouble.sandbox.workbench.live import Live
+from agentdouble.sandbox.workbench.keeper import BashSessions
+from agentdouble.sandbox.workbench.live import LiveCommand
 from agentdouble.sandbox.workbench.output import shorten
 from agentdouble.sandbox.workbench.paths import ABANDON, LIVE_COMMAND, Paths
 from agentdouble.sandbox.workbench.wire import (
     Answer,
-    Asked,
+    EventsThenAnswer,
     FailedError,
-    Told,
-    awaited,
+    RequestBody,
+    cancellable,
     post,
-    told,
+    streamed,
     without_body,
 )
 
@@ -48,7 +48,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_witho
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
-class Exec(Asked):
+class Exec(RequestBody):
     """A command; ``timeout`` ends the waiting, ``hard_timeout`` the command (seconds)."""
 
     session_id: Name | None = None
@@ -61,7 +61,7 @@ class Exec(Asked):
     max_output_length: int = Field(50_000, ge=0)
 
 
-class ReadOutput(Asked):
+class ReadOutput(RequestBody):
     """What is asked of a session's output; offsets are in bytes."""
 
     session_id: str
@@ -72,7 +72,7 @@ class ReadOutput(Asked):
     wait_timeout: Seconds = 30
 
 
-class Write(Asked):
+class Write(RequestBody):
     """Input for the command that runs."""
 
     session_id: str
@@ -80,21 +80,21 @@ class Write(Asked):
     input: str
 
 
-class Kill(Asked):
+class Kill(RequestBody):
     """A signal for the command that runs."""
 
     session_id: str
     signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
 
 
-class Abandon(Asked):
-    """A command that nobody waits for any more."""
+class Abandon(RequestBody):
+    """A command whose caller has gone."""
 
     session_id: str
     command_id: str
 
 
-class Create(Asked):
+class Create(RequestBody):
     """A bash session to be made."""
 
     session_id: Name | None = None
@@ -105,19 +105,19 @@ class Bash:
     """The bash sessions of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
-        self._sessions = Keeper("bash session", BashSession, paths, memory_limit)
+        self._sessions = BashSessions("bash session", BashSession, paths, memory_limit)
 
     def routes(self) -> list[Route]:
         """Return the routes below ``/v1/bash``."""
         return [
-            awaited("/v1/bash/exec", Exec, self.exec),
+            cancellable("/v1/bash/exec", Exec, self.exec),
             post("/v1/bash/output", ReadOutput, self.output),
             post("/v1/bash/write", Write, self.write),
             post("/v1/bash/kill", Kill, self.kill),
             without_body("/v1/bash/sessions", self.sessions, "GET"),
             post("/v1/bash/sessions/create", Create, self.create),
             without_body("/v1/bash/sessions/{session_id}/close", self.close, "POST"),
-            told(LIVE_COMMAND, Exec, self.exec_live),
+            streamed(LIVE_COMMAND, Exec, self.exec_live),
             post(ABANDON, Abandon, self.abandon),
         ]
 
@@ -131,13 +131,13 @@ class Bash:
             await _within(command.done.wait(), asked.timeout)
         return _answer(session, command, asked.max_output_length)
 
-    async def exec_live(self, asked: Exec) -> Told:
-        """Do as ``exec``, of what is not async, and tell of its output meanwhile: see ``Live``."""
+    async def exec_live(self, asked: Exec) -> EventsThenAnswer:
+        """Run a command as ``exec`` does, and send its output meanwhile: see ``LiveCommand``."""
         session, command = await self._command(asked)
         return self._live(session, command, asked)
 
-    async def _live(self, session: BashSession, command: Command, asked: Exec) -> Told:
-        live = Live(session, command, asked.max_output_length)
+    async def _live(self, session: BashSession, command: Command, asked: Exec) -> EventsThenAnswer:
+        live = LiveCommand(session, command, asked.max_output_length)
         session.run(command)
         with session.interrupting(command):
             over = asyncio.ensure_future(_within(command.done.wait(), asked.timeout))
@@ -150,7 +150,7 @@ class Bash:
         yield answer
 
     async def abandon(self, asked: Abandon) -> None:
-        """Interrupt a command as if whoever waits for it had gone, who hears it out."""
+        """Interrupt a command as if its caller had gone, and still send its events to the end."""
         command = _find_command(self._sessions.find(asked.session_id), asked.command_id)
         assert command is not None
         command.abandoned.set()
@@ -215,7 +215,7 @@ class Bash:
 
 
 def _answer(session: BashSession, command: Command, limit: int) -> Answer:
-    """Return what a command has come to; ``limit`` is that of its outputs, in characters."""
+    """Return the answer to a command; ``limit`` is that of its outputs, in characters."""
     stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
     stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
     data = {

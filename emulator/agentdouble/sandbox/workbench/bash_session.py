@@ -1,4 +1,4 @@
-"""One bash session: its process, the commands it was given, what they put out."""
+"""One bash session: its process, its commands, and their outputs."""
 
 from __future__ import annotations
 
@@ -165,7 +165,11 @@ class BashSession:
 
     @contextlib.contextmanager
     def interrupting(self, command: Command) -> Iterator[None]:
-        """Have a command be interrupted if whoever waits for it here goes away."""
+        """Interrupt the command if the caller that waits inside goes away.
+
+        What the command has started gets SIGINT, after 2 s SIGKILL; a command that is bash itself
+        ends its bash. Commands begun with ``async_mode``, or that outlast ``timeout``, go on.
+        """
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
@@ -180,7 +184,7 @@ class BashSession:
         abandoned.cancel()
 
     async def _interrupt(self) -> None:
-        """Interrupt what the command has started; the bash itself would end by it."""
+        """Interrupt what the command has started, but not the bash: that would end it."""
         assert self._result is not None
         self.signal(signal.SIGINT, itself=False)
         await _first(_INTERRUPTED_S, self._result, self._ended)

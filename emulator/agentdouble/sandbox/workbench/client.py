@@ -15,11 +15,11 @@ import httpx
 from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.undivided import undivided
+from agentdouble.sandbox.session_process import run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.forked_process import ForkedProcess
-    from agentdouble.sandbox.manager import ForkPlan
+    from agentdouble.processes.fork_server.client import ForkedProcess
+    from agentdouble.sandbox.kernel_manager import ForkPlan
 
 SOCKET = "workbench.sock"  # beside the session's directories, so that its code cannot touch it
 _END_PATIENCE_S = 5.0
@@ -31,7 +31,7 @@ _TOLD_S = 1.0  # a process's end is told a moment after its silence
 PROGRAM = Language(  # it is started as a kernel is
     name="workbench",
     display_name="workbench",
-    argv=(sys.executable, "-m", "agentdouble.sandbox.workbench"),
+    argv=(sys.executable, "-m", "agentdouble.sandbox.workbench.process"),
     fork_kernel="workbench",
     fork_config={},
     memory="commands",  # what it runs is limited, not the server
@@ -70,7 +70,7 @@ class Workbench:
         try:
             response = await self.http.get(path)
         except httpx.TransportError as error:
-            raise await self.lost(error) from error
+            raise await self.ended_error(error) from error
         return response.json()["data"]
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Workbench:
         try:
             response = await self.http.post(path, json=body)
         except httpx.TransportError as error:
-            raise await self.lost(error) from error
+            raise await self.ended_error(error) from error
         return _answer(response.json())
 
     async def hear(
@@ -93,27 +93,27 @@ class Workbench:
                     if "event" in document:
                         hear(document)
         except httpx.TransportError as error:
-            raise await self.lost(error) from error
+            raise await self.ended_error(error) from error
         return _answer(document)
 
     async def kill(self, reason: str) -> None:
         """End it with all that it has started; return when that is gone."""
         if self._end_reason is None:
             self._end_reason = reason
-        await undivided(self._end())
+        await run_to_completion(self._end())
 
     async def _end(self) -> None:
         await self._process.end()
         await self.http.aclose()
 
-    async def lost(self, error: Exception) -> WorkbenchError:
+    async def ended_error(self, error: Exception) -> WorkbenchError:
         """Return the error that tells why it gave no answer, only ``error``."""
         await asyncio.wait({self.died}, timeout=_TOLD_S)
         if self._process.has_ended():  # who tells of it is busy with what it has left
             await asyncio.wait({self.died})
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
-        return WorkbenchError(self._end_reason or _last_words(self.died))
+        return WorkbenchError(self._end_reason or _how_it_ended(self.died))
 
 
 def _answer(document: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[st
     return {"Workbench": told}
 
 
-def _last_words(died: asyncio.Future[int | None]) -> str:
+def _how_it_ended(died: asyncio.Future[int | None]) -> str:
     code = died.result() if died.done() else None
     if code is None:
         return "its fork server has ended"

@@ -1,4 +1,4 @@
-"""What is in a file: read by lines, written, replaced; regular files only, so that nothing waits."""
+"""The content of files: read by lines, written, replaced. Regular files only: nothing can block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File operations that fail, as the public sandbox tells of them."""
+"""Errors of file operations, with the public sandbox's data about them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def failure(operation: str, path: str, error: Exception, kind: str = "io_error")
 
 
 @contextmanager
-def told(operation: str, path: str) -> Iterator[None]:
-    """Raise what goes wrong inside as the failure of an operation on a path."""
+def as_failure(operation: str, path: str) -> Iterator[None]:
+    """Raise errors inside as the failure of an operation on a path."""
     try:
         yield
     except OSError as error:

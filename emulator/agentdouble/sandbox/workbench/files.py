@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import content, listing, lookup, processes
 from agentdouble.sandbox.workbench.content import Encoding
-from agentdouble.sandbox.workbench.file_errors import failure, told
+from agentdouble.sandbox.workbench.file_errors import as_failure, failure
 from agentdouble.sandbox.workbench.paths import Paths
-from agentdouble.sandbox.workbench.wire import Answer, Asked, post
+from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
 
 SEARCH_PATIENCE_S = 5.0
 
@@ -31,7 +31,7 @@ Sudo = Annotated[bool, AfterValidator(_unprivileged)]
 Line = Annotated[int, Field(ge=0)]
 
 
-class Read(Asked):
+class Read(RequestBody):
     """A file's lines, counted from 0, to before ``end_line``."""
 
     file: str
@@ -40,7 +40,7 @@ class Read(Asked):
     sudo: Sudo = False
 
 
-class Write(Asked):
+class Write(RequestBody):
     """What is to be in a file."""
 
     file: str
@@ -52,7 +52,7 @@ class Write(Asked):
     sudo: Sudo = False
 
 
-class Replace(Asked):
+class Replace(RequestBody):
     """A text that is to stand where another stands."""
 
     file: str
@@ -61,7 +61,7 @@ class Replace(Asked):
     sudo: Sudo = False
 
 
-class Search(Asked):
+class Search(RequestBody):
     """A regular expression for the lines of a file."""
 
     file: str
@@ -69,14 +69,14 @@ class Search(Asked):
     sudo: Sudo = False
 
 
-class Find(Asked):
+class Find(RequestBody):
     """A glob pattern for what lies below a directory."""
 
     path: str
     glob: str
 
 
-class List(Asked):
+class List(RequestBody):
     """What of a directory is to be listed."""
 
     path: str
@@ -109,14 +109,14 @@ class Files:
 
     async def read(self, asked: Read) -> Answer:
         """Return what is in a file."""
-        with told("read", asked.file):
+        with as_failure("read", asked.file):
             path = self._paths.real(asked.file)
             found = await asyncio.to_thread(content.read, path, asked.start_line, asked.end_line)
         return Answer({"content": found, "file": asked.file}, "File read successfully")
 
     async def write(self, asked: Write) -> Answer:
         """Write to a file, made with its directories if need be."""
-        with told("write", asked.file):
+        with as_failure("write", asked.file):
             path = self._paths.real(asked.file)
             data = content.encode(asked.content, asked.encoding)
             if asked.encoding != "base64":
@@ -127,7 +127,7 @@ class Files:
 
     async def replace(self, asked: Replace) -> Answer:
         """Replace a text in a file wherever it stands."""
-        with told("replace in", asked.file):
+        with as_failure("replace in", asked.file):
             path = self._paths.real(asked.file)
             count = await asyncio.to_thread(content.replace, path, asked.old_str, asked.new_str)
         message = f"Replacement completed, replaced {count} occurrences"
@@ -135,7 +135,7 @@ class Files:
 
     async def search(self, asked: Search) -> Answer:
         """Return the lines of a file that a regular expression matches."""
-        with told("search", asked.file):
+        with as_failure("search", asked.file):
             path = self._paths.real(asked.file)
         found = await _look_up("search", asked.file, file=path, regex=asked.regex)
         message = f"Search completed, found {len(found['matches'])} matches"
@@ -143,7 +143,7 @@ class Files:
 
     async def find(self, asked: Find) -> Answer:
         """Return what lies below a directory and matches a glob pattern."""
-        with told("find in", asked.path):
+        with as_failure("find in", asked.path):
             path = self._paths.real(asked.path)
             if "\0" in asked.glob or asked.glob.startswith("/"):
                 raise ValueError("the pattern must be relative, and without NUL characters")
@@ -155,7 +155,7 @@ class Files:
     async def list(self, asked: List) -> Answer:
         """Return what is in a directory."""
         wanted = listing.Wanted(**asked.model_dump(exclude={"path"}))
-        with told("list", asked.path):
+        with as_failure("list", asked.path):
             path = self._paths.real(asked.path)
             found = await asyncio.to_thread(listing.entries, path, wanted)
         for entry in found:

@@ -1,4 +1,4 @@
-"""The bashes of one kind that a sandbox has open, by name."""
+"""The bash sessions of one kind that a sandbox has open, by name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_SESSIONS = 32
 Session = TypeVar("Session", bound=BashSession)
 
 
-class Keeper(Generic[Session]):
-    """Makes, finds and forgets sessions; ``kind`` is what messages call one.
+class BashSessions(Generic[Session]):
+    """Makes, finds and closes sessions; ``kind`` is their name in messages.
 
     ``make`` is called with a name, a directory and how paths are shown. ``memory_limit``
-    (bytes) holds for each process in a session.
+    (bytes) applies to each process in a session.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Keeper(Generic[Session]):
         self._making = asyncio.Lock()
 
     def __iter__(self) -> Iterator[Session]:
-        """Go through those that are open, oldest first."""
+        """Iterate over the open sessions, oldest first."""
         self._forget_closed()
         return iter(list(self._sessions.values()))
 
     def directory(self, asked: str | None, *, strict: bool = True) -> str | None:
-        """Return where a directory is, None if none is asked for.
+        """Return the path of a directory, None if none is asked for.
 
         Raises FailedError outside the sandbox, and for what is no directory; that is None where
         it is not ``strict``.

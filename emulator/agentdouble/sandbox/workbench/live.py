@@ -1,4 +1,4 @@
-"""What a command puts out while it runs: each piece once, and in the end what its answer has."""
+"""What a command puts out while it runs: each piece once, and together what its answer has."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from agentdouble.sandbox.workbench.output import Output
 Event = dict[str, Any]
 
 
-class Live:
-    """Tells of one command; ``limit`` (characters) is that of its answer, 0 for none.
+class LiveCommand:
+    """Sends the events of one command; ``limit`` (characters) is that of its answer, 0 for none.
 
-    An answer that is too long has its middle left out, and nobody knows before the end what
-    that will be: only its first half is told at once.
+    An answer that is too long has its middle left out, and nobody knows before the end what that
+    will be: only the first half of the limit is certain to be in it, and is sent at once. If a
+    flood takes its own beginning away, what was sent is cleared.
     """
 
     def __init__(self, session: BashSession, command: Command, limit: int) -> None:
@@ -27,33 +28,33 @@ class Live:
         self._streams: tuple[_Stream, ...] = ()
 
     async def events(self, over: asyncio.Future[None]) -> AsyncGenerator[Event, None]:
-        """Yield that the command begins and what it puts out, until ``over`` is done."""
+        """Yield the beginning of the command and its outputs, until ``over`` is done."""
         try:
             await _first(over, self._command.begun.wait())
             if self._command.begun.is_set():
                 self._streams = self._begun()
                 yield {"event": "started", "command_id": self._command.id}
             while not over.done():
-                said = [
+                events = [
                     event
                     for one, end in zip(self._streams, self._command.ends, strict=False)
-                    for event in one.said(end)
+                    for event in one.new_events(end)
                 ]
-                for event in said:
+                for event in events:
                     yield event
-                if not said:
+                if not events:
                     await _first(over, *(one.output.changed() for one in self._open()))
         finally:
             over.cancel()
 
     def rest(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what of the answer was not told; all of it where a flood took what was."""
-        told = {one.name: one.told for one in self._streams}
-        if any(one.told and one.lost for one in self._streams):
+        """Yield the rest of the answer; all of it if a flood took what was sent."""
+        sent = {one.name: one.sent for one in self._streams}
+        if any(one.sent and one.lost for one in self._streams):
             yield {"event": "cleared"}
-            told = {}
+            sent = {}
         for name in ("stdout", "stderr"):
-            if text := answer[name][told.get(name, 0) :]:
+            if text := answer[name][sent.get(name, 0) :]:
                 yield _output(name, text)
 
     def _begun(self) -> tuple[_Stream, ...]:
@@ -70,9 +71,9 @@ class Live:
 
 @dataclass
 class _Stream:
-    """A stream of a command: what it puts out from ``begin`` on was told up to ``at``.
+    """A stream of a command: what it puts out from ``begin`` on was sent up to ``at``.
 
-    That were ``told`` characters, and ``left`` more may be.
+    That were ``sent`` characters; ``left`` more may be sent.
     """
 
     name: str
@@ -80,23 +81,23 @@ class _Stream:
     begin: int
     at: int
     left: int | None
-    told: int = 0
+    sent: int = 0
 
     @property
     def lost(self) -> bool:
-        """Whether the answer begins with a mark, for what was put out first is kept no more."""
+        """Whether the beginning is no longer kept: then the answer begins with a mark."""
         return self.output.start > self.begin
 
-    def said(self, end: int | None) -> Iterator[Event]:
-        """Yield what was put out since the last time, and is certain to be in the answer.
+    def new_events(self, end: int | None) -> Iterator[Event]:
+        """Yield what is new and certain to be in the answer.
 
-        At its ``end``, None while it runs, the next command begins, and may be quicker than we.
+        ``end`` is None while the command runs; the next one begins there, and may be quicker.
         """
         if self.left == 0 or self.lost:
             return
         text, self.at = self.output.read(self.at, end)
         text = text[: self.left]
-        self.told += len(text)
+        self.sent += len(text)
         if self.left is not None:
             self.left -= len(text)
         if text:

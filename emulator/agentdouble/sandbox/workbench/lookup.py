@@ -1,7 +1,7 @@
-"""Searches that may take for ever, each in a process of its own that can be ended.
+"""Searches that may take for ever, each in a process of its own that can be killed.
 
-Run as a script: it reads a JSON object from its standard input and writes one. A regular
-expression can take longer than the universe is old, and holds the interpreter meanwhile.
+Run as a script: it reads a JSON object from its standard input and writes one. A regular expression
+can take longer than the universe is old, and blocks the interpreter meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a terminal has put out: its last megabytes, addressed by offsets in bytes."""
+"""The output of a terminal: its last megabytes, addressed by offsets in bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Output:
         return self._start + len(self._kept)
 
     def append(self, data: bytes) -> None:
-        """Take more bytes and wake whoever waits for them."""
+        """Append bytes and wake whoever waits for them."""
         self._kept += data
         if len(self._kept) > 2 * KEPT:  # not each time: every cut moves what is left
             cut = len(self._kept) - KEPT
@@ -43,7 +43,7 @@ class Output:
         self._changed = asyncio.Event()
 
     def changed(self) -> Coroutine[Any, Any, Any]:
-        """Return what is to be awaited until the next change, the next from this call on."""
+        """Return an awaitable for the next change after this call."""
         return self._changed.wait()
 
     def read(self, since: int, until: int | None = None) -> tuple[str, int]:

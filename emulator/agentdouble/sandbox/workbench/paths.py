@@ -1,4 +1,4 @@
-"""Where the session's paths lie: as they are in a view of its own, else mapped and held inside."""
+"""Paths of a session: as they are in a file system view of its own, else mapped and checked."""
 
 # the paths are a client's words until they are checked, so they stay strings:
 # ruff: noqa: PTH118

@@ -1,9 +1,14 @@
-"""The workbench's process: what the fork server turns a fork into, and what runs elsewhere."""
+"""The workbench's process: an ASGI application, served on a Unix socket.
+
+The fork server turns a fork into it. Without a fork server it is a program, ``FD CONFIG``: FD is a
+listening Unix socket, CONFIG is JSON, and it ends when its standard input does.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import socket
@@ -11,12 +16,20 @@ import sys
 from typing import Any
 
 import uvicorn
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from agentdouble.sandbox.workbench import processes
-from agentdouble.sandbox.workbench.app import build
+from agentdouble.sandbox.workbench import private_routes, processes
+from agentdouble.sandbox.workbench.bash import Bash
+from agentdouble.sandbox.workbench.files import Files
 from agentdouble.sandbox.workbench.paths import HOME, TMP, Paths
+from agentdouble.sandbox.workbench.shell import Shell
+from agentdouble.sandbox.workbench.terminals import Terminals
+from agentdouble.sandbox.workbench.transfer import Transfer
+from agentdouble.sandbox.workbench.wire import FailedError, failed, invalid, unrouted
 
 
 def run(
@@ -79,3 +92,30 @@ def _end_with(descriptor: int) -> None:
             os._exit(0)
 
     loop.add_reader(descriptor, on_readable)
+
+
+def build(paths: Paths, memory_limit: int | None) -> Starlette:
+    """Return the application; ``memory_limit`` (bytes) applies to each process it starts."""
+    return Starlette(
+        routes=[
+            *Bash(paths, memory_limit).routes(),
+            *Shell(paths, memory_limit).routes(),
+            Terminals(paths, memory_limit).route(),
+            *Files(paths).routes(),
+            *Transfer(paths).routes(),
+            *private_routes.routes(paths),
+        ],
+        exception_handlers={
+            FailedError: failed,
+            HTTPException: unrouted,
+            ValidationError: invalid,
+        },
+    )
+
+
+if __name__ == "__main__":
+    if sys.platform == "linux":
+        from agentdouble.processes.fork_server.processes import adopt_orphans
+
+        adopt_orphans()
+    run("", json.loads(sys.argv[2]), int(sys.argv[1]), until_end_of=0)

@@ -1,4 +1,4 @@
-"""Processes that the workbench starts: with the session's limits, ended with all they started."""
+"""The processes that a workbench starts: with the session's environment, killed as a tree."""
 
 from __future__ import annotations
 

@@ -12,15 +12,15 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench.bash import Name, Seconds, Text
 from agentdouble.sandbox.workbench.bash_session import Command
-from agentdouble.sandbox.workbench.keeper import Keeper
+from agentdouble.sandbox.workbench.keeper import BashSessions
 from agentdouble.sandbox.workbench.output import shorten
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.shell_session import ShellSession
 from agentdouble.sandbox.workbench.wire import (
     Answer,
-    Asked,
     FailedError,
-    awaited,
+    RequestBody,
+    cancellable,
     post,
     without_body,
 )
@@ -40,7 +40,7 @@ OptionalName = Annotated[Name | None, _Absent]
 OptionalText = Annotated[Text | None, _Absent]
 
 
-class Exec(Asked):
+class Exec(RequestBody):
     """A command; ``timeout`` and ``no_change_timeout`` end the waiting, ``hard_timeout`` it."""
 
     id: OptionalName = None
@@ -54,7 +54,7 @@ class Exec(Asked):
     truncate: bool = True
 
 
-class Which(Asked):
+class Which(RequestBody):
     """The shell that is meant."""
 
     id: str
@@ -74,7 +74,7 @@ class Write(Which):
     press_enter: bool
 
 
-class Create(Asked):
+class Create(RequestBody):
     """A shell to be made."""
 
     id: OptionalName = None
@@ -86,12 +86,12 @@ class Shell:
     """The shells of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
-        self._sessions = Keeper("shell", ShellSession, paths, memory_limit)
+        self._sessions = BashSessions("shell", ShellSession, paths, memory_limit)
 
     def routes(self) -> list[Route]:
         """Return the routes below ``/v1/shell``."""
         return [
-            awaited("/v1/shell/exec", Exec, self.exec),
+            cancellable("/v1/shell/exec", Exec, self.exec),
             post("/v1/shell/view", Which, self.view),
             post("/v1/shell/wait", Wait, self.wait),
             post("/v1/shell/write", Write, self.write),

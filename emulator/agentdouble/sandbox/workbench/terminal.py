@@ -57,7 +57,7 @@ class Terminal:
         self._ended = asyncio.ensure_future(self._wait())
 
     async def type(self, text: str) -> None:
-        """Put in what a person would type; return when the terminal has taken it."""
+        """Type a text; return when the terminal has taken it."""
         async with self._typed:
             data = text.encode("utf-8", "replace")
             while data and not self.closed:
@@ -69,7 +69,7 @@ class Terminal:
                     return
 
     def resize(self, columns: int, rows: int) -> None:
-        """Have the terminal that many columns and rows."""
+        """Resize the terminal."""
         if not self.closed:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

@@ -1,4 +1,9 @@
-"""``WS /v1/shell/ws``: terminals, typed at and looked at in frames of JSON."""
+"""``WS /v1/shell/ws``: interactive terminals, in frames of JSON.
+
+A terminal is a bash of its own: it does not attach to a shell of ``/v1/shell/exec``, which is driven
+over pipes and has no prompt. It outlives its clients; with 16 open, the oldest without a client makes
+room.
+"""
 
 from __future__ import annotations
 

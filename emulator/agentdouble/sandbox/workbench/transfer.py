@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.sandbox.workbench import content
-from agentdouble.sandbox.workbench.file_errors import failure, told
+from agentdouble.sandbox.workbench.file_errors import as_failure, failure
 from agentdouble.sandbox.workbench.paths import HOME, Paths
 from agentdouble.sandbox.workbench.wire import Answer, FailedError, render, without_body
 
@@ -44,12 +44,12 @@ class Transfer:
         """Write the one file of a form to the path that the form names, else into the home."""
         form = _Form(request, self._paths.real(HOME))
         try:
-            with form.told():
+            with form.as_failure():
                 await form.read()
             path = form.path or form.filename
             if form.part is None or not path:
                 raise FailedError("The form must have a file, and a path or a name for it.")
-            with told("upload", path):
+            with as_failure("upload", path):
                 size = await asyncio.to_thread(self._keep, form, path)
         finally:
             form.discard()
@@ -79,7 +79,7 @@ class Transfer:
         """Return a file as it is; with ``change_policy=abort`` only if it stays as it is."""
         asked = request.query_params.get("path", "")
         try:
-            with told("download", asked):
+            with as_failure("download", asked):
                 path = self._paths.real(asked)
                 unsized = content.read_unsized(path)
         except FailedError as error:
@@ -176,8 +176,8 @@ class _Form:
             raise ValueError("the form ends before its last boundary")
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
-        """Raise what goes wrong inside as the failure of this upload, as far as it has a name."""
+    def as_failure(self) -> Iterator[None]:
+        """Raise errors inside as the failure of this upload, with its name if that is known."""
         try:
             yield
         except (OSError, ValueError) as error:

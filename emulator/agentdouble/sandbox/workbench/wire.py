@@ -1,4 +1,4 @@
-"""How the public sandbox's routes are asked and answer (data plane, section 1)."""
+"""Requests and answers of the public sandbox's routes (data plane, section 1)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from starlette.routing import Route
 
 from agentdouble.disconnects import Events, cancel_on_disconnect
 
-_Model = TypeVar("_Model", bound="Asked")
+_Model = TypeVar("_Model", bound="RequestBody")
 
 DONE = "Operation successful"
 
 
-class Asked(BaseModel):
-    """The JSON body of a request; fields that nobody knows are left alone."""
+class RequestBody(BaseModel):
+    """The JSON body of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an operation came to, with a sentence about it."""
+    """The result of an operation, with a sentence about it."""
 
     data: Any
     message: str = DONE
@@ -44,7 +44,7 @@ class FailedError(Exception):
         self.data = data
 
 
-Told = AsyncGenerator[Mapping[str, Any] | Answer, None]
+EventsThenAnswer = AsyncGenerator[Mapping[str, Any] | Answer, None]
 
 
 class _Lines(Events):
@@ -74,7 +74,7 @@ async def failed(_request: Request, error: Exception) -> Response:
 
 
 async def invalid(_request: Request, error: Exception) -> Response:
-    """Return the answer to a body that is not what its route takes, in FastAPI's shape."""
+    """Return the answer to an invalid body, in FastAPI's shape."""
     assert isinstance(error, ValidationError)
     detail = [
         {"type": one["type"], "loc": ["body", *one["loc"]], "msg": one["msg"]}
@@ -84,7 +84,7 @@ async def invalid(_request: Request, error: Exception) -> Response:
 
 
 async def unrouted(_request: Request, error: Exception) -> Response:
-    """Return the answer to a path or a method that there is not."""
+    """Return the answer to an unknown path or method."""
     assert isinstance(error, HTTPException)
     answer = render(Answer(None, error.detail, success=False), error.status_code)
     answer.headers.update(error.headers or {})
@@ -101,10 +101,14 @@ def post(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable
     return Route(path, endpoint, methods=["POST"])
 
 
-def awaited(
+def cancellable(
     path: str, asked: type[_Model], operation: Callable[[_Model], Coroutine[Any, Any, Any]]
 ) -> Route:
-    """Return such a route whose operation is cancelled when its caller goes away."""
+    """Return such a route whose operation is cancelled when its caller disconnects.
+
+    So whoever goes away takes the command along, at each hop: the double ends its own request, and
+    the workbench sees that.
+    """
 
     async def endpoint(request: Request) -> Response:
         body = asked.model_validate_json(await request.body() or b"{}")
@@ -116,8 +120,10 @@ def awaited(
     return Route(path, endpoint, methods=["POST"])
 
 
-def told(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[Told]]) -> Route:
-    """Return such a route that tells of events, each in a line of its own, before its answer."""
+def streamed(
+    path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[EventsThenAnswer]]
+) -> Route:
+    """Return such a route that sends events, each in a line of its own, before its answer."""
 
     async def endpoint(request: Request) -> Response:
         body = asked.model_validate_json(await request.body() or b"{}")
@@ -126,7 +132,7 @@ def told(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable
     return Route(path, endpoint, methods=["POST"])
 
 
-async def _lines(events: Told) -> AsyncGenerator[str, None]:
+async def _lines(events: EventsThenAnswer) -> AsyncGenerator[str, None]:
     async with aclosing(events):
         async for event in events:
             said = _envelope(event) if isinstance(event, Answer) else event

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.browser import chromium, driver
+from agentdouble.sandbox.browser import chromium, input_drivers
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def chromium_path() -> str:
     if found is None:
         _lacking("Chromium", chromium.INSTALL)
     if importlib.util.find_spec("playwright") is None:
-        _lacking("Playwright", driver.INSTALL)
+        _lacking("Playwright", input_drivers.INSTALL)
     assert found is not None
     return found
 

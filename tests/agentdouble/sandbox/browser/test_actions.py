@@ -294,7 +294,7 @@ def test_a_page_that_is_busy_is_a_failed_operation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """HTTP 200 with success false, as the public sandbox has it."""
-    monkeypatch.setattr(input_driver, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(input_driver, "TIMEOUT_S", 0.1)
     busy = client.send("Runtime.evaluate", page.session, expression="while (true);")
     client.call("Browser.getVersion")  # the browser has passed on what came before
 

@@ -103,7 +103,7 @@ def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
 
 def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is refused by name."""
-    monkeypatch.setattr("agentdouble.sandbox.notebooks.MOST", 1)
+    monkeypatch.setattr("agentdouble.sandbox.named_kernels.MOST", 1)
     plane.data("/v1/jupyter/sessions/create", session_id="one")
 
     response = plane.post("/v1/jupyter/sessions/create", session_id="two")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from agentdouble.sandbox.workbench.bash_session import BashSession, Command
-from agentdouble.sandbox.workbench.live import Live
+from agentdouble.sandbox.workbench.live import LiveCommand
 from agentdouble.sandbox.workbench.output import Output
 
 pytestmark = pytest.mark.once
@@ -29,7 +29,7 @@ def test_what_the_next_command_puts_out_is_not_told_as_this_one_s() -> None:
         command.begun.set()
         command.ends = (None, None)
         over = asyncio.get_running_loop().create_future()
-        events = Live(cast("BashSession", session), command, 0).events(over)
+        events = LiveCommand(cast("BashSession", session), command, 0).events(over)
         heard = [await anext(events)]
         session.stdout.append(b"one\n")
         command.ends = (session.stdout.end, session.stderr.end)

@@ -14,10 +14,10 @@ from starlette.responses import PlainTextResponse, Response
 from agentdouble.control_plane import invoke_tool_action
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.browser.actions import Typing
-from agentdouble.sandbox.data_plane import forwarding, refusing, routes
+from agentdouble.sandbox.data_plane import forwarding, refusals, routes
+from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.instances import Instance, Instances
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.terminal import Terminal
 from tests.doublecheck.contracts.mutations import Mutation
 
 
@@ -97,22 +97,22 @@ def speak_python_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_the_exit_code(patch: pytest.MonkeyPatch) -> None:
-    original = Terminal.run
+    original = ExecBash.run
 
-    async def run(self: Terminal, *arguments: Any) -> dict[str, Any]:
+    async def run(self: ExecBash, *arguments: Any) -> dict[str, Any]:
         answer = await original(self, *arguments)
         return {**answer, "data": {**answer["data"], "exit_code": 0}}
 
-    patch.setattr(Terminal, "run", run)
+    patch.setattr(ExecBash, "run", run)
 
 
 def run_terminals_elsewhere(patch: pytest.MonkeyPatch) -> None:
-    original = Terminal.run
+    original = ExecBash.run
 
-    async def run(self: Terminal, workbench: Any, command: Mapping[str, Any]) -> dict[str, Any]:
+    async def run(self: ExecBash, workbench: Any, command: Mapping[str, Any]) -> dict[str, Any]:
         return await original(self, workbench, {**command, "exec_dir": "/"})
 
-    patch.setattr(Terminal, "run", run)
+    patch.setattr(ExecBash, "run", run)
 
 
 def keep_no_upload(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def keep_no_upload(patch: pytest.MonkeyPatch) -> None:
         if request.url.path != "/v1/file/upload":
             return await original(request)
         data = {"file_path": "/home/gem/doublecheck/in.bin", "file_size": 1024, "success": True}
-        return refusing.envelope(data, "File uploaded successfully")
+        return refusals.envelope(data, "File uploaded successfully")
 
     _answer_files(patch, forward)
 

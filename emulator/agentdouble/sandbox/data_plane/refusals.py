@@ -1,4 +1,4 @@
-"""How the data plane refuses: the public sandbox's envelope, with an HTTP status that says why."""
+"""The refusals of the data plane: the public sandbox's envelope, with a fitting HTTP status."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STATUS: dict[type[Exception], int] = {
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)
-    """A request that goes no further."""
+    """A request that is refused."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -67,14 +67,14 @@ def envelope(
     status: int = 200,
     extra: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return an answer in the public sandbox's envelope; ``extra`` are fields beside its own."""
+    """Return an answer in the public sandbox's envelope; ``extra`` are further fields."""
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
     return JSONResponse(document, status, headers)
 
 
 async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
-    """Return the answer where the sandbox cannot do what was asked."""
+    """Return the answer to a request that the sandbox cannot do."""
     return render_refused(Refused(_STATUS.get(type(error), 500), str(error)))
 
 

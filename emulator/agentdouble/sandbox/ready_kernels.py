@@ -28,7 +28,7 @@ class PooledKernel:
     workspace: Workspace
 
 
-class Ready:
+class ReadyKernels:
     """Keeps ``size`` kernels ready, which ``make`` starts; belongs to one event loop."""
 
     def __init__(self, make: Callable[[], Awaitable[PooledKernel]], size: int) -> None:
@@ -44,7 +44,11 @@ class Ready:
         return sum(pooled.kernel.alive for pooled in self._kept)
 
     async def take(self) -> PooledKernel | None:
-        """Return one that lives, None if there is none; whoever takes it owns it."""
+        """Return one that lives, None if there is none; whoever takes it owns it.
+
+        It is asked now: one that dies later may have run the code already, and code runs at most
+        once, so nobody runs it again elsewhere.
+        """
         self._lost = 0
         while self._kept:
             pooled = self._kept.popleft()
@@ -59,7 +63,7 @@ class Ready:
         return None
 
     def fill(self, *, after_s: float = 0) -> None:
-        """Start as many as are to be kept, in the background."""
+        """Start as many as are missing, in the background."""
         if not self._closed and (self._filling is None or self._filling.done()):
             self._filling = asyncio.ensure_future(self._fill(after_s))
 
@@ -100,7 +104,7 @@ class Ready:
         )
 
     def _discard(self, pooled: PooledKernel, reason: str) -> None:
-        """Let go of a ready kernel and its workspace, in the background."""
+        """End a ready kernel and remove its workspace, in the background."""
 
         async def discard() -> None:
             await pooled.kernel.kill(reason)

@@ -1,4 +1,4 @@
-"""What is remembered of a session instance that has ended, and what is kept of it on disk."""
+"""The session instances that have ended: what is remembered of them, and what the store keeps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 
 from agentdouble.errors import UnknownSessionError
-from agentdouble.sandbox.instance import Instance, InstanceKey
-from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.state import Change, Record, Store, Undo
 
 KIND = "session"
@@ -19,8 +19,11 @@ RESTARTED = "the double was restarted"
 
 
 @dataclass(frozen=True)
-class Ended:
-    """When an instance ended, why, and after how many executions; ``log`` while it is kept."""
+class EndedInstance:
+    """An instance that has ended: when, why, and after how many executions.
+
+    ``log`` is None when it is no longer kept.
+    """
 
     id: str
     key: InstanceKey
@@ -46,8 +49,8 @@ class Ended:
         }
 
     @classmethod
-    def of(cls, id_: str, record: Record, now: dt.datetime) -> Ended:
-        """Return what a record tells; one without an end was broken off by a restart."""
+    def of(cls, id_: str, record: Record, now: dt.datetime) -> EndedInstance:
+        """Return the instance of a record; one without an end was ended by a restart."""
         at = record.get("at")
         return cls(
             id=id_,
@@ -59,19 +62,19 @@ class Ended:
         )
 
 
-class History:
+class EndedInstances:
     """The session instances that have ended, oldest first, and the records of all in the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._ended: OrderedDict[str, Ended] = OrderedDict()
+        self._ended: OrderedDict[str, EndedInstance] = OrderedDict()
         self._latest: dict[InstanceKey, str] = {}
         self._with_log: deque[str] = deque()
 
     async def load(self, now: dt.datetime) -> None:
-        """Take up what the store has kept; what lived then has ended with that process."""
+        """Load what the store has; instances that lived then have ended with that process."""
         kept = await self._store.load(KIND)
-        found = [Ended.of(id_, record, now) for id_, record in kept.items()]
+        found = [EndedInstance.of(id_, record, now) for id_, record in kept.items()]
         for ended in sorted(found, key=lambda one: one.at):
             if "at" in kept[ended.id]:
                 self._take_up(ended)
@@ -79,18 +82,18 @@ class History:
                 self._keep(ended)
         await self._store.saved()
 
-    def all(self) -> tuple[Ended, ...]:
+    def all(self) -> tuple[EndedInstance, ...]:
         """Return what is remembered, oldest first."""
         return tuple(self._ended.values())
 
-    def find(self, session_id: str) -> Ended:
+    def find(self, session_id: str) -> EndedInstance:
         """Return what is remembered of an instance; raise UnknownSessionError."""
         ended = self._ended.get(session_id)
         if ended is None:
             raise UnknownSessionError(session_id)
         return ended
 
-    def latest(self, key: InstanceKey) -> Ended | None:
+    def latest(self, key: InstanceKey) -> EndedInstance | None:
         """Return the last instance that a session had, if it is remembered."""
         id_ = self._latest.get(key)
         return None if id_ is None else self._ended[id_]
@@ -103,7 +106,7 @@ class History:
     def end(self, instance: Instance, reason: str, at: dt.datetime) -> None:
         """Remember an instance that has ended, which nothing can take back."""
         self._keep(
-            Ended(
+            EndedInstance(
                 id=instance.id,
                 key=instance.key,
                 at=at,
@@ -127,7 +130,7 @@ class History:
         self._with_log.clear()
         await self._store.write(changes, undo)
 
-    def _keep(self, ended: Ended) -> None:
+    def _keep(self, ended: EndedInstance) -> None:
         self._store.put(KIND, ended.id, ended.to_record())
         self._take_up(ended)
         self._with_log.append(ended.id)
@@ -135,7 +138,7 @@ class History:
             id_ = self._with_log.popleft()
             self._ended[id_] = replace(self._ended[id_], log=None)
 
-    def _take_up(self, ended: Ended) -> None:
+    def _take_up(self, ended: EndedInstance) -> None:
         self._ended[ended.id] = ended
         self._latest[ended.key] = ended.id
         if len(self._ended) > REMEMBERED:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agentdouble.errors import KernelStartError
-from agentdouble.sandbox.ready import PooledKernel, Ready
+from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
 
 
 async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
@@ -22,7 +22,7 @@ async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
         except asyncio.CancelledError:
             raise KernelStartError("Python", "the double has stopped") from None
 
-    ready = Ready(make, 2)
+    ready = ReadyKernels(make, 2)
     ready.fill()
     await begun.wait()
     await ready.close()

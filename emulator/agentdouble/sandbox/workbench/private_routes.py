@@ -1,4 +1,4 @@
-"""What a sandbox is, as a process inside it sees it."""
+"""The routes for the double alone: facts about the sandbox, and the path of a directory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import platform
 import pwd
 import shutil
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,18 +16,26 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import processes
-from agentdouble.sandbox.workbench.paths import FACTS, HOME
-from agentdouble.sandbox.workbench.wire import without_body
+from agentdouble.sandbox.workbench.paths import DIRECTORY, FACTS, HOME, Paths
+from agentdouble.sandbox.workbench.wire import FailedError, RequestBody, post, without_body
 
 _LOOKED_FOR = ("bash", "curl", "gcc", "git", "jq", "make", "node", "rg", "tar", "tmux", "wget")
 
 
-def routes() -> list[Route]:
-    """Return the route that tells machine, user, runtimes and commands of this sandbox."""
-    return [without_body(FACTS, _tell, "GET")]
+def routes(paths: Paths) -> list[Route]:
+    """Return the routes."""
+
+    async def directory(asked: DirectoryRequest) -> Any:
+        try:
+            return _directory(paths.real(asked.path))
+        except OSError as error:
+            raise FailedError(str(error.strerror)) from None
+
+    return [without_body(FACTS, _facts, "GET"), post(DIRECTORY, DirectoryRequest, directory)]
 
 
-async def _tell(_request: Request) -> Any:
+async def _facts(_request: Request) -> Any:
+    """Return machine, user, runtimes and commands of this sandbox, as a process inside sees it."""
     path = processes.environment()["PATH"]
     found = {name: shutil.which(name, path=path) for name in _LOOKED_FOR}
     commands = {name: where for name, where in found.items() if where is not None}
@@ -70,7 +79,7 @@ def _user() -> str:
 
 
 def _occupied_ports() -> list[str]:
-    """Return the TCP ports that somebody listens on, where the machine tells."""
+    """Return the TCP ports that are listened on, if the machine tells."""
     try:
         listening = psutil.net_connections("tcp")
     except (psutil.Error, OSError):
@@ -79,3 +88,15 @@ def _occupied_ports() -> list[str]:
         port for one in listening if one.status == psutil.CONN_LISTEN for port in one.laddr[1:]
     }
     return [str(port) for port in sorted(ports)]
+
+
+class DirectoryRequest(RequestBody):
+    """A directory, named as the session names it."""
+
+    path: str
+
+
+def _directory(path: str) -> str:
+    if not Path(path).is_dir():
+        raise FailedError("it is no directory")
+    return path

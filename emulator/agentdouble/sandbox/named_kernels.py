@@ -1,4 +1,7 @@
-"""The further kernels of a session: each has a name, a turn and variables of its own."""
+"""The further kernels of a session: each has a name, a turn and variables of its own.
+
+The data plane calls them Jupyter sessions.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from typing import Any
 
 from agentdouble import ledger
 from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
-from agentdouble.sandbox.directory import enter, inside
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.working_directory import enter, inside
 
 MOST = 16
 Start = Callable[[Language], Awaitable[Kernel]]
 
 
-class Notebook:
+class NamedKernel:
     """A kernel of a session besides those that InvokeTool uses."""
 
     def __init__(self, name: str, kernel: Kernel) -> None:
@@ -47,7 +50,7 @@ class Notebook:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the notebook as the list of Jupyter sessions shows it."""
+        """Return the kernel as the list of Jupyter sessions shows it."""
         age = dt.datetime.now(dt.timezone.utc) - self.created_at
         return {
             "kernel_name": self.kernel.language.name,
@@ -56,8 +59,8 @@ class Notebook:
         }
 
 
-class Notebooks:
-    """The notebooks of one instance, by name; at most ``MOST``."""
+class NamedKernels:
+    """The named kernels of one instance; at most ``MOST``."""
 
     def __init__(
         self, start: Start, output_limit: int, expire: Callable[[], Awaitable[None]]
@@ -65,18 +68,20 @@ class Notebooks:
         self._start = start
         self._output_limit = output_limit
         self._expire = expire
-        self._living: dict[str, Notebook] = {}
+        self._living: dict[str, NamedKernel] = {}
         self._making = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self.living())
 
-    def living(self) -> tuple[Notebook, ...]:
-        """Return the notebooks whose kernels live, oldest first."""
+    def living(self) -> tuple[NamedKernel, ...]:
+        """Return those that live, oldest first."""
         return tuple(one for one in self._living.values() if one.kernel.alive)
 
-    async def open(self, name: str | None, language: Language, cwd: str | None = None) -> Notebook:
-        """Return the notebook of that name, made now, in ``cwd``, if there is none that lives.
+    async def open(
+        self, name: str | None, language: Language, cwd: str | None = None
+    ) -> NamedKernel:
+        """Return the kernel of that name, started now, in ``cwd``, if none lives.
 
         Raises DirectoryError, TooManyNotebooksError and what starting a kernel raises.
         """
@@ -87,13 +92,13 @@ class Notebooks:
             if len(self) >= MOST:
                 raise TooManyNotebooksError(MOST)
             await self._forget_dead()
-            made = Notebook(name or uuid.uuid4().hex, await self._start(language))
+            made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
             self._living[made.name] = made  # now: whoever waits may leave
             if cwd is not None:
                 await self._put(made, cwd)
             return made
 
-    async def _put(self, made: Notebook, cwd: str) -> None:
+    async def _put(self, made: NamedKernel, cwd: str) -> None:
         try:
             await enter(made.kernel, cwd)
         except BaseException:
@@ -101,9 +106,9 @@ class Notebooks:
             raise
 
     async def execute(
-        self, notebook: Notebook, code: str, timeout_s: float, cwd: str | None = None
+        self, notebook: NamedKernel, code: str, timeout_s: float, cwd: str | None = None
     ) -> ExecutionResult:
-        """Run code in a notebook; one whose context is lost by it is closed."""
+        """Run code in a kernel; close the kernel if its context is lost."""
         fault = MidRunFault.armed(self._expire)
         result = await notebook.execute(code, timeout_s, self._output_limit, cwd, fault)
         if result.context_lost:
@@ -111,7 +116,7 @@ class Notebooks:
         return result
 
     async def close(self, name: str) -> bool:
-        """End a notebook; return whether there was one of that name."""
+        """End a kernel; return whether there was one of that name."""
         found = self._living.pop(name, None)
         if found is None:
             return False
@@ -119,7 +124,7 @@ class Notebooks:
         return True
 
     async def close_all(self) -> int:
-        """End every notebook; return how many there were."""
+        """End every kernel; return how many there were."""
         names = list(self._living)
         return sum(await asyncio.gather(*(self.close(name) for name in names)))
 

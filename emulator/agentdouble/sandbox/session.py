@@ -1,9 +1,10 @@
-"""What happened in one session, line by line: made, ran, paused, ended."""
+"""A session: the key of its instance, and the log of what happened in it."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections import deque
+from dataclasses import dataclass
 
 from agentdouble.clock import Clock
 
@@ -11,15 +12,23 @@ LINES = 1000
 _LENGTH = 200
 
 
+@dataclass(frozen=True)
+class InstanceKey:
+    """What identifies a session's instance: the tool and the tool-user session id."""
+
+    tool_id: str
+    user_session_id: str
+
+
 class SessionLog:
-    """The last ``LINES`` things that happened, each with its time."""
+    """The last ``LINES`` events of a session, each with its time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lines: deque[tuple[dt.datetime, str]] = deque(maxlen=LINES)
 
     def note(self, text: str) -> None:
-        """Add a line; what is longer than 200 characters is cut, with three dots."""
+        """Add a line; more than 200 characters are cut, with three dots."""
         line = "".join(map(_printable, text[: 10 * _LENGTH]))
         if len(line) > _LENGTH:
             line = f"{line[:_LENGTH]}..."

@@ -15,7 +15,7 @@ import pytest
 
 from agentdouble import Clock, ledger
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
-from agentdouble.sandbox import ended
+from agentdouble.sandbox import ended_instances
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.settings import Settings
@@ -202,7 +202,7 @@ def test_what_comes_and_goes_leaves_nothing_in_the_heap() -> None:
         with within(Clock()) as instances:
             for one in await make(instances, 300):
                 await instances.destroy(one, "it may")
-            instances._living.tidy()
+            instances._living.compact()
             await instances.close()
             return len(instances._living._heap)
 
@@ -229,8 +229,8 @@ def test_an_instance_is_found_by_the_tool_that_it_is_of_alone() -> None:
 
 def test_of_the_ended_ones_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """With their keys; a session that had another one since is known by that."""
-    monkeypatch.setattr(ended, "REMEMBERED", 3)
-    monkeypatch.setattr(ended, "LOGS_KEPT", 1)
+    monkeypatch.setattr(ended_instances, "REMEMBERED", 3)
+    monkeypatch.setattr(ended_instances, "LOGS_KEPT", 1)
 
     async def remembered() -> None:
         with within(Clock(), {"U-TTL-AFTER": "error"}) as instances:

@@ -1,4 +1,8 @@
-"""The working directory of code: where an execution runs, and where the next one does again."""
+"""The working directory of code: ``cwd`` holds for one execution, the next runs where it ran before.
+
+That is so for the default kernel and for a Jupyter session; one that is made in a directory stays
+there. The kernel is asked by an expression beside an empty cell, which is counted nowhere.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from agentdouble.sandbox.questions import ExpressionError
 
 
 async def enter(kernel: Kernel, directory: str) -> str:
-    """Have a kernel's code run in a directory; return where it ran before.
+    """Change a kernel's working directory; return the one before.
 
     Raises DirectoryError where it cannot be entered.
     """
@@ -32,7 +36,7 @@ async def enter(kernel: Kernel, directory: str) -> str:
 
 @contextlib.asynccontextmanager
 async def inside(kernel: Kernel, directory: str | None) -> AsyncIterator[None]:
-    """Have what runs meanwhile run in a directory, and what comes after where it ran before."""
+    """Change the working directory for what runs inside; change it back afterwards."""
     if directory is None:
         yield
         return

@@ -1,4 +1,7 @@
-"""jupyter_client's kernel manager as the sandbox uses it; import it when a kernel is started."""
+"""jupyter_client's kernel manager as the sandbox uses it.
+
+Import it only when a kernel is started: jupyter_client is heavy.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class KernelSockets:
 
 @dataclass(frozen=True)
 class ForkPlan:
-    """What the fork server's provisioner needs besides what jupyter_client tells it."""
+    """What the fork server's provisioner needs in addition to jupyter_client's arguments."""
 
     server: ForkServer
     kernel: str
@@ -52,7 +55,7 @@ class SandboxKernelManager(AsyncKernelManager):
     stderr_file: Path
 
     async def discard(self) -> None:
-        """End the kernel's process, if there is one, and remove what was made for it."""
+        """Kill the kernel's process, if there is one, and remove what was made for it."""
         if self.provisioner is not None and self.provisioner.has_process:
             await self.provisioner.kill()
             await self.provisioner.wait()

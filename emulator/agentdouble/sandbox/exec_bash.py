@@ -1,0 +1,175 @@
+"""ExecBash: commands in a session's own bash, and what listeners receive of them.
+
+If nobody listens, a command is run without all this. A command whose caller goes away is interrupted,
+and its listeners receive the rest before they are told that it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentdouble import ledger
+from agentdouble.errors import WorkbenchError
+from agentdouble.sandbox.workbench.paths import ABANDON, LIVE_COMMAND
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+    from agentdouble.sandbox.workbench.client import Workbench
+
+
+_CLOSE = "/v1/bash/sessions/{}/close"
+
+
+class ExecBash:
+    """The bash sessions in which one instance runs ExecBash (U-EXECBASH-STATE)."""
+
+    def __init__(self) -> None:
+        self._names = (f"default-{n}" if n > 1 else "default" for n in itertools.count(1))
+        self._kept = next(self._names)
+        self._closing: set[asyncio.Task[dict[str, Any]]] = set()
+
+    async def run(
+        self, workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+    ) -> dict[str, Any]:
+        """Run a command and return its envelope: see ``run_command``."""
+        if ledger.choose("U-EXECBASH-STATE") == "fresh":
+            return await self._run_alone(workbench, command, publisher)
+        kept = self._kept
+        answer = await run_command(workbench, {**command, "session_id": kept}, publisher)
+        if _status(answer) == "running" and kept == self._kept:
+            self._kept = next(self._names)  # what comes next must not wait for it
+        return answer
+
+    async def _run_alone(
+        self, workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+    ) -> dict[str, Any]:
+        name = uuid.uuid4().hex
+        try:
+            answer = await run_command(workbench, {**command, "session_id": name}, publisher)
+        except asyncio.CancelledError:  # nobody is left who could want it
+            await self._close(workbench, name)
+            raise
+        if _status(answer) == "completed":
+            await self._close(workbench, name)
+        return answer
+
+    async def _close(self, workbench: Workbench, name: str) -> None:
+        """Close a bash, in a task of its own: the caller may be cancelled once more."""
+        closing = asyncio.ensure_future(workbench.post(_CLOSE.format(name), {}))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closed)
+        await asyncio.shield(closing)
+
+    def _closed(self, closing: asyncio.Task[dict[str, Any]]) -> None:
+        self._closing.discard(closing)
+        if not closing.cancelled():
+            closing.exception()  # seen by who waits; if nobody does, the session has ended
+
+
+def _status(answer: Mapping[str, Any]) -> str | None:
+    data = answer.get("data")
+    return data.get("status") if isinstance(data, dict) else None
+
+
+_EXEC = "/v1/bash/exec"
+_LANGUAGE = "bash"
+_STREAMS = ("stdout", "stderr")
+
+
+async def run_command(
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+) -> dict[str, Any]:
+    """Run a command, a body of ``POST /v1/bash/exec``, and return its envelope.
+
+    The answer is the same whether somebody listens or not. Who begins to listen while it runs
+    receives its output at its end. Raises WorkbenchError.
+    """
+    ended: ExecutionEnded = "interrupted"
+    try:
+        answer = await (_run_live if publisher.has_listeners else _run_unheard)(
+            workbench, command, publisher
+        )
+        ended = _ended(answer)
+        return answer
+    finally:
+        publisher.finished(ended, context_lost=not workbench.alive)
+
+
+async def _run_unheard(
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+) -> dict[str, Any]:
+    answer = await workbench.post(_EXEC, command)
+    data = answer.get("data") or {}
+    for name in _STREAMS:
+        if data.get(name):
+            _publish(publisher, name, data[name])
+    return answer
+
+
+async def _run_live(
+    workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+) -> dict[str, Any]:
+    """Run a command and publish it; if the caller goes away, also what it still puts out."""
+    relay = _Relay(publisher)
+    running = asyncio.ensure_future(workbench.hear(LIVE_COMMAND, command, relay.receive))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        if relay.command_id is not None:
+            which = {"session_id": command["session_id"], "command_id": relay.command_id}
+            if await _abandoned(workbench, which):
+                await asyncio.wait({running})
+        raise
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _abandoned(workbench: Workbench, which: Mapping[str, Any]) -> bool:
+    """Interrupt a command whose caller has gone; return whether its events go on to its end.
+
+    They do not if the session no longer remembers it: then it ends with its connection.
+    """
+    with contextlib.suppress(WorkbenchError):
+        return bool((await workbench.post(ABANDON, which)).get("success"))
+    return False
+
+
+class _Relay:
+    """Publishes the events of a command; has its ``command_id`` once that has begun."""
+
+    def __init__(self, publisher: ExecutionPublisher) -> None:
+        self.command_id: str | None = None
+        self._publisher = publisher
+
+    def receive(self, event: Mapping[str, Any]) -> None:
+        """Publish an event of the workbench."""
+        if event["event"] == "started":
+            self.command_id = event["command_id"]
+            self._publisher.started(_LANGUAGE, None)
+        elif event["event"] == "cleared":
+            self._publisher.output("clear_output", {"wait": False}, 0)
+        else:
+            _publish(self._publisher, event["name"], event["text"])
+
+
+def _publish(publisher: ExecutionPublisher, name: str, text: str) -> None:
+    publisher.output("stream", {"name": name, "text": text}, len(text))
+
+
+def _ended(answer: Mapping[str, Any]) -> ExecutionEnded:
+    data = answer.get("data") or {}
+    if data.get("status") == "completed":
+        return "error" if data["exit_code"] else "ok"
+    ends: Mapping[str | None, ExecutionEnded] = {
+        "pending": "timeout",
+        "running": "timeout",
+        "timed_out": "timeout",
+        "killed": "interrupted",
+    }
+    return ends.get(data.get("status"), "error")
