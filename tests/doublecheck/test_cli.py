@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from agentdouble.apps import simple
 from doublecheck import Target
+from doublecheck.cli import main
+from doublecheck.client import preflight
 from doublecheck.reports.document import schema
 from tests.doublecheck import bad_servers
 
@@ -20,8 +25,30 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def doublecheck(tmp_path: Path) -> Command:
-    """Runs ``doublecheck`` in a folder of its own."""
+def doublecheck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs ``doublecheck`` in a folder of its own, in this process."""
+
+    def run(
+        *words: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        said, told = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            patch.setattr(sys, "argv", ["doublecheck", *words])
+            for name, value in {"COLUMNS": "120", **(environment or {})}.items():
+                patch.setenv(name, value)
+            with redirect_stdout(said), redirect_stderr(told), pytest.raises(SystemExit) as ended:
+                main()
+        code = ended.value.code
+        assert isinstance(code, int | None)
+        return subprocess.CompletedProcess(words, code or 0, said.getvalue(), told.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Command:
+    """Runs it in a process of its own, in which something is done ``before``."""
 
     def run(
         *words: str, environment: Mapping[str, str] | None = None, before: str = ""
@@ -39,9 +66,9 @@ def doublecheck(tmp_path: Path) -> Command:
     return run
 
 
-def test_checks_that_pass_exit_with_0(doublecheck: Command) -> None:
+def test_checks_that_pass_exit_with_0(process: Command) -> None:
     """The matrix tells each clause, its level and its verdict, without colours in a pipe."""
-    ended = doublecheck("run", "-k", "DEC-03")
+    ended = process("run", "-k", "DEC-03")
 
     assert 0 == ended.returncode, ended.stderr
     assert [
@@ -56,13 +83,11 @@ def _untimed(line: str) -> str:
     return line.rstrip().partition(" 1 check in ")[0]
 
 
-def test_a_failed_check_exits_with_1(doublecheck: Command) -> None:
+def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure is told in full on stderr and in a line in the matrix."""
-    patch = (
-        "from agentdouble.apps import simple\n"
-        "simple.SimpleApp.async_task = lambda self, function: function"
-    )
-    ended = doublecheck("run", "-k", "DEC-02 or DEC-03", before=patch)
+    monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
+
+    ended = doublecheck("run", "-k", "DEC-02 or DEC-03")
 
     assert 1 == ended.returncode
     assert "DEC-03  must   failed   async_task is planned and not implemented" in ended.stdout
@@ -70,14 +95,14 @@ def test_a_failed_check_exits_with_1(doublecheck: Command) -> None:
     assert "a double of its own: 1 failed, 1 passed." in ended.stdout
 
 
-def test_the_folder_has_no_say(doublecheck: Command, tmp_path: Path) -> None:
+def test_the_folder_has_no_say(process: Command, tmp_path: Path) -> None:
     """Neither its ini file, its conftest and its modules, nor addopts of the environment."""
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (tmp_path / "conftest.py").write_text("raise RuntimeError('the conftest was loaded')\n")
     (tmp_path / "hostile.py").write_text("raise RuntimeError('the plugin was loaded')\n")
     hostile = {"PYTEST_ADDOPTS": "--no-such-option", "PYTEST_PLUGINS": "hostile"}
 
-    ended = doublecheck("run", "-k", "DEC-01", environment=hostile)
+    ended = process("run", "-k", "DEC-01", environment=hostile)
 
     assert 0 == ended.returncode, ended.stderr
     assert ["conftest.py", "hostile.py", "pytest.ini"] == sorted(
@@ -130,9 +155,7 @@ def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: P
     assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
-def test_an_interrupted_run_leaves_a_report_that_says_so(
-    doublecheck: Command, tmp_path: Path
-) -> None:
+def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_path: Path) -> None:
     """Ctrl-C in the second check: the first is told, and that there were more."""
     interrupt = (
         "import os, signal\n"
@@ -140,7 +163,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
         "simple.SimpleApp.async_task = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
     )
-    ended = doublecheck("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
+    ended = process("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
 
     told = "Interrupted: 1 of 2 checks were carried out. Nothing is known about the others."
     assert (130, told) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
@@ -206,11 +229,13 @@ def test_a_target_of_the_project_is_checked(
     assert f"staging, live at {platform_server.url}: 1 not offered, 1 passed." in ended.stdout
 
 
-def test_a_target_that_hangs_is_told_at_once(doublecheck: Command) -> None:
+def test_a_target_that_hangs_is_told_at_once(
+    doublecheck: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the first check: in a line, and the exit code of what was not carried out."""
-    impatient = "from doublecheck.client import preflight; preflight.PATIENCE_S = 0.3"
+    monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
     with bad_servers.serving(bad_servers.hang) as server:
-        ended = doublecheck("run", "--target", "live", "--url", server.url, before=impatient)
+        ended = doublecheck("run", "--target", "live", "--url", server.url)
 
     assert (3, "") == (ended.returncode, ended.stdout)
     assert ended.stderr.startswith(f"doublecheck: {server.url}/ping took the request")
@@ -256,7 +281,7 @@ def test_what_stands_in_the_way_is_one_line(
     ],
 )
 def test_what_is_not_installed_is_named_with_its_command(
-    doublecheck: Command, absent: str, told: str
+    process: Command, absent: str, told: str
 ) -> None:
     """One line on stderr, exit code 3."""
     hide = (
@@ -265,7 +290,7 @@ def test_what_is_not_installed_is_named_with_its_command(
         f"importlib.util.find_spec = lambda name: None if name == {absent!r} else find(name)\n"
         f"sys.modules[{absent!r}] = None"
     )
-    ended = doublecheck("run", before=hide)
+    ended = process("run", before=hide)
 
     assert (3, "") == (ended.returncode, ended.stdout)
     assert 1 == len(ended.stderr.splitlines()), ended.stderr
