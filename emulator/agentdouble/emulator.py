@@ -14,8 +14,7 @@ from agentdouble import environment, ledger, routing, serving
 from agentdouble.apps.loading import App, application
 from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
-from agentdouble.mcp_services import McpServices
-from agentdouble.mcp_services.toolsets import McpToolsets
+from agentdouble.mcp_services import McpServices, McpToolsets
 from agentdouble.platform import Platform
 from agentdouble.settings import Settings
 from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface

@@ -1,10 +1,8 @@
 """MCP services: an address and keys in front of any backend (sections 1, 2.5 and 4.3)."""
 
-from agentdouble.mcp_services.api_backend import OpenApiBackend
-from agentdouble.mcp_services.backends import Backend, McpBackend, ServerBackend
-from agentdouble.mcp_services.handle import McpServices
-from agentdouble.mcp_services.records import access_record
-from agentdouble.mcp_services.service import Key, Service
+from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
+from agentdouble.mcp_services.handle import McpServices, McpToolsets
+from agentdouble.mcp_services.service import Key, Service, access_record
 from agentdouble.mcp_services.services import Services
 
 __all__ = [
@@ -12,6 +10,7 @@ __all__ = [
     "Key",
     "McpBackend",
     "McpServices",
+    "McpToolsets",
     "OpenApiBackend",
     "ServerBackend",
     "Service",

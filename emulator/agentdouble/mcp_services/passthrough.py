@@ -1,12 +1,21 @@
 """A service that passes everything through to an MCP server elsewhere, and back, as it comes.
 
-What is said passes unread, so every feature and version of the protocol does. The backend's
-address and credentials stay here: what it answers besides MCP is told in words of our own.
+Bytes are passed on, not messages. What is not understood cannot be lost: both eras of the
+protocol, and what comes after them, go through. The backend's address and credentials stay here:
+what it answers besides MCP is answered in words of our own, since it may name the backend, and the
+log has the reason. Where a backend breaks off amid a stream, the request that waits gets an error
+in it, unless its client can resume the stream.
+
+A service speaks HTTP to its backend by itself (``agentdouble.upstream``), with httptools, as
+uvicorn does on the other side: httpx costs 0.8 ms a request, this 0.1, and a service may cost its
+callers 1 ms in all. A request is never sent twice: one that meets a closed connection is an error.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,7 +29,6 @@ from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import AnswerLostError, BackendLostError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.mcp_services import headers
-from agentdouble.mcp_services.farewell import Farewell
 from agentdouble.upstream import Answer, Connections
 
 METHODS = ("GET", "POST", "DELETE")
@@ -28,6 +36,8 @@ REDIRECTS = 3
 
 _MCP_CONTENT = ("application/json", "text/event-stream")
 _log = logging.getLogger(__name__)
+_EVENT_ID = re.compile(rb"^id:", re.MULTILINE)
+_EVENT_END = re.compile(rb"(\r\n\r\n|\n\n|\r\r)\Z")
 
 
 class PassThrough:
@@ -127,22 +137,24 @@ class PassThrough:
     async def _return(self, answer: Answer, asked: bytes, send: Send) -> None:
         start = {"type": "http.response.start", "status": answer.status}
         await send({**start, "headers": headers.back(answer.headers)})
-        farewell = Farewell(answer, asked)
+        ending = ErrorEventWriter(answer, asked)
         while not answer.done:
             try:
                 chunk = await answer.read()
             except AnswerLostError as error:
-                await self._break_off(farewell, error, send)
+                await self._break_off(ending, error, send)
                 return
-            farewell.see(chunk)
+            ending.observe(chunk)
             await send({"type": "http.response.body", "body": chunk, "more_body": not answer.done})
 
-    async def _break_off(self, farewell: Farewell, error: AnswerLostError, send: Send) -> None:
+    async def _break_off(
+        self, ending: ErrorEventWriter, error: AnswerLostError, send: Send
+    ) -> None:
         message = f"The backend of the MCP service {self._name!r} broke off amid its answer."
         _log.warning("%s %s", message, error)
-        if not farewell.is_stream:  # the caller's connection breaks as the backend's did
+        if not ending.is_stream:  # the caller's connection breaks as the backend's did
             raise BackendLostError(message, service=self._name)
-        await send({"type": "http.response.body", "body": farewell.words(message)})
+        await send({"type": "http.response.body", "body": ending.event(message)})
 
     def _lost(self, error: AnswerLostError) -> Response:
         if error.silent:
@@ -174,3 +186,45 @@ def _kind(answer: Answer) -> str | None:
 
 def _is_empty(answer: Answer) -> bool:
     return answer.status in (202, 204) or answer.header(b"content-length") == "0"
+
+
+class ErrorEventWriter:
+    """Writes the error that ends a stream which breaks off; it observes the answer until then."""
+
+    def __init__(self, answer: Answer, asked: bytes) -> None:
+        kind = answer.header(b"content-type") or ""
+        self.is_stream = kind.startswith("text/event-stream")
+        self._plain = answer.header(b"content-encoding") is None
+        self._asked = asked
+        self._resumable = False
+        self._end = b""
+
+    def observe(self, chunk: bytes) -> None:
+        """Observe the next piece of the answer."""
+        if self.is_stream:
+            self._resumable = self._resumable or _EVENT_ID.search(chunk) is not None
+            self._end = (self._end + chunk[-4:])[-4:]
+
+    def event(self, message: str) -> bytes:
+        """Return the last event of a stream: an error with that message for the request.
+
+        It is empty where no request waits, where the client can take the stream up again by the
+        ids of events, and amid an event.
+        """
+        id_ = _request_id(self._asked)
+        whole = not self._end or _EVENT_END.search(self._end) is not None
+        if not whole or id_ is None or self._resumable or not self._plain:
+            return b""
+        error = {"code": INTERNAL_ERROR, "message": message}
+        data = json.dumps({"jsonrpc": "2.0", "id": id_, "error": error})
+        return f"event: message\ndata: {data}\n\n".encode()
+
+
+def _request_id(asked: bytes) -> str | int | None:
+    """Return the id of a JSON-RPC request; None if it is something else."""
+    try:
+        message = json.loads(asked)
+    except (ValueError, RecursionError):
+        return None
+    id_ = message.get("id") if isinstance(message, dict) and "method" in message else None
+    return id_ if isinstance(id_, (str, int)) else None

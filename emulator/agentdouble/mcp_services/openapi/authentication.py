@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.openapi.definition import ApiKeyScheme, Definition
-from agentdouble.mcp_services.openapi.reading import is_header_name
+from agentdouble.mcp_services.openapi.definition import ApiKeyScheme, Definition, is_header_name
 
 if TYPE_CHECKING:
     import httpx

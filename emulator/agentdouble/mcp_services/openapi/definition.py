@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+from agentdouble.errors import DefinitionError
 
 Json = dict[str, Any]
 Where = Literal["path", "query", "header", "cookie"]
 How = Literal["simple", "label", "matrix", "form", "deepObject", "json"]
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
 @dataclass(frozen=True)
@@ -106,3 +111,79 @@ class Definition:
     api_keys: Mapping[str, ApiKeyScheme]
     document: Json = field(repr=False, compare=False)
     origin: str | None = field(default=None, repr=False)  # it may have a password in it
+
+
+def is_header_name(text: str) -> bool:
+    """Tell whether a text can be the name of a header."""
+    return _TOKEN.match(text) is not None
+
+
+def mapping(value: Any) -> Json:
+    """Return an object, empty where there is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return an array, empty where there is none."""
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """Return a string, empty where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def boolean(value: Any) -> bool:
+    """Tell whether a value is true."""
+    return value is True
+
+
+class Addresses:
+    """The base URL of each operation: the one that is given, else the definition's."""
+
+    def __init__(
+        self, definition: Definition, base_url: str | None, variables: Mapping[str, str]
+    ) -> None:
+        self._definition = definition
+        self._base_url = _checked_url(base_url) if base_url is not None else None
+        self._variables = variables
+        for operation in definition.operations:
+            self.of(operation)
+
+    def of(self, operation: Operation) -> str:
+        """Return an operation's base URL, without a slash at its end."""
+        if self._base_url is not None:
+            return self._base_url
+        address = operation.address or self._definition.address or Address("/")
+        url = _filled(address, self._variables)
+        return _checked_url(urljoin(self._definition.origin or "", url))
+
+
+def _filled(address: Address, variables: Mapping[str, str]) -> str:
+    url = address.url
+    for name, variable in address.variables.items():
+        value = variables.get(name, text(variable.get("default")))
+        allowed = listed(variable.get("enum"))
+        if allowed and value not in allowed:
+            names = ", ".join(map(repr, allowed))
+            raise DefinitionError(
+                f"the server variable {name!r} may be one of {names}, not {value!r}"
+            )
+        url = url.replace(f"{{{name}}}", value)
+    return url
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or any(one <= " " or one == "\x7f" for one in url):
+        raise DefinitionError(
+            "it does not say where the API is: give base_url, an http(s) URL, such as "
+            "'https://api.example.com/v1'"
+        )
+    if parts.query or parts.fragment:
+        raise DefinitionError("the API's URL has a query or a fragment, which no path can follow")
+    return url.rstrip("/")

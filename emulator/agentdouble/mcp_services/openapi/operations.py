@@ -9,11 +9,20 @@ from typing import Any
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import bodies, inputs
-from agentdouble.mcp_services.openapi.definition import Body, Definition, Json, Operation
+from agentdouble.mcp_services.openapi.definition import (
+    Body,
+    Definition,
+    Json,
+    Operation,
+    boolean,
+    is_header_name,
+    listed,
+    mapping,
+    text,
+)
 from agentdouble.mcp_services.openapi.documents import Document, step
 from agentdouble.mcp_services.openapi.inputs import Input
 from agentdouble.mcp_services.openapi.openapi3 import OpenApi3
-from agentdouble.mcp_services.openapi.reading import boolean, is_header_name, listed, mapping, text
 from agentdouble.mcp_services.openapi.schemas import Schemas
 from agentdouble.mcp_services.openapi.swagger2 import Swagger2
 

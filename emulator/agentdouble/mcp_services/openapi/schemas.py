@@ -3,6 +3,12 @@
 The three formats have a dialect each. 3.1's is 2020-12; 3.0's and 2.0's have ``nullable``, a
 boolean ``exclusiveMinimum``, and references whose neighbours do not count. What is read-only
 is not sent, so it is not in the schema of an input.
+
+A definition's schemas are converted once. What is referred to stands under ``$defs`` of each
+tool that needs it, as one object for all. References by which a schema is about itself are
+dropped, because a validator would follow them for ever; read-only properties are left out, for
+nobody sends them. Answers are not validated: a backend that says more than its definition is
+the usual one.
 """
 
 from __future__ import annotations
@@ -13,8 +19,7 @@ from typing import Any
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import keywords
 from agentdouble.mcp_services.openapi.definition import Json
-from agentdouble.mcp_services.openapi.documents import Document, step, steps
-from agentdouble.mcp_services.openapi.readonly import ReadOnly
+from agentdouble.mcp_services.openapi.documents import Document, ReadOnly, step, steps
 
 FILE: Json = {"type": "string", "contentEncoding": "base64"}
 _NOTHING: frozenset[str] = frozenset()

@@ -1,4 +1,9 @@
-"""A definition as a low-level MCP server: its operations are the tools."""
+"""A definition as a low-level MCP server: its operations are the tools.
+
+The SDK validates and dumps a list of tools anew for everybody who asks, which for a thousand of
+them takes longer than all the rest. What is generated from a definition does not change, so the
+list is made for the wire once for each version of the protocol.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +20,17 @@ from agentdouble.mcp_services.openapi.definition import Definition, Operation
 if TYPE_CHECKING:
     import mcp.types
     from mcp.server import Server
-    from mcp.server.context import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from agentdouble.mcp_services.openapi.backend import Backend
+
 
 _NEEDED = (
     "mcp.server",
     "mcp.types",
     *(
         f"agentdouble.mcp_services.openapi.{name}"
-        for name in ("addresses", "answers", "arguments", "backend", "listing", "requests")
+        for name in ("backend", "requests", "tool_results")
     ),
 )
 
@@ -48,8 +54,6 @@ def server(
     """
     import_now(*_NEEDED)
     from mcp.server import Server
-
-    from agentdouble.mcp_services.openapi.listing import ListedOnce
 
     tools = _Tools(definition, base_url, auth, timeout_s, variables or {})
     made = Server(
@@ -76,8 +80,8 @@ class _Tools:
         timeout_s: float,
         variables: Mapping[str, str],
     ) -> None:
-        from agentdouble.mcp_services.openapi.addresses import Addresses
-        from agentdouble.mcp_services.openapi.arguments import Arguments
+        from agentdouble.mcp_services.openapi.definition import Addresses
+        from agentdouble.mcp_services.openapi.requests import Arguments
 
         self._operations = {one.name: one for one in definition.operations}
         self._addresses = Addresses(definition, base_url, variables)
@@ -118,21 +122,21 @@ class _Tools:
     async def call(
         self, context: ServerRequestContext[Backend], params: mcp.types.CallToolRequestParams
     ) -> mcp.types.CallToolResult:
-        from agentdouble.mcp_services.openapi import answers
+        from agentdouble.mcp_services.openapi import tool_results
 
         try:
             return await self._called(context.lifespan_context, params)
         except (ToolCallError, DefinitionError) as error:
-            return answers.error(str(error))
+            return tool_results.error(str(error))
         except Exception as error:
             # Its text may have the API's address or a secret in it.
             _log.error("The tool %r failed: %s", params.name, type(error).__name__)
-            return answers.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
+            return tool_results.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
 
     async def _called(
         self, backend: Backend, params: mcp.types.CallToolRequestParams
     ) -> mcp.types.CallToolResult:
-        from agentdouble.mcp_services.openapi import answers, requests
+        from agentdouble.mcp_services.openapi import requests, tool_results
 
         operation = self._operations.get(params.name)
         if operation is None:
@@ -141,7 +145,7 @@ class _Tools:
         self._arguments.check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses.of(operation))
         answer = await backend.send(request)
-        return answers.result(answer, self._credential.secrets, operation.name)
+        return tool_results.result(answer, self._credential.secrets, operation.name)
 
 
 def _tool(operation: Operation) -> mcp.types.Tool:
@@ -159,3 +163,27 @@ def _tool(operation: Operation) -> mcp.types.Tool:
             open_world_hint=True,
         ),
     )
+
+
+class ListedOnce:
+    """A middleware that keeps what the server's handler of ``tools/list`` has answered."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    async def __call__(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        """Answer from what is kept; what could be refused goes to the server."""
+        if ctx.method != "tools/list" or not _is_plain(ctx):
+            return await call_next(ctx)
+        kept = self._answers.get(ctx.protocol_version)
+        if kept is not None:
+            return kept
+        answer = await call_next(ctx)
+        if isinstance(answer, dict):
+            self._answers[ctx.protocol_version] = answer
+        return answer
+
+
+def _is_plain(context: ServerRequestContext[Any]) -> bool:
+    """Tell whether this asks for the whole list, with nothing that could be wrong."""
+    return not (context.params or {}).keys() - {"_meta"}

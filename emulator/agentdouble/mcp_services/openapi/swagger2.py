@@ -12,11 +12,14 @@ from agentdouble.mcp_services.openapi.definition import (
     Field,
     Json,
     Style,
+    boolean,
+    listed,
+    mapping,
+    text,
 )
 from agentdouble.mcp_services.openapi.documents import Document, step
 from agentdouble.mcp_services.openapi.inputs import Input
 from agentdouble.mcp_services.openapi.openapi3 import api_keys
-from agentdouble.mcp_services.openapi.reading import boolean, listed, mapping, text
 from agentdouble.mcp_services.openapi.schemas import Schemas
 
 _DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "multi": ","}

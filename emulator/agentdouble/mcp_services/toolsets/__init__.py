@@ -4,8 +4,6 @@ What stands here imports nothing heavy; ``server`` and what it imports need the 
 imported when the first request comes.
 """
 
-from agentdouble.mcp_services.toolsets.handle import McpToolsets
-from agentdouble.mcp_services.toolsets.toolset import EXPOSES, Exposes, Toolset
-from agentdouble.mcp_services.toolsets.toolsets import Toolsets
+from agentdouble.mcp_services.toolsets.toolsets import EXPOSES, Exposes, Toolset, Toolsets
 
-__all__ = ["EXPOSES", "Exposes", "McpToolsets", "Toolset", "Toolsets"]
+__all__ = ["EXPOSES", "Exposes", "Toolset", "Toolsets"]

@@ -1,4 +1,10 @@
-"""One question to a service, by the MCP SDK's own client, in the version that both speak."""
+"""Questions to a service by the MCP SDK's own client, and what its tools ask back.
+
+A toolset asks each question anew, inside the process and behind the keys. The SDK's client that
+is kept open in a server ends that server with its own peer, so each question has a connection
+of its own. What a tool asks back passes to the caller: so the service is asked in the caller's
+era of the protocol, if it has it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +15,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx2
-from mcp.client import Client, ClientSession
+from mcp.client import Client, ClientRequestContext, ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp.types import (
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+)
 from starlette.types import ASGIApp
 
 from agentdouble.errors import ServiceUnansweredError
@@ -23,6 +41,7 @@ Headers = list[tuple[str, str]]
 
 _URL = "http://service/mcp"  # nothing of it is looked at
 _log = logging.getLogger(__name__)
+Context = ServerRequestContext[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -80,3 +99,42 @@ def _reason(error: BaseException) -> str:
     while inner := getattr(error, "exceptions", None):
         error = inner[0]
     return str(error) or type(error).__name__
+
+
+class AskingBack:
+    """Answers what a service asks with what the caller of ``context`` answers."""
+
+    def __init__(self, context: Context) -> None:
+        self._session = context.session
+        self._metadata = ServerMessageMetadata(related_request_id=context.request_id)
+
+    def callbacks(self) -> dict[str, Any]:
+        """Return those for which the caller has said that it can answer, for the SDK's client."""
+        able = self._session.client_capabilities
+        found: dict[str, Any] = {}
+        if able is not None and able.elicitation is not None:
+            found["elicitation_callback"] = self._elicit
+        if able is not None and able.sampling is not None:
+            found["sampling_callback"] = self._sample
+            found["sampling_capabilities"] = able.sampling
+        return found
+
+    async def _elicit(
+        self, _: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        request = ElicitRequest(params=params)
+        try:
+            return await self._session.send_request(request, ElicitResult, metadata=self._metadata)
+        except MCPError as error:
+            return error.error
+
+    async def _sample(
+        self, _: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        request = CreateMessageRequest(params=params)
+        with_tools = params.tools is not None
+        kind = CreateMessageResultWithTools if with_tools else CreateMessageResult
+        try:
+            return await self._session.send_request(request, kind, metadata=self._metadata)
+        except MCPError as error:
+            return error.error

@@ -19,10 +19,8 @@ from pydantic import TypeAdapter
 
 from agentdouble.errors import ServiceUnansweredError
 from agentdouble.mcp_services import headers
-from agentdouble.mcp_services.toolsets.asking import Headers, Member, ask
-from agentdouble.mcp_services.toolsets.asking_back import AskingBack, Context
-from agentdouble.mcp_services.toolsets.listing import list_one
-from agentdouble.mcp_services.toolsets.names import is_shortened, merged, split
+from agentdouble.mcp_services.toolsets.asking import AskingBack, Context, Headers, Member, ask
+from agentdouble.mcp_services.toolsets.listing import is_shortened, list_one, merged, split
 
 Answer = CallToolResult | InputRequiredResult
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)

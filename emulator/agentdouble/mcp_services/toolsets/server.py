@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mcp.server import Server
@@ -17,18 +18,18 @@ from mcp.types import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
-from agentdouble.mcp_services.toolsets import searching
-from agentdouble.mcp_services.toolsets.asking import Member
-from agentdouble.mcp_services.toolsets.asking_back import Context
+from agentdouble.mcp_services.toolsets.asking import Context, Member
 from agentdouble.mcp_services.toolsets.calling import Answer, along, call, failed
-from agentdouble.mcp_services.toolsets.listing import list_all
-from agentdouble.mcp_services.toolsets.toolset import Exposes
+from agentdouble.mcp_services.toolsets.listing import Listed, list_all
+from agentdouble.mcp_services.toolsets.toolsets import Exposes
 
 MISSING = "agentdouble/missing"
 """In the ``_meta`` of a list of tools: the services that are not in it, each with the reason."""
 
 Members = Callable[[], Sequence[Member]]
 Found = dict[str, Any] | None
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def make_server(name: str, exposes: Exposes, members: Members) -> Server[Any]:
@@ -112,9 +113,42 @@ class _Pair:
         found: dict[str, Any] = {
             "tools": [
                 one.shown().model_dump(mode="json", by_alias=True, exclude_none=True)
-                for one in searching.best(listing.tools, search.query, search.limit)
+                for one in _best_of(listing.tools, search.query, search.limit)
             ],
             "missing": dict(listing.missing),
         }
         text = TextContent(text=to_json(found, indent=2).decode())
         return CallToolResult(content=[text], structured_content=found)
+
+
+def _best_of(tools: Iterable[Listed], query: str, limit: int) -> list[Listed]:
+    """Return the tools that have most of the query's words, the _best_of first.
+
+    A query without words finds all. Words match their beginnings: ``repo`` finds ``repository``.
+    """
+    asked = _words(query)
+    ranked = [(_score(one, asked), index, one) for index, one in enumerate(tools)]
+    fitting = [entry for entry in ranked if entry[0] > 0 or not asked]
+    fitting.sort(key=lambda entry: (-entry[0], entry[1]))
+    return [one for _, _, one in fitting[:limit]]
+
+
+def _score(listed: Listed, asked: set[str]) -> int:
+    name = _words(listed.name)
+    rest = _words(" ".join(filter(None, (listed.tool.title, listed.tool.description))))
+    properties = listed.tool.input_schema.get("properties")
+    arguments = _words(" ".join(properties)) if isinstance(properties, dict) else set()
+    weights = ((name, 4), (rest, 2), (arguments, 1))
+    return sum(
+        max((weight for words, weight in weights if _has(words, word)), default=0) for word in asked
+    )
+
+
+def _has(words: set[str], asked: str) -> bool:
+    """Return whether a word is there, or its beginning, or (of four letters or more) its stem."""
+    stems = {word for word in words if len(word) > 3}
+    return any(word.startswith(asked) for word in words) or asked.startswith(tuple(stems))
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(_HUMP.sub(" ", text))}

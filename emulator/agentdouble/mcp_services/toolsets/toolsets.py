@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agentdouble.clock import Clock
 from agentdouble.errors import ServiceNameTakenError, UnknownToolsetError
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Host
-from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
+from agentdouble.mcp_services.service import Access, Key, Service, check_keys, check_name, make_key
 from agentdouble.mcp_services.services import DEFAULT_KEY, Services
-from agentdouble.mcp_services.toolsets.toolset import Exposes, Toolset
 from agentdouble.state import Record, Registry, Store
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.toolsets.asking import Member
 
+
+Exposes = Literal["all", "search-and-use"]
+EXPOSES: tuple[Exposes, ...] = get_args(Exposes)
 _SERVER = "agentdouble.mcp_services.toolsets.server"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Toolset(Access):
+    """Several MCP services as one endpoint.
+
+    It ``exposes`` all tools of its services, or the two tools by which those are found and
+    called.
+    """
+
+    service_ids: tuple[str, ...]
+    exposes: Exposes
 
 
 class Toolsets(Registry[Toolset]):

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
-from agentdouble.mcp_services.openapi.addresses import Addresses
+from agentdouble.mcp_services.openapi.definition import Addresses
 from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, seen, swagger_2
 
 pytestmark = pytest.mark.libraries

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agentdouble.mcp_services.toolsets.names import is_shortened, merged, split
+from agentdouble.mcp_services.toolsets.listing import is_shortened, merged, split
 
 pytestmark = pytest.mark.libraries
 
