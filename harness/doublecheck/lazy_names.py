@@ -3,7 +3,7 @@
 Such a module lists its names once, in the form that type checkers read::
 
     if TYPE_CHECKING:
-        from doublecheck.client.connect import connect as connect
+        from doublecheck.api.connect import connect as connect
 
 The same lines are read here, and a name's module is imported when the name is first used. So a
 test run that loads the pytest plugin pays nothing for the rest.

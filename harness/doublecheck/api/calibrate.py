@@ -13,7 +13,7 @@ from doublecheck.api.connect import connect
 from doublecheck.api.progress_bar import Bar
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
-from doublecheck.client import open_target as opening
+from doublecheck.client import open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError
 from doublecheck.runner.subject import target_of
@@ -41,7 +41,7 @@ def calibrate(
     wanted = _wanted([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
         found = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
-        target = opening.answering(target_of(found))
+        target = open_target.require_answer(target_of(found))
         allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
         asked = stack.enter_context(Platform(allowed))
         bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from doublecheck.api.connect import connect
 from doublecheck.api.progress_bar import Bar
-from doublecheck.client import doubles
-from doublecheck.client import open_target as opening
+from doublecheck.client import doubles, open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.runner.subject import target_of
@@ -70,11 +69,11 @@ def _ours(double: Platform | AsyncPlatform | str | None, stack: ExitStack) -> Ta
     if double is None:
         return stack.enter_context(doubles.serving_double())
     if isinstance(double, str):
-        return doubles.running(double, "double", False)
+        return doubles.running(double)
     target = target_of(double)
     if target.kind != "double":
         raise TargetError(f"{target.url} is a live platform: the double comes first, then that.")
-    return opening.answering(target)
+    return open_target.require_answer(target)
 
 
 def _theirs(
@@ -87,6 +86,6 @@ def _theirs(
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
     if not isinstance(other, str):
-        return opening.answering(target_of(other))
+        return open_target.require_answer(target_of(other))
     with connect(other) as found:
-        return opening.answering(found.target)
+        return open_target.require_answer(found.target)

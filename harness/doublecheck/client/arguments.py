@@ -1,4 +1,11 @@
-"""Arguments: of the type that a method says, or refused in words before anything is sent."""
+"""Arguments are compared with a method's annotations before anything is sent.
+
+What would be an error deep in httpx, or a session called ``3``, becomes a sentence about the
+argument: which, of what type it must be, and what to do. Most of this file makes the sentence, and
+would be needed around a library too. A check costs 33 us of a call that takes 1 ms and more.
+beartype takes 3 us and pydantic's ``validate_call`` 5 us, but each costs 70 ms to import, pydantic
+1.6 ms more for each method, and neither is in the base install.
+"""
 
 from __future__ import annotations
 

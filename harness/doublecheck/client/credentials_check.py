@@ -1,11 +1,11 @@
 """Before the first check: whether the control plane takes a target's own key pair.
 
-Otherwise checks that something is refused would pass, and all others would fail, for that alone.
+With a wrong secret the checks that something is refused would pass, and all others would fail. So
+``doublecheck run`` asks once, for a tool that nobody has. Other test runs do not ask.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING
 
 import httpx
@@ -20,7 +20,7 @@ from doublecheck.wire.redaction import hidden, secrets_of
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
 
-_NOBODYS = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
+_NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
     "t-doublecheck-nobody-has-this", "doublecheck_doublecheck", "1"
 )
 
@@ -28,9 +28,8 @@ _NOBODYS = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
 def require(target: Target, variables: tuple[str, str]) -> None:
     """Raise CredentialsRefusedError if the key pair, which these variables hold, is refused.
 
-    Only the word of a control plane counts, HTTP 401 in its envelope: a gateway in front of an
-    application refuses what is signed, too, and its checks are not. Where no answer comes, the
-    checks tell.
+    Only HTTP 401 in the control plane's own envelope counts: gateways refuse signed requests for
+    reasons of their own. Where no answer comes, the checks say so.
     """
     if "control_plane" in target.problems or target.credentials is None:
         return
@@ -38,13 +37,13 @@ def require(target: Target, variables: tuple[str, str]) -> None:
         return
     refusal = _refusal(target)
     if refusal is not None:
-        told = hidden(str(refusal), secrets_of(target))
-        raise CredentialsRefusedError(target.control_plane, told, variables)
+        reason = hidden(str(refusal), secrets_of(target))
+        raise CredentialsRefusedError(target.control_plane, reason, variables)
 
 
 def _refusal(target: Target) -> RefusedError | None:
     """Return with what the control plane refuses the keys of a request, or None."""
-    request = sandbox.control_plane(target, _NOBODYS.body(), dt.datetime.now(dt.timezone.utc))
+    request = sandbox.signed(target, _NO_TOOL.body(), transport.signing_time())
     try:
         with (
             transport.translated(request.url),

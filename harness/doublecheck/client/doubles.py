@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentdouble import environment
-from agentdouble import running as known
+from agentdouble import running as running_doubles
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.addresses import is_loopback
-from doublecheck.target.target import Kind, Target
+from doublecheck.target.target import Target
 from doublecheck.wire import admin
 
 if TYPE_CHECKING:
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 60.0
 
 
-def running(url: str, kind: Kind, reference_app: bool) -> Target:
-    """Return the target at ``url``, its keys as ``agentdouble env`` or the environment has them.
+def running(url: str) -> Target:
+    """Return the double at ``url``, its keys as ``agentdouble env`` or the environment has them.
 
-    Raises TargetError for an unusable address, or if it is to be a double and is none, and
-    UnreachableError if nothing answers.
+    Raises TargetError for an unusable address and for what is no double, and UnreachableError if
+    nothing answers.
     """
-    environ = environment_of(url) if kind == "double" else os.environ
-    target = Target.find(url, kind, reference_app=reference_app, environ=environ)
-    if kind == "double" and not answers_as_double(url):
+    target = Target.find(url, "double", environ=environment_of(url))
+    if not is_double(target):
         raise TargetError(
             f"{url} answers, but not as a double. A live platform is opted into twice: by its URL "
             "and by --platform-target=live (doublecheck run: --target live)."
@@ -44,7 +43,7 @@ def running(url: str, kind: Kind, reference_app: bool) -> Target:
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment, with the keys of this user's double at ``url`` if it is one."""
     try:
-        found = known.at(urlsplit(url).port) if is_loopback(url) else None
+        found = running_doubles.at(urlsplit(url).port) if is_loopback(url) else None
     except ValueError:  # a port that is none: the address will be refused
         found = None
     return environ if found is None else {**environ, **environment.variables(found)}

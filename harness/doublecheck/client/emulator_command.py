@@ -1,7 +1,8 @@
 """A double that a command starts: another interpreter's, say, with libraries of its own.
 
-Between the command and us stands a small process. It ends the command and all that this has
-started as soon as its standard input closes, and that happens by any death of ours.
+A small process, the guard, stands between the command and us. When its standard input closes, it
+ends the whole process group of the command. Any death of ours closes that input, so nothing is
+left running.
 """
 
 from __future__ import annotations
@@ -89,11 +90,11 @@ def _address(
     command: Sequence[str], process: subprocess.Popen[bytes], output: _Output, deadline: float
 ) -> str:
     """Return the address that the command prints."""
-    output.told.wait(max(deadline - time.monotonic(), 0))
+    output.printed.wait(max(deadline - time.monotonic(), 0))
     if output.url is not None:
         return output.url
     with suppress(subprocess.TimeoutExpired):
-        if output.told.is_set():  # its output has ended
+        if output.printed.is_set():  # its output has ended
             code = process.wait(END_WITHIN_S)
             what = f"ended with exit code {code} before it printed an address of this machine"
             raise EmulatorCommandError(command, what, output.lines())
@@ -139,14 +140,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Output:
-    """What a command prints: read to its end, so that it never waits, and forgotten but the last.
+    """What a command prints: read to its end, so that it never waits; the last lines are kept.
 
-    ``told`` is set when it has printed an address, ``ended`` when it will print no more.
+    ``printed`` is set when it has printed an address, ``ended`` when it will print no more.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.url: str | None = None
-        self.told = threading.Event()
+        self.printed = threading.Event()
         self.ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=_LINES)
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
@@ -161,17 +162,17 @@ class _Output:
                 line = content.decode("utf-8", "replace").rstrip()
                 self._lines.append(line)
                 self._find(line)
-        self.told.set()
+        self.printed.set()
         self.ended.set()
 
     def _find(self, line: str) -> None:
         if self.url is None:
-            self.url = next(filter(None, map(_of_this_machine, _URL.findall(line))), None)
+            self.url = next(filter(None, map(_loopback_url, _URL.findall(line))), None)
         if self.url is not None:
-            self.told.set()
+            self.printed.set()
 
 
-def _of_this_machine(url: str) -> str | None:
+def _loopback_url(url: str) -> str | None:
     """Return an address as it can be asked for from here, or None for one elsewhere."""
     if urlsplit(url).hostname == "0.0.0.0":  # noqa: S104 (what it prints, not what we bind)
         url = url.replace("0.0.0.0", "127.0.0.1", 1)  # noqa: S104

@@ -187,16 +187,16 @@ class _Receiver:
             except (StopAsyncIteration, httpx.TransportError):
                 return
             self._received += 1
-            said = output_feed.read(event.event, event.data, self._name)
-            if said is not None:
-                self._take(said)
+            found = output_feed.read(event.event, event.data, self._name)
+            if found is not None:
+                self._take(found)
 
-    def _take(self, said: output_feed.Said) -> None:
+    def _take(self, event: output_feed.FeedEvent) -> None:
         self.begun = True
-        self.over = said.over
-        self.dropped += said.dropped
-        if said.output is not None:
-            self._on_output(said.output)
+        self.over = event.over
+        self.dropped += event.dropped
+        if event.output is not None:
+            self._on_output(event.output)
 
 
 async def _answer(sent: asyncio.Task[httpx.Response], receiver: _Receiver) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Work in an event loop of its own, in a thread, that hands over outputs to who waits for it."""
+"""Run a coroutine in a thread with an event loop of its own; its outputs are handled here."""
 
 from __future__ import annotations
 

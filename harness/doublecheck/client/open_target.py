@@ -1,4 +1,4 @@
-"""From a plan to a target that answers."""
+"""Open the target of a plan: start what is to be started, and see that it answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from doublecheck.client import doubles, preflight
-from doublecheck.client import emulator_command as starting
+from doublecheck.client import doubles, emulator_command, preflight
 from doublecheck.errors import TargetError
-from doublecheck.target import from_plan as targets
+from doublecheck.target import from_plan
 from doublecheck.target.plan import Plan, Said, SourcedValue, plan
 from doublecheck.target.target import Target
 
@@ -39,13 +38,13 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
     def answers(url: str) -> bool:
         return doubles.is_double(_located(said, at(url)))
 
-    with starting.started(planned.value("emulator_command"), answers) as url:
+    with emulator_command.started(planned.value("emulator_command"), answers) as url:
         yield at(url)
 
 
 def _checked(said: Said, target: Target) -> Target:
-    """Return a target that answers, and is what it is to be."""
-    target = answering(target)
+    """Return a target that answers; raise TargetError if it should be a double and is none."""
+    target = require_answer(target)
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
@@ -54,8 +53,8 @@ def _checked(said: Said, target: Target) -> Target:
     return target
 
 
-def answering(target: Target) -> Target:
-    """Return a target with what stands in the way of some of its surfaces; raise it, if of all."""
+def require_answer(target: Target) -> Target:
+    """Return a target with the problems of surfaces that do not answer; raise one if none does."""
     problems = preflight.problems(target)
     if preflight.none_left(target, problems):
         raise next(iter(problems.values()))
@@ -65,8 +64,8 @@ def answering(target: Target) -> Target:
 def _located(said: Said, planned: Plan) -> Target:
     """Return the target, with the keys of this user's double if it is one."""
     if planned.kind == "live":
-        return targets.target(planned, said.environ)
+        return from_plan.target(planned, said.environ)
     environ = doubles.environment_of(planned.value("url"), said.environ)
     known = plan(replace(said, environ=environ), planned.name)
     facts = {**known.facts, "url": planned.facts["url"]}
-    return targets.target(replace(known, facts=facts), environ)
+    return from_plan.target(replace(known, facts=facts), environ)

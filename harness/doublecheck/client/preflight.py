@@ -1,8 +1,9 @@
 """Before the first check: whether anything answers at the addresses of a target, and soon.
 
-A request or three an address, some seconds at most, and no redirection is followed. So a run
+Up to three requests an address, some seconds at most, and no redirection is followed. So a run
 against what is down, hangs or is no platform ends at once, with a reason, instead of after a
-time limit for each check.
+time limit for each check. One answer tells that a platform is there: where another surface of the
+address hangs, its checks judge that.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ _BEHIND: Mapping[Surface, Surface] = {"sandbox": "control_plane", "services": "m
 def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface, DoubleCheckError]:
     """Return, for each surface that does not answer as a platform, why not.
 
-    Where one surface of an address answers, the others are hardly waited for: that one of them
-    hangs is for its checks to judge. Raises TargetError for certificates that cannot be read.
+    Once one surface of an address has answered, the others get two more seconds. Raises TargetError for certificates that cannot be read.
     """
     by_address: dict[str, list[Surface]] = {}
     for surface in _PROBES:
@@ -73,7 +73,7 @@ def probed(surface: Surface) -> Surface:
 
 
 def _ask(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
-    """Ask all at once; whoever sends its answer drop by drop is not waited for either."""
+    """Ask all at once; an answer that comes byte by byte is not waited for either."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()

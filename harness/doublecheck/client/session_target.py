@@ -40,8 +40,7 @@ class PlatformConfig:
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
-    from doublecheck.client import doubles
-    from doublecheck.client import open_target as opening
+    from doublecheck.client import doubles, open_target
     from doublecheck.errors import TargetError
 
     plan = options.plan_of(config)
@@ -54,7 +53,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         return
     with ExitStack() as stack:
         try:
-            target = stack.enter_context(opening.opened(options.said(config), plan))
+            target = stack.enter_context(open_target.opened(options.said(config), plan))
         except TargetError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         yield target

@@ -122,8 +122,8 @@ def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
         raise ClosedError(url)
 
 
-def wall() -> dt.datetime:
-    """Return the time of signing."""
+def signing_time() -> dt.datetime:
+    """Return the time of this machine, which a signature carries."""
     return dt.datetime.now(dt.timezone.utc)
 
 

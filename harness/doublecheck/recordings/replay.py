@@ -127,7 +127,7 @@ def _signed(
         credentials=address.credentials,
         region=target.region,
         service=SERVICE,
-        when=transport.wall(),
+        when=transport.signing_time(),
     )
     return Request(method, url, {**kept, **signed}, content, PATIENCE_S)
 

@@ -121,12 +121,11 @@ def require_target(order: Order) -> None:
     if order.plan.in_process:
         _require_double()
     elif order.url is not None:
-        from doublecheck.client import credentials_check as signing_in
-        from doublecheck.client import open_target as opening
+        from doublecheck.client import credentials_check, open_target
         from doublecheck.target import from_plan as targets
 
-        with opening.opened(order.said, order.plan) as target:
-            signing_in.require(target, targets.pair_variables(order.plan))
+        with open_target.opened(order.said, order.plan) as target:
+            credentials_check.require(target, targets.pair_variables(order.plan))
 
 
 def _require_double() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentdouble.signing import Credentials
-from doublecheck.client import open_target as opening
+from doublecheck.client import open_target
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.runner import run_command as checking
 from doublecheck.target.facts import variable
@@ -48,7 +48,7 @@ def configured(target: str | None, *, allow_writes: bool) -> Subject:
 
 def in_hand(target: Target, *, allow_writes: bool) -> Subject:
     """Return a platform that somebody has already; raise what stands in the way of asking it."""
-    opening.answering(target)
+    open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
         raise TargetError(
             f"The checks cannot be told the session token of the key pair for {target.url}; "

@@ -42,7 +42,7 @@ class DoubleOptions:
                 raise TargetError(
                     "--app is about a double that is started here, not a running one."
                 )
-            yield doubles.running(self.url, "double", False)
+            yield doubles.running(self.url)
             return
         with ExitStack() as stack:
             try:

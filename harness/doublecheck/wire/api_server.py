@@ -42,7 +42,7 @@ def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSe
     return Call(calls.request(target, "GET", path), read_session)
 
 
-def listed(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
+def list_sessions(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
     """Return the call that lists a user's sessions (API-04)."""
     return Call(calls.request(target, "GET", sessions_path(app, user_id)), _read_sessions)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from agentdouble import invoke_tool
 from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.secret import Secret
@@ -68,9 +67,7 @@ def endpoint(
     }
     if ttl_s is not None:
         body |= {"Ttl": ttl_s, "TtlUnit": "second"}
-    signed = invoke_tool.build(body, target.address(), when, action="CreateSession")
-    request = Request(signed.method, signed.url, signed.headers, signed.body)
-    return Call(request, _read_endpoint)
+    return Call(sandbox.signed(target, body, when, action="CreateSession"), _read_endpoint)
 
 
 def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:

@@ -1,4 +1,4 @@
-"""What a double offers a notebook: what a session's code says live, and what the tab key offers."""
+"""What a double offers notebooks: a session's live outputs, and completions of code."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from doublecheck.wire.calls import Call, Request
 if TYPE_CHECKING:
     import httpx
 
-LISTENING = "listening"  # the first event: from then on everything is heard
+LISTENING = "listening"  # the first event: all outputs after it are sent
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a double says of an execution: an output, how many were missed, or that it is over."""
+class FeedEvent:
+    """An event of an execution: an output, how many were missed, or that it is over."""
 
     output: LiveOutput | None = None
     dropped: int = 0
@@ -47,18 +47,18 @@ def outputs(
 
 
 def named(request: Request, run: str) -> Request:
-    """Return a request that runs code, whose execution bears a name for who listens."""
+    """Return a request that runs code, with the name by which its outputs are told apart."""
     return dataclasses.replace(request, headers={**request.headers, RUN_HEADER: run})
 
 
-def read(kind: str, text: str, run: str) -> Said | None:
-    """Read an event of what is listened to, None where it is of another execution."""
+def read(kind: str, text: str, run: str) -> FeedEvent | None:
+    """Return an event of the feed, None for one of another execution."""
     data = json.loads(text)
     if data.get("run") != run:
         return None
     if kind == "output":
-        return Said(output=LiveOutput(data["msg_type"], data["content"]))
-    return Said(dropped=data.get("messages", 0), over=kind == "finished")
+        return FeedEvent(output=LiveOutput(data["msg_type"], data["content"]))
+    return FeedEvent(dropped=data.get("messages", 0), over=kind == "finished")
 
 
 def complete(

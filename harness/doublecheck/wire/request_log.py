@@ -1,4 +1,8 @@
-"""What a client has sent and heard: the last exchanges, for whoever has to explain a failure."""
+"""What a client has sent and received: the last exchanges, to explain a failure with.
+
+They are recorded where requests are sent. Hooks of httpx see neither a request that got no answer
+nor our own form of one.
+"""
 
 from __future__ import annotations
 
@@ -86,13 +90,13 @@ class Recording:
     def answered(self, response: httpx.Response) -> httpx.Response:
         """Record an answer that has been read; return it."""
         self._headed(response)
-        self._heard(response.content)
+        self._received(response.content)
         return response
 
     def streamed(self, response: httpx.Response) -> httpx.Response:
         """Record an answer while it is read; return it."""
         self._headed(response)
-        response.stream = _Overheard(response.stream, self._heard)
+        response.stream = _RecordedStream(response.stream, self._received)
         return response
 
     def failed(self, error: BaseException) -> None:
@@ -114,7 +118,7 @@ class Recording:
             self._known, status=response.status_code, headers=dict(response.headers)
         )
 
-    def _heard(self, chunk: bytes) -> None:
+    def _received(self, chunk: bytes) -> None:
         room = BODY_LIMIT - len(self._body)
         self._body += chunk[:room]
         if len(chunk) > room:
@@ -131,21 +135,21 @@ def _kept(request: Request) -> Exchange:
     return Exchange(dataclasses.replace(request, content=content[:BODY_LIMIT]), request_cut=True)
 
 
-class _Overheard(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """An answer's stream, of which another hears every chunk."""
+class _RecordedStream(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """An answer's stream, every chunk of which is recorded."""
 
-    def __init__(self, stream: Any, heard: Any) -> None:
+    def __init__(self, stream: Any, received: Any) -> None:
         self._stream = stream
-        self._heard = heard
+        self._received = received
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._stream:
-            self._heard(chunk)
+            self._received(chunk)
             yield chunk
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            self._heard(chunk)
+            self._received(chunk)
             yield chunk
 
     def close(self) -> None:

@@ -1,11 +1,12 @@
-"""The sandbox through InvokeTool: run code, read what it came to (sections 2.7, 2.8, 4.4)."""
+"""The sandbox through the control plane: run code, find and end sessions (2.7, 2.8, 4.4)."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import invoke_tool
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 _OUTPUT_FIELDS = tuple(field.name for field in dataclasses.fields(Output))
+_LIVING = ("creating", "starting", "ready", "paused")
 _LARGEST_TIMEOUT_S = 300
 _READ_MARGIN_S = 30
 
@@ -78,15 +80,39 @@ def run(
         ttl_s=ttl_s,
     )
     patience_s = (timeout_s or _LARGEST_TIMEOUT_S) + _READ_MARGIN_S
-    return control_plane(target, operation.body(), when, timeout_s=patience_s)
+    return signed(target, operation.body(), when, timeout_s=patience_s)
 
 
-def control_plane(
-    target: Target, body: Mapping[str, Any], when: dt.datetime, *, timeout_s: float | None = None
+def find_session(
+    target: Target, user_id: str, session_id: str, when: dt.datetime
+) -> Call[str | None]:
+    """Return the call that finds the living instance of a user's session, by its SessionId.
+
+    Raises CredentialsMissingError.
+    """
+    name = Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
+    filters = [{"Name": "UserSessionId", "Values": [name]}]
+    body = {"ToolId": target.sandbox_tool(), "Filters": filters}
+    return Call(signed(target, body, when, action="ListSessions"), _read_found)
+
+
+def delete_session(target: Target, session_id: str, when: dt.datetime) -> Call[None]:
+    """Return the call that ends an instance; ``session_id`` is its SessionId (``s-...``)."""
+    body = {"ToolId": target.sandbox_tool(), "SessionId": session_id}
+    return Call(signed(target, body, when, action="DeleteSession"), _read_deleted)
+
+
+def signed(
+    target: Target,
+    body: Mapping[str, Any],
+    when: dt.datetime,
+    *,
+    action: str = invoke_tool.ACTION,
+    timeout_s: float | None = None,
 ) -> Request:
-    """Return a signed InvokeTool request; raise CredentialsMissingError."""
-    signed = invoke_tool.build(body, target.address(), when)
-    return Request(signed.method, signed.url, signed.headers, signed.body, timeout_s)
+    """Return a signed request to the control plane; raise CredentialsMissingError."""
+    built = invoke_tool.build(body, target.address(), when, action=action)
+    return Request(built.method, built.url, built.headers, built.body, timeout_s)
 
 
 def read_result(response: httpx.Response) -> CodeResult:
@@ -104,9 +130,29 @@ def read_result(response: httpx.Response) -> CodeResult:
 
 def read_envelope(response: httpx.Response) -> tuple[invoke_tool.Envelope, dict[str, Any]]:
     """Return the envelope of 2.8 and the JSON in it; raise RefusedError, else AnswerError."""
-    try:
+    with _translated(response):
         envelope = invoke_tool.read(response.status_code, response.content)
         return envelope, envelope.inner()
+
+
+def _read_found(response: httpx.Response) -> str | None:
+    with _translated(response):
+        result = invoke_tool.read_result(response.status_code, response.content)[1]
+    listed = result.get("SessionInfos") or ()
+    living = (one for one in listed if str(one.get("Status", "")).lower() in _LIVING)
+    return next((str(one["SessionId"]) for one in living), None)
+
+
+def _read_deleted(response: httpx.Response) -> None:
+    with _translated(response):
+        invoke_tool.read_result(response.status_code, response.content)
+
+
+@contextmanager
+def _translated(response: httpx.Response) -> Iterator[None]:
+    """Raise what the double's own client raises of an answer as RefusedError and AnswerError."""
+    try:
+        yield
     except PlatformError as error:
         raise RefusedError(
             str(error), status=error.status, body=response.text, code=error.code

@@ -162,7 +162,7 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
 def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:
     """The error says how a live one is opted into."""
     with pytest.raises(TargetError, match="opted into twice"):
-        running(f"{platform_server.url}/runtimes/nobody", "double", reference_app=False)
+        running(f"{platform_server.url}/runtimes/nobody")
 
 
 def test_a_double_serves_with_settings() -> None:

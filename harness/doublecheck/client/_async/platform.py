@@ -42,7 +42,6 @@ from doublecheck.wire import (
     application,
     calls,
     data_plane,
-    instances,
     mcp,
     output_feed,
     sandbox,
@@ -187,7 +186,7 @@ class AsyncPlatform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=transport.wall(),
+            when=transport.signing_time(),
         )
         return await self._run(call, user_id, session_id, on_output)
 
@@ -249,7 +248,7 @@ class AsyncPlatform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=transport.wall(),
+            when=transport.signing_time(),
         )
         return await self._run(call, user_id, session_id, on_output)
 
@@ -316,11 +315,11 @@ class AsyncPlatform:
 
         Raises CredentialsMissingError.
         """
-        when = transport.wall()
-        found = await self._call(instances.find(self.target, user_id, session_id, when))
+        when = transport.signing_time()
+        found = await self._call(sandbox.find_session(self.target, user_id, session_id, when))
         if found is None:
             return False
-        await self._call(instances.destroy(self.target, found, transport.wall()))
+        await self._call(sandbox.delete_session(self.target, found, transport.signing_time()))
         return True
 
     async def _endpoint(
@@ -332,7 +331,7 @@ class AsyncPlatform:
                 user_id=user_id,
                 session_id=session_id,
                 ttl_s=ttl_s,
-                when=transport.wall(),
+                when=transport.signing_time(),
             )
         )
 
@@ -359,7 +358,7 @@ class AsyncPlatform:
 
     async def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
         """Return a user's sessions of an application, without their histories (API-04)."""
-        return await self._call(api_server.listed(self.target, app, user_id))
+        return await self._call(api_server.list_sessions(self.target, app, user_id))
 
     async def delete_session(self, session: AgentSession) -> None:
         """Delete a session (API-06)."""

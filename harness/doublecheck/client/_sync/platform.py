@@ -43,7 +43,6 @@ from doublecheck.wire import (
     application,
     calls,
     data_plane,
-    instances,
     mcp,
     output_feed,
     sandbox,
@@ -188,7 +187,7 @@ class Platform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=transport.wall(),
+            when=transport.signing_time(),
         )
         return self._run(call, user_id, session_id, on_output)
 
@@ -250,7 +249,7 @@ class Platform:
             session_id=session_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=transport.wall(),
+            when=transport.signing_time(),
         )
         return self._run(call, user_id, session_id, on_output)
 
@@ -317,11 +316,11 @@ class Platform:
 
         Raises CredentialsMissingError.
         """
-        when = transport.wall()
-        found = self._call(instances.find(self.target, user_id, session_id, when))
+        when = transport.signing_time()
+        found = self._call(sandbox.find_session(self.target, user_id, session_id, when))
         if found is None:
             return False
-        self._call(instances.destroy(self.target, found, transport.wall()))
+        self._call(sandbox.delete_session(self.target, found, transport.signing_time()))
         return True
 
     def _endpoint(
@@ -333,7 +332,7 @@ class Platform:
                 user_id=user_id,
                 session_id=session_id,
                 ttl_s=ttl_s,
-                when=transport.wall(),
+                when=transport.signing_time(),
             )
         )
 
@@ -360,7 +359,7 @@ class Platform:
 
     def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
         """Return a user's sessions of an application, without their histories (API-04)."""
-        return self._call(api_server.listed(self.target, app, user_id))
+        return self._call(api_server.list_sessions(self.target, app, user_id))
 
     def delete_session(self, session: AgentSession) -> None:
         """Delete a session (API-06)."""
