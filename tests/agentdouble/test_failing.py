@@ -223,7 +223,7 @@ def test_a_runtime_s_gateway_tells_it(
     double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So do the double's own routes, and whatever has no shape of its own."""
-    monkeypatch.setattr("agentdouble.runtimes.refusing.refusal", fails)
+    monkeypatch.setattr("agentdouble.runtimes.gateway._refusal", fails)
 
     answer = http.get(f"{double.url}/runtimes/any/")
 

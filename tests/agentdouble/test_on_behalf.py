@@ -15,7 +15,7 @@ import pytest
 from agentdouble import Emulator, run_code
 from agentdouble.errors import BackendError, DefinitionError, EnvelopeError, IssuerError
 from agentdouble.mcp_services import McpBackend, OpenApiBackend, openapi
-from agentdouble.runtimes.authentication import discovery
+from agentdouble.runtimes.authentication import issuers
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, http
 
@@ -153,7 +153,7 @@ def test_no_header_of_a_backend_can_hide_a_second_request(name: str) -> None:
 def test_keys_of_an_issuer_are_not_fetched_from_the_double(double: Emulator) -> None:
     """It is asked when the first token comes, whoever has brought that."""
     with pytest.raises(IssuerError, match="status 403"):
-        asyncio.run(discovery.fetch(f"{double.url}/_emulator/health"))
+        asyncio.run(issuers.fetch(f"{double.url}/_emulator/health"))
 
 
 def test_run_code_does_not_steer_the_double(double: Emulator) -> None:

@@ -24,9 +24,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from agentdouble.errors import DeclarationError
-from agentdouble.runtimes.authentication.tables import AuthorizerTable
-from agentdouble.runtimes.definition import Definition, Program, Scaling
-from agentdouble.runtimes.names import NAME, RULE
+from agentdouble.runtimes.authentication.authorizers import AuthorizerTable
+from agentdouble.runtimes.definition import NAME, NAME_RULE, Definition, Program, Scaling
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_US = ("HOME", "PORT", "TMPDIR")
@@ -64,7 +63,7 @@ class Declaration(BaseModel):
     @classmethod
     def _segment(cls, name: str) -> str:
         if re.fullmatch(NAME, name) is None:
-            raise _wrong(RULE)
+            raise _wrong(NAME_RULE)
         return name
 
     @field_validator("command", mode="before")

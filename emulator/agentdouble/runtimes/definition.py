@@ -1,12 +1,29 @@
-"""What a runtime is: the program that it runs, how far it scales, what its processes are given."""
+"""What a runtime is: the program that it runs, how far it scales, and the versions of that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentdouble.errors import RuntimeNameError, UnknownVersionError
 from agentdouble.runtimes.authentication.authorizers import Authorizer
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+NAME_RULE = (
+    "a name is one segment of a path: up to 100 letters, digits and _ . -, a letter or digit first"
+)
+VERSIONS_KEPT = 50
+
+
+def check_name(name: str, taken: Collection[str] = ()) -> None:
+    """Raise RuntimeNameError if no runtime can have that name; ``taken`` are applications' names."""
+    if re.fullmatch(NAME, name) is None:
+        raise RuntimeNameError(name, NAME_RULE)
+    if name in taken:
+        raise RuntimeNameError(name, f"an application of this process answers at /runtimes/{name}")
 
 
 @dataclass(frozen=True)
@@ -62,3 +79,55 @@ class Definition:
     scaling: Scaling = Scaling()
     authorizer: Authorizer | None = None
     memory_limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a runtime was said to be at a time; numbers begin with 1 and are never used twice."""
+
+    number: int
+    definition: Definition
+    created_at: dt.datetime
+
+
+class Versions:
+    """The versions that are kept, oldest first; the one in force stays, however old."""
+
+    def __init__(self, first: Version) -> None:
+        self._kept = {first.number: first}
+        self.in_force = first
+        self.released = first.number  # the highest that was ever released
+
+    def all(self) -> tuple[Version, ...]:
+        """Return those that are kept, the oldest first."""
+        return tuple(self._kept.values())
+
+    @property
+    def latest(self) -> Version:
+        """The newest."""
+        return self._kept[max(self._kept)]
+
+    def find(self, number: int) -> Version:
+        """Return the version of that number; raise UnknownVersionError."""
+        found = self._kept.get(number)
+        if found is None:
+            raise UnknownVersionError(self.in_force.definition.name, number, sorted(self._kept))
+        return found
+
+    def add(self, definition: Definition, at: dt.datetime) -> Version:
+        """Keep a definition as the newest version; the oldest gives way."""
+        version = Version(self.latest.number + 1, definition, at)
+        self._kept[version.number] = version
+        if len(self._kept) > VERSIONS_KEPT:
+            del self._kept[next(n for n in self._kept if n != self.in_force.number)]
+        return version
+
+    def bring_in_force(self, version: Version) -> None:
+        """Have new requests meet a version."""
+        self.in_force = version
+        self.released = max(self.released, version.number)
+
+    def restore(self, kept: Sequence[Version], in_force: int) -> None:
+        """Take up versions that were kept elsewhere, oldest first."""
+        self._kept = {version.number: version for version in kept}
+        self.bring_in_force(self.find(in_force))

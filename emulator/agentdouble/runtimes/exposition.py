@@ -17,7 +17,7 @@ from prometheus_client.exposition import choose_encoder
 
 from agentdouble.runtimes.monitoring import Distribution, Figures
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.sampling import Used
+from agentdouble.runtimes.usage import Used
 
 Distributions = dict[tuple[str, ...], Distribution]  # by the values of labels
 

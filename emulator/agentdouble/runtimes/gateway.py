@@ -7,14 +7,22 @@ import logging
 from typing import NamedTuple
 
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import serving
-from agentdouble.errors import HostingError, InstanceLostError, UnknownRuntimeError
-from agentdouble.runtimes import addressing, headers, refusing, websocket_proxying
-from agentdouble.runtimes.addressing import PREFIX, Address
-from agentdouble.runtimes.authentication import GatewayAuthenticator
+from agentdouble.errors import (
+    AccessError,
+    HostingError,
+    InstanceLostError,
+    RuntimeBusyError,
+    RuntimeEndedError,
+    RuntimeStartError,
+    UnknownRuntimeError,
+)
+from agentdouble.runtimes import headers, websocket_proxying
+from agentdouble.runtimes.authentication import GatewayAuthenticator, render
+from agentdouble.runtimes.headers import PREFIX, Address, read
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Proxy
@@ -31,6 +39,19 @@ _END_SEEN_S = 0.2  # the end of a process is seen some time after that of its co
 _NAMES_SHOWN = 20
 _MCP_SESSION = b"mcp-session-id"
 _SESSIONS = (_MCP_SESSION, b"session_id")  # whose instance alone knows it comes first
+_STATUSES: dict[type[HostingError], int] = {
+    InstanceLostError: 502,
+    RuntimeStartError: 502,
+    RuntimeBusyError: 503,
+    RuntimeEndedError: 503,
+    UnknownRuntimeError: 404,
+}
+_WORDS: dict[type[HostingError], str] = {
+    AccessError: "access",
+    RuntimeStartError: "start",
+    RuntimeBusyError: "busy",
+    RuntimeEndedError: "ended",
+}
 
 
 class Gateway:
@@ -45,12 +66,12 @@ class Gateway:
         self._monitor = monitor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        address = addressing.read(scope)
+        address = read(scope)
         runtime = self._runtimes.find(address.name)
         if runtime is None:
             known = [one.name for one in self._runtimes.all()[:_NAMES_SHOWN]]
             unknown = UnknownRuntimeError(address.name, known)
-            await refusing.refusal(unknown, address.path)(scope, receive, send)
+            await _refusal(unknown, address.path)(scope, receive, send)
             return
         with self._monitor.request(runtime.name) as observed:
             request = _Request(scope, receive, _noting(observed, send))
@@ -59,7 +80,7 @@ class Gateway:
     def authenticates(self, scope: Scope) -> bool:
         """Whether a request is for a runtime that asks who calls by itself."""
         path: str = scope["path"]
-        name = addressing.read(scope).name if path.startswith(PREFIX) else ""
+        name = read(scope).name if path.startswith(PREFIX) else ""
         runtime = self._runtimes.find(name)
         return runtime is not None and runtime.definition.authorizer is not None
 
@@ -68,20 +89,20 @@ class Gateway:
     ) -> None:
         """Have a request answered, or say why it is not."""
         if request.head_size > LARGEST_HEAD:
-            await request.answer(refusing.headers_too_large(LARGEST_HEAD))
+            await request.answer(_headers_too_large(LARGEST_HEAD))
             return
         try:
             admitted = await self._gatekeeper.admit(runtime, address.path, *request)
             asked = _Request(admitted.scope, admitted.receive, admitted.send)
             await self._have_answered(asked, runtime, address, observed)
         except HostingError as error:
-            observed.error = refusing.word(error)
+            observed.error = _word(error)
             if isinstance(error, InstanceLostError):
                 _log.warning("%s", error)
             if isinstance(error, InstanceLostError) and error.amid:
                 await serving.hang_up(request.scope, request.receive)  # half is not the whole
             else:
-                await request.answer(refusing.refusal(error, address.path))
+                await request.answer(_refusal(error, address.path))
 
     async def _have_answered(
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
@@ -157,3 +178,32 @@ def _noting(observed: Observed, send: Send) -> Send:
         await send(message)
 
     return note
+
+
+def _refusal(error: HostingError, path: str) -> Response:
+    """Return an error in the shape of the simple application's; who may call, in ``path``'s own."""
+    if isinstance(error, AccessError):
+        return render(error, path)
+    kind, headers = type(error).__name__, {}
+    if isinstance(error, UnknownRuntimeError):
+        kind = "NotFound"
+    elif isinstance(error, RuntimeBusyError):
+        headers = {"Retry-After": str(error.retry_after_s)}
+    return _error(_STATUSES.get(type(error), 500), kind, str(error), headers)
+
+
+def _headers_too_large(limit: int) -> Response:
+    """Return the _refusal of a request whose headers have more bytes than ``limit``."""
+    message = f"The request's headers are larger than {limit} bytes."
+    return _error(431, "HeadersTooLarge", message)
+
+
+def _word(error: HostingError) -> str:
+    """Return in a _word what went wrong, for those who count it."""
+    if isinstance(error, InstanceLostError):
+        return "broken" if error.amid else "lost"
+    return _WORDS.get(type(error), "")
+
+
+def _error(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse({"error": {"message": message, "type": kind}}, status, headers)

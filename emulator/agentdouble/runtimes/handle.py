@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.logs import Line
 from agentdouble.runtimes.managed import Managed
 from agentdouble.runtimes.registry import RuntimeRegistry
-from agentdouble.runtimes.status import Status
-from agentdouble.runtimes.versions import Version
+from agentdouble.runtimes.runtime import Status
 
 T = TypeVar("T")
 Call = Callable[[Coroutine[Any, Any, Any]], Any]

@@ -1,17 +1,19 @@
-"""Which headers pass between a caller and an instance, and what the gateway says itself."""
+"""What of a request passes between a caller and an instance: its address and its headers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.types import Scope
 
 from agentdouble.on_behalf import MARK
-from agentdouble.runtimes.addressing import PREFIX, Address
 from agentdouble.upstream import RawHeaders
 
+PREFIX = "/runtimes/"
+_PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = frozenset(
     (
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
@@ -25,6 +27,33 @@ _WEBSOCKET = b"sec-websocket-"
 _BODILESS = (204, 304)
 _OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
 VIA = (b"via", b"1.1 agentdouble")
+
+
+@dataclass(frozen=True)
+class Address:
+    """The runtime ``name``, which answers below ``prefix``, and the ``path`` of a request there.
+
+    ``path`` is as the caller wrote it: ``%2F``, ``//`` and the like mean what they mean to the
+    application. ``name`` is empty where the request is for no runtime.
+    """
+
+    name: str
+    prefix: str
+    path: str
+
+    def target(self, query: bytes) -> bytes:
+        """Return what an instance is asked for."""
+        return self.path.encode("latin-1") + (b"?" + query if query else b"")
+
+
+def read(scope: Scope) -> Address:
+    """Return where a request is to go."""
+    root: str = scope.get("root_path", "")
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    raw = raw.partition(b"?")[0]  # some clients in this process leave the query there
+    place, name, path = (*raw.removeprefix(root.encode())[1:].split(b"/", 2), b"", b"")[:3]
+    found = unquote(name) if unquote(place) == _PLACE else ""
+    return Address(found, f"{root}{PREFIX}{found}", "/" + path.decode("latin-1"))
 
 
 def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:

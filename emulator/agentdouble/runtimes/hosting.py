@@ -21,7 +21,7 @@ from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.tracing import Traced, Tracing
-from agentdouble.runtimes.watch import Watch
+from agentdouble.runtimes.usage import Watch
 from agentdouble.settings import Settings
 from agentdouble.state import Store
 
@@ -95,9 +95,9 @@ class Hosting:
         """Have as many instances as are wanted without a request."""
         self._runtimes.ensure_min_instances()
 
-    def let_go(self) -> None:
+    def begin_shutdown(self) -> None:
         """Turn away who waits for an instance: the double is about to stop."""
-        self._runtimes.let_go()
+        self._runtimes.begin_shutdown()
 
     async def settle(self) -> None:
         """Deal with a move of the clock."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentdouble.runtimes.declarations import Table, declare
+from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.versions import Version
 from agentdouble.state import Record, Resource, times_of
 
 

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import headers
-from agentdouble.runtimes.addressing import Address
+from agentdouble.runtimes.headers import Address
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.ports import HOST
 from agentdouble.upstream import Answer, Connection, Connections

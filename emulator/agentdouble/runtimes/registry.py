@@ -16,9 +16,9 @@ from agentdouble.errors import (
 )
 from agentdouble.runtimes import managed
 from agentdouble.runtimes.declarations import Declaration, Table, declare
+from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.managed import Managed, Said
 from agentdouble.runtimes.runtimes import Runtimes
-from agentdouble.runtimes.versions import Version
 from agentdouble.state import Record, Registry, Store, unbroken
 
 

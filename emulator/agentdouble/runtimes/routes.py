@@ -22,8 +22,7 @@ from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtime_logs import RuntimeLogs, Wanted
 from agentdouble.runtimes.runtimes import Runtimes
-from agentdouble.runtimes.sampling import Used
-from agentdouble.runtimes.watch import Watch
+from agentdouble.runtimes.usage import Used, Watch
 from agentdouble.threads import import_in_thread
 
 _PARAMETERS = ("tail", "search", "instance", "stream", "since", "follow", "format")

@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal
 
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError
-from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.definition import Definition, Version, Versions
 from agentdouble.runtimes.instance import Instance, Launch
 from agentdouble.runtimes.monitoring import Monitor
-from agentdouble.runtimes.observed_clock import ObservedClock
-from agentdouble.runtimes.pool import Pool
+from agentdouble.runtimes.pool import ObservedClock, Pool
 from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.scaling import Scaler
-from agentdouble.runtimes.status import Status, Word
-from agentdouble.runtimes.versions import Version, Versions
 
+Word = Literal["Creating", "Ready", "Updating", "Error", "Releasing", "Deleting", "UnReleased"]
 _STEPS, _STEP_S = 20, 0.001
+
+
+@dataclass(frozen=True)
+class Status:
+    """A status of the platform; ``message`` says why, where there is something to say."""
+
+    word: Word
+    message: str = ""
 
 
 class Runtime:
@@ -157,7 +165,7 @@ class Runtime:
         self.end_idle(idle_s)
         await self._scaler.pool.settle()
 
-    def let_go(self) -> None:
+    def begin_shutdown(self) -> None:
         """Let go of who waits for an instance or follows logs: the double is about to end."""
         self._scaler.turn_away("the double stops")
         self.logs.close()

@@ -10,10 +10,9 @@ from collections.abc import Collection
 from agentdouble import ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError, UnknownRuntimeError
-from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.definition import Definition, check_name
 from agentdouble.runtimes.instance import Launch
 from agentdouble.runtimes.monitoring import Monitor
-from agentdouble.runtimes.names import check
 from agentdouble.runtimes.runtime import Runtime
 
 _log = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ class Runtimes:
 
         ``id_`` is that of a runtime which there was before the double was restarted.
         """
-        check(definition.name, self._taken)
+        check_name(definition.name, self._taken)
         if definition.name in self._by_name:
             raise RuntimeNameError(definition.name, "there is one of that name")
         runtime = Runtime(
@@ -94,10 +93,10 @@ class Runtimes:
         if self._closing:
             await asyncio.wait(set(self._closing))
 
-    def let_go(self) -> None:
+    def begin_shutdown(self) -> None:
         """Let go of who waits for an instance or follows logs: the double is about to end."""
         for runtime in self.all():
-            runtime.let_go()
+            runtime.begin_shutdown()
 
     def end_idle(self) -> None:
         """End the instances that have been idle for long enough (HST-02, U-SCALE-IDLE)."""

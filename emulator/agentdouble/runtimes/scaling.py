@@ -8,12 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agentdouble.errors import HostingError, RuntimeBusyError, RuntimeEndedError, RuntimeStartError
-from agentdouble.runtimes.backoff import Backoff
+from agentdouble.runtimes.definition import Version, Versions
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.pool import Pool
-from agentdouble.runtimes.sessions import Sessions
-from agentdouble.runtimes.versions import Version, Versions
-from agentdouble.runtimes.waiting import Caller, Queue
+from agentdouble.runtimes.waiting import Backoff, Caller, Queue, Sessions
 
 _RETRY_AFTER_S = 1
 _ON_PURPOSE = ("idle", "replaced", "asked")  # ends that say nothing against the next start

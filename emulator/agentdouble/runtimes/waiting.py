@@ -1,12 +1,21 @@
-"""The requests that wait for an instance: first come, first served, and bounded."""
+"""Who waits for an instance, which one a session has, and when another may be started."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from agentdouble.errors import HostingError
 from agentdouble.runtimes.instance import Instance
+
+_FIRST_S = 0.1
+_LONGEST_S = 10.0
+_TRIES = 3
+SESSIONS_KEPT = 10_000
+_SESSION_LENGTH = (
+    512  # of what tells sessions apart; longer ones that begin alike share an instance
+)
 
 
 class Caller:
@@ -62,3 +71,65 @@ class Queue:
         for caller in self:
             caller.given.set_exception(error)
         self._callers.clear()
+
+
+class Backoff:
+    """Doubles the time before the next try with each failure in a row, on the loop's clock."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.proven = False  # an instance got ready: starting one is worth another try
+        self._until = 0.0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether callers need not wait for the next try: it never worked, or not for a while."""
+        return not self.proven or self.failures >= _TRIES
+
+    def failed(self, now: float) -> None:
+        """Note at ``now`` that a start failed, or that what started ended without any use."""
+        self.failures += 1
+        self._until = now + min(_LONGEST_S, _FIRST_S * 2.0 ** min(self.failures - 1, 20))
+
+    def started(self) -> None:
+        """Note that an instance got ready."""
+        self.proven = True
+
+    def served(self) -> None:
+        """Note that an instance is of use."""
+        self.failures = 0
+        self._until = 0.0
+
+    def remaining_s(self, now: float) -> float:
+        """Return how long to wait before the next try."""
+        return max(0.0, self._until - now)
+
+
+class Sessions:
+    """The instances of sessions, bounded: the session that was longest not heard of is forgotten."""
+
+    def __init__(self) -> None:
+        self._instances: OrderedDict[str, Instance] = OrderedDict()
+
+    def find(self, session: str | None) -> Instance | None:
+        """Return the instance of a session, if it has one that takes requests."""
+        if session is None:
+            return None
+        instance = self._instances.get(session[:_SESSION_LENGTH])
+        if instance is None or instance.state != "ready" or not instance.alive:
+            return None
+        return instance
+
+    def keep(self, session: str | None, instance: Instance) -> None:
+        """Remember that a session's requests go to an instance."""
+        if session is None:
+            return
+        self._instances[session[:_SESSION_LENGTH]] = instance
+        self._instances.move_to_end(session[:_SESSION_LENGTH])
+        if len(self._instances) > SESSIONS_KEPT:
+            self._instances.popitem(last=False)
+
+    def forget(self, instance: Instance) -> None:
+        """Forget an instance that takes no requests any more."""
+        for session in [one for one, kept in self._instances.items() if kept is instance]:
+            del self._instances[session]

@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.errors import InstanceLostError
 from agentdouble.runtimes import headers
-from agentdouble.runtimes.addressing import Address
+from agentdouble.runtimes.headers import Address
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.ports import HOST
 from agentdouble.serving import LARGEST_WEBSOCKET_MESSAGE

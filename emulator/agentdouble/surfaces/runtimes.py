@@ -81,7 +81,7 @@ class Runtimes(Surface):
             yield
 
     def begin_shutdown(self) -> None:
-        self.hosting.let_go()
+        self.hosting.begin_shutdown()
 
 
 def _taken(context: Context) -> frozenset[str]:

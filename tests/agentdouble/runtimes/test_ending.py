@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.runtimes import spawning
+from agentdouble.runtimes import launching
 from agentdouble.runtimes.instance import Instance
 from agentdouble.upstream import Connections
 from tests.agentdouble.calling import eventually, has_gone, http
@@ -104,7 +104,7 @@ def test_without_a_fork_server_a_tree_ends_as_far_as_it_is_known() -> None:
     async def end() -> tuple[list[psutil.Process], int | None]:
         reading, writing = os.pipe()
         shell = ["sh", "-c", script]
-        tree = await spawning.spawn(shell, Path("/"), os.environ, (writing, writing))
+        tree = await launching.spawn(shell, Path("/"), os.environ, (writing, writing))
         await asyncio.to_thread(os.read, reading, 1)
         os.close(reading)
         os.close(writing)

@@ -14,7 +14,7 @@ from agentdouble.errors import (
     UnknownRuntimeError,
     UnknownVersionError,
 )
-from agentdouble.runtimes.status import Status
+from agentdouble.runtimes.runtime import Status
 from tests.agentdouble.calling import http
 
 pytestmark = pytest.mark.libraries

@@ -11,8 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import RuntimeNameError, RuntimeStartError, UnknownVersionError
-from agentdouble.runtimes import Definition, Runtimes
-from agentdouble.runtimes import versions as keeping
+from agentdouble.runtimes import Definition, Runtimes, definition
 from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
@@ -153,7 +152,7 @@ async def test_versions_are_bounded(
     runtimes: Runtimes, first: Definition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The oldest go, the one in force stays."""
-    monkeypatch.setattr(keeping, "KEPT", 3)
+    monkeypatch.setattr(definition, "VERSIONS_KEPT", 3)
     runtime = await runtimes.create(first)
     for says in "abcd":
         await runtime.update(changed(first, SAYS=says), release=False)

@@ -14,7 +14,7 @@ from agentdouble.runtimes.authentication.authorizers import (
     location_of,
 )
 from agentdouble.runtimes.authentication.gatekeeper import Admission, GatewayAuthenticator
-from agentdouble.runtimes.authentication.rendering import render
+from agentdouble.runtimes.authentication.refusals import render
 
 __all__ = [
     "Admission",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from agentdouble.runtimes.authentication.reading import (
+from agentdouble.runtimes.authentication.naming import (
     AmbiguousError,
     Fields,
     checked,

@@ -14,10 +14,9 @@ from agentdouble import journal, ledger
 from agentdouble.clock import Clock
 from agentdouble.runtimes.authentication import keys, tokens
 from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
-from agentdouble.runtimes.authentication.identity import Identity, passed_on
+from agentdouble.runtimes.authentication.identity import Identity, Ownership, passed_on
 from agentdouble.runtimes.authentication.isolation import Isolation
 from agentdouble.runtimes.authentication.issuers import Issuers
-from agentdouble.runtimes.authentication.ownership import Ownership
 
 
 class _Definition(Protocol):

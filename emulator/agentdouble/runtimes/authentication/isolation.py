@@ -8,10 +8,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.runtimes.authentication import a2a, naming, refusals
-from agentdouble.runtimes.authentication.identity import Identity
-from agentdouble.runtimes.authentication.naming import Named
-from agentdouble.runtimes.authentication.ownership import Ownership, Thing
-from agentdouble.runtimes.authentication.reading import AmbiguousError
+from agentdouble.runtimes.authentication.identity import Identity, Ownership, Thing
+from agentdouble.runtimes.authentication.naming import AmbiguousError, Named
 
 _LONGEST_RUN = 8 * 1024 * 1024  # bytes of the body of a run, which is read before it is passed on
 

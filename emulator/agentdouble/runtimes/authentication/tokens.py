@@ -12,9 +12,8 @@ from agentdouble.clock import Clock
 from agentdouble.errors import IssuerError
 from agentdouble.runtimes.authentication import refusals
 from agentdouble.runtimes.authentication.authorizers import JwtAuth
-from agentdouble.runtimes.authentication.discovery import SigningKey
 from agentdouble.runtimes.authentication.identity import Identity
-from agentdouble.runtimes.authentication.issuers import Issuers, Keys
+from agentdouble.runtimes.authentication.issuers import Issuers, Keys, SigningKey
 from agentdouble.runtimes.authentication.keys import bearers
 from agentdouble.threads import import_in_thread
 
