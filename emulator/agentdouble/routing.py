@@ -78,7 +78,7 @@ def admission(context: Context, policy: guard.Policy) -> Admission:
     """Return who may call what asks for no credentials, and the double's own routes."""
     settings = context.settings
     sandbox, runtimes = context.surface(Sandbox), context.surface(Runtimes)
-    has_own_keys = context.surface(HostedA2A).hosted.asks
+    has_own_keys = context.surface(HostedA2A).hosted.needs_key
 
     def roots() -> tuple[int, ...]:
         """Return the processes below which code of others runs as this process's user."""

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import agentdouble
+from agentdouble import agents
 
 pytestmark = pytest.mark.smoke
 
@@ -29,6 +30,11 @@ def test_the_public_names_are_these() -> None:
         "run_code",
     ] == agentdouble.__all__
     assert sorted([*agentdouble.__all__, "__version__"]) == dir(agentdouble)
+
+
+def test_agents_are_written_with_these_names() -> None:
+    """Those that an agent gets and yields."""
+    assert ["Event", "Message", "Part", "Session"] == agents.__all__
 
 
 def test_every_public_name_is_there() -> None:

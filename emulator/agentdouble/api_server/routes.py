@@ -31,6 +31,15 @@ RUN_LIVE = "/run_live"
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 SESSION = SESSIONS + "/{session}"
 
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_UNBUILT = {
+    ("PATCH", "/apps/{app}/users/{user}/memory"): "The memory service",
+    ("GET", "/apps/{app}/app-info"): "The app-info",
+    ("GET", "/docs"): "The OpenAPI description",
+    ("GET", "/openapi.json"): "The OpenAPI description",
+    ("POST", "/agent-identity/finalize"): "The agent identity",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +92,7 @@ class SessionRoutes:
 
 
 class RunRoutes:
-    """The routes of runs and of what can be run."""
+    """The routes of runs and of the applications."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -115,40 +124,24 @@ class RunRoutes:
         return json(dumps(self._runs.directory.names()))
 
 
-class Unbuilt:
-    """The real server's routes that are beyond section 4.2, refused by name."""
+def unbuilt_routes() -> list[BaseRoute]:
+    """Return the real server's routes that are beyond section 4.2, which are refused by name."""
+    return [
+        *(route(method, path, _unbuilt(feature)) for (method, path), feature in _UNBUILT.items()),
+        WebSocketRoute(RUN_LIVE, _run_live),
+    ]
 
-    def routes(self) -> list[BaseRoute]:
-        """Return them."""
-        return [
-            route("PATCH", "/apps/{app}/users/{user}/memory", self.memory),
-            route("GET", "/apps/{app}/app-info", self.app_info),
-            route("GET", "/docs", self.description),
-            route("GET", "/openapi.json", self.description),
-            route("POST", "/agent-identity/finalize", self.identity),
-            WebSocketRoute(RUN_LIVE, self.run_live),
-        ]
 
-    async def memory(self, _request: Request) -> Response:
-        """Refuse to put a session into a memory that nothing reads."""
-        raise ApiError(501, str(NotBuiltError("The memory service of API-server mode")))
+def _unbuilt(feature: str) -> Endpoint:
+    async def refuse(_request: Request) -> Response:
+        raise ApiError(501, str(NotBuiltError(f"{feature} of API-server mode")))
 
-    async def app_info(self, _request: Request) -> Response:
-        """Refuse to describe an agent's tools."""
-        raise ApiError(501, str(NotBuiltError("The app-info of API-server mode")))
+    return refuse
 
-    async def description(self, _request: Request) -> Response:
-        """Refuse to describe the routes."""
-        raise ApiError(501, str(NotBuiltError("The OpenAPI description of API-server mode")))
 
-    async def identity(self, _request: Request) -> Response:
-        """Refuse to finish a login that nothing begins."""
-        raise ApiError(501, str(NotBuiltError("The agent identity of API-server mode")))
-
-    async def run_live(self, websocket: WebSocket) -> None:
-        """Refuse to run an agent over a WebSocket."""
-        refusal = str(NotBuiltError("The live run (/run_live) of API-server mode"))
-        await websocket.send_denial_response(refused(501, refusal))
+async def _run_live(websocket: WebSocket) -> None:
+    refusal = str(NotBuiltError("The live run (/run_live) of API-server mode"))
+    await websocket.send_denial_response(refused(501, refusal))
 
 
 async def health(_request: Request) -> Response:
@@ -158,7 +151,7 @@ async def health(_request: Request) -> Response:
 
 
 class Version:
-    """The version of the server that is doubled, and of the language (API-15)."""
+    """The version of the server, and of the language (API-15)."""
 
     def __init__(self, version: str) -> None:
         self._body = dumps(
@@ -182,7 +175,7 @@ class Application:
         self._router = Router(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; what is refused before the answer has begun is refused in JSON."""
+        """Answer a request; an error before the response has begun is answered in JSON."""
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -204,7 +197,7 @@ class Application:
             await refused(500, report(error, "The API server"))(scope, receive, send)
 
 
-def route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+def route(method: str, path: str, endpoint: Endpoint) -> Route:
     """Return a route for one method; HEAD does not come along with GET."""
     made = Route(path, endpoint, methods=[method])
     made.methods = {method}
@@ -212,12 +205,12 @@ def route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Respon
 
 
 def json(body: bytes, status: int = 200) -> Response:
-    """Return an answer with a JSON body."""
+    """Return a response with a JSON body."""
     return Response(body, status, media_type="application/json")
 
 
 def refused(status: int, detail: object) -> Response:
-    """Return the answer to a request that is refused."""
+    """Return the response of a refusal."""
     return json(dumps({"detail": detail}), status)
 
 

@@ -50,7 +50,7 @@ class ApiServer:
             *routes.RunRoutes(self.runs).routes(),
             *routes.SessionRoutes(self.sessions).routes(),
             *ArtifactRoutes(self.artifacts).routes(),
-            *routes.Unbuilt().routes(),
+            *routes.unbuilt_routes(),
             routes.route("GET", "/health", routes.health),
             routes.route("GET", "/version", routes.Version(self._version).show),
         ]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.agents.shipped.coder import answer
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.agents.shipped.coder import answer, root_agent
 from agentdouble.apps import mcp, simple
+from agentdouble.apps.a2a import paths
+from agentdouble.apps.a2a.application import A2AApp
+from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.loading import App
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.clock import Clock
 from agentdouble.errors import ApplicationLoadError
+from agentdouble.state import MemoryStore, Store
+
+_CODER = "coder"
 
 
 class Applications:
@@ -80,6 +88,80 @@ class Applications:
         return (*self._simple, *self._mcp)
 
 
+class A2AApplications:
+    """The first application at the root, further ones below ``/runtimes/<name>``.
+
+    Where none is given the shipped coder answers.
+    """
+
+    def __init__(self, apps: Iterable[object]) -> None:
+        given = tuple(app for app in apps if isinstance(app, A2AApp))
+        self._apps = given or (A2AApp(_CODER, runner=root_agent),)
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The paths at which they answer, each with the application's name."""
+        first, *further = self._apps
+        return {"/": first.name, **{_base_path(app): app.name for app in further}}
+
+    @property
+    def root(self) -> A2AApp:
+        """The application at the root, which gets what is posted to ``/``."""
+        return self._apps[0]
+
+    def needs_key(self, connection: HTTPConnection) -> bool:
+        """Whether a request is for an application with keys of its own."""
+        path: str = connection.scope["path"]
+        first, *further = self._apps
+        for app in further:
+            if path == _base_path(app) or path.startswith(f"{_base_path(app)}/"):
+                return bool(app.keys)
+        return bool(first.keys) and (path == "/" or paths.is_a2a(connection))
+
+    def routes(self) -> list[BaseRoute]:
+        """Return their routes, but ``POST /``."""
+        first, *further = self._apps
+        return [
+            *(Route(pattern, first) for pattern in paths.PATTERNS),
+            *(Route(_base_path(app), _AtPath(app)) for app in further),
+            *(Mount(_base_path(app), app) for app in further),
+        ]
+
+    async def listen_grpc(self, binding: GrpcBinding | None) -> None:
+        """Have the first one listen for gRPC, if there is a binding; raise as its own method does."""
+        for app in self._apps[1:]:
+            await app.listen_grpc(None)
+        await self.root.listen_grpc(binding)
+
+    @asynccontextmanager
+    async def running(
+        self, clock: Clock, state: Store, directory: AgentsDirectory
+    ) -> AsyncIterator[None]:
+        """Let them answer inside, with the double's clock, state and agents."""
+        async with AsyncExitStack() as stack:
+            for app in self._apps:
+                app.clock, app.directory = clock, directory
+                app.state = None if isinstance(state, MemoryStore) else state
+                await stack.enter_async_context(app.lifespan())
+            yield
+
+    async def reset(self) -> None:
+        """End every turn and forget every task."""
+        for app in self._apps:
+            await app.reset()
+
+
+class _AtPath:
+    """An application at a path without a slash at its end."""
+
+    def __init__(self, app: A2AApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("root_path", "") + _base_path(self._app)
+        await self._app({**scope, "root_path": root}, receive, send)
+
+
 def _base_path(app: App) -> str:
     return f"/runtimes/{app.name}"
 
@@ -105,7 +187,7 @@ def _check_names(apps: Sequence[App]) -> None:
 
 def coder_app() -> SimpleApp:
     """Return the coder as a simple application: it runs the code in ``prompt``."""
-    app = SimpleApp("coder")
+    app = SimpleApp(_CODER)
 
     @app.entrypoint
     async def run(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str:
@@ -119,7 +201,7 @@ def coder_app() -> SimpleApp:
 
 def coder_mcp_app() -> MCPApp:
     """Return the coder as the tool of an MCP application."""
-    app = MCPApp("coder")
+    app = MCPApp(_CODER)
 
     @app.agent_as_a_tool
     async def coder(prompt: str) -> str:

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
-from agentdouble.apps.a2a.hosted import A2AApplications, HostContext
+from agentdouble.apps.hosted import A2AApplications
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -47,7 +47,7 @@ class HostedA2A(Surface):
     async def running(self) -> AsyncIterator[None]:
         context = self.context
         agents = context.surface(ApiServerMode).agents  # which an application can name
-        async with self.hosted.running(HostContext(context.clock, context.store, agents)):
+        async with self.hosted.running(context.clock, context.store, agents):
             yield
 
     def _grpc_binding(self) -> GrpcBinding | None:

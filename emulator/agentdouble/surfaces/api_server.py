@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from agentdouble.agents.adk import adk_agent
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import routes
 from agentdouble.api_server.server import ApiServer
-from agentdouble.apps.adapters import simple_agent
+from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.surfaces.surface import Context, Surface
 
 
@@ -25,7 +24,7 @@ class ApiServerMode(Surface):
         settings = context.settings
         self.agents = AgentsDirectory(
             settings.agents or SHIPPED,
-            adapters=(simple_agent, adk_agent),
+            adapters=ADAPTERS,
             reload=settings.reload,
         )
         self._server = ApiServer(context.clock, context.version, self.agents, context.store)

@@ -9,8 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentdouble.agents.events import Event, Message, Part
-from agentdouble.agents.session import Session
+from agentdouble.agents import Event, Message, Part, Session
 
 
 class _Events(dict[str, threading.Event]):

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentdouble.agents.events import Event, Message, Part
-from agentdouble.agents.session import Session
+from agentdouble.agents import Event, Message, Part, Session
 from agentdouble.code_tool import run_code
 from agentdouble.errors import PlatformError
 from agentdouble.failing import beneath

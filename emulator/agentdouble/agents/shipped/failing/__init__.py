@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from agentdouble.agents.events import Event, Message, Part
-from agentdouble.agents.session import Session
+from agentdouble.agents import Event, Message, Part, Session
 
 
 async def root_agent(message: Message, session: Session) -> AsyncIterator[Event]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
-from agentdouble.agents.events import Message
-from agentdouble.agents.session import Session
+from agentdouble.agents import Message, Session
 
 
 async def root_agent(message: Message, session: Session) -> AsyncIterator[str]:

@@ -17,8 +17,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentdouble.agents.events import Event, Message, Part
-from agentdouble.agents.session import Session
+from agentdouble.agents import Event, Message, Part, Session
 
 _gates: dict[str, asyncio.Semaphore] = {}
 
