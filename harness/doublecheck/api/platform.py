@@ -1,6 +1,6 @@
-"""Platform and AsyncPlatform as users have them: the clients, and the contract checks.
+"""Platform and AsyncPlatform as users import them: the clients, with the contract checks.
 
-The checks are rooms above the clients, which therefore do not know them.
+The checks use the clients, so the clients cannot import them: ``check()`` is added here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Platform(sync_client.Platform):
 
     It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
     waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
-    last requests with what came of them. Every method raises UnreachableError, NoAnswerError,
-    and RefusedError or AnswerError for an answer that is not what was asked for.
+    last requests with their answers. Every method raises UnreachableError, NoAnswerError, and
+    RefusedError or AnswerError for an answer of another shape.
     """
 
     def check(

@@ -1,1 +1,5 @@
-"""What a person or a test holds in hand: a platform, its servers, clock and faults."""
+"""The clients of a platform, and how its target is found, started and looked at.
+
+``_async`` is written by hand and ``_sync`` generated from it. What differs between the two beyond
+``await`` is in ``live_outputs``.
+"""

@@ -173,7 +173,7 @@ class _Output:
 
 
 def _loopback_url(url: str) -> str | None:
-    """Return an address as it can be asked for from here, or None for one elsewhere."""
+    """Return an address as this machine reaches it, or None for one elsewhere."""
     if urlsplit(url).hostname == "0.0.0.0":  # noqa: S104 (what it prints, not what we bind)
         url = url.replace("0.0.0.0", "127.0.0.1", 1)  # noqa: S104
     return url if is_loopback(url) else None

@@ -30,7 +30,7 @@ _ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was said of the platform to connect to."""
+    """The arguments of ``connect()``: which platform is wanted."""
 
     url: str | Emulator | None
     target: str | None = None

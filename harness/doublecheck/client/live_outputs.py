@@ -1,8 +1,7 @@
-"""Run code and commands, and hand over what they print while they run.
+"""Run code and commands, and pass on their outputs while they run.
 
-While a call runs, a second request receives the double's live outputs. What is here is the part
-of the clients that is written for both: a client that blocks waits in a thread for what one for
-async code awaits.
+While a call runs, a second request receives the double's live outputs. This is the one part of the
+clients that is written by hand for both: the blocking client runs the async code in a thread.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import httpx
 from doublecheck.client import loop_thread, transport
 from doublecheck.client._async.connection import events
 from doublecheck.errors import InterruptedRunError
-from doublecheck.values.sandbox import LiveOutput, OnOutput, Ran, handed_over
+from doublecheck.values.sandbox import LiveOutput, OnOutput, Ran, emit_outputs
 from doublecheck.wire import calls, output_feed
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.request_log import Exchanges
@@ -45,15 +44,15 @@ async def run_async(
     outputs: Request | None,
     on_output: OnOutput | None,
 ) -> Ran:
-    """Make a call that runs code or a command; hand over what it prints.
+    """Make a call that runs code or a command; call ``on_output`` with what it prints.
 
     ``outputs`` is the request that listens to the session, None where a platform has no live
-    outputs: then those of the result are handed over. Who cancels this interrupts the code.
+    outputs: then ``on_output`` gets those of the result. Cancelling this interrupts the code.
     """
     if on_output is None:
         return await connection.call(call)
     if outputs is None:
-        return handed_over(await connection.call(call), on_output)
+        return emit_outputs(await connection.call(call), on_output)
     transport.refuse_closed(connection.http, connection.target.url)
     listener = _Listener(outputs, connection.options)
     with transport.interruptible():
@@ -67,12 +66,12 @@ def run(
     outputs: Request | None,
     on_output: OnOutput | None,
 ) -> Ran:
-    """Do what ``run_async()`` does, and block; raise InterruptedRunError for a Ctrl-C."""
+    """Do what ``run_async()`` does, blocking; raise InterruptedRunError for a KeyboardInterrupt."""
     try:
         if on_output is None:
             return connection.call(call)
         if outputs is None:
-            return handed_over(connection.call(call), on_output)
+            return emit_outputs(connection.call(call), on_output)
         transport.refuse_closed(connection.http, connection.target.url)
         return loop_thread.run(_work(connection, call, outputs), on_output)
     except KeyboardInterrupt:
@@ -80,7 +79,7 @@ def run(
 
 
 def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thread.Work[Ran]:
-    """Return what runs it in a loop of its own, with an HTTP client that belongs to that loop."""
+    """Return the coroutine for a loop of its own, with an HTTP client that belongs to that loop."""
     listener = _Listener(outputs, connection.options)
 
     async def work(on_output: OnOutput) -> Ran:
@@ -128,14 +127,14 @@ async def _run(
     """Make a call; call ``on_output`` with each output as it comes.
 
     Where nothing can be received, because the double is an older one, say, the outputs are those
-    of the result. Who cancels this interrupts the code, and waits some seconds for its last
+    of the result. Cancelling this interrupts the code, and waits some seconds for its last
     outputs.
     """
     async with AsyncExitStack() as stack:
         arriving = await listener.listen(stack)
         if arriving is None:
             answer = await _send(http, exchanges, call.request)
-            return handed_over(call.read(answer), on_output)
+            return emit_outputs(call.read(answer), on_output)
         name = secrets.token_hex(8)
         receiver = _Receiver(arriving, name, on_output)
         sent = asyncio.ensure_future(_send(http, exchanges, call.request, name))
@@ -146,14 +145,14 @@ async def _run(
                 task.cancel()
             await asyncio.gather(sent, receiver.task, return_exceptions=True)
         if not receiver.begun:
-            return handed_over(result, on_output)
+            return emit_outputs(result, on_output)
         if receiver.dropped or not receiver.over:
             on_output(_missed())
         return result
 
 
 class _Receiver:
-    """Hands over the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
+    """Passes on the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
 
     def __init__(
         self, arriving: AsyncGenerator[ServerSentEvent, None], name: str, on_output: OnOutput

@@ -18,29 +18,29 @@ Work = Callable[[OnOutput], Coroutine[Any, Any, T]]
 
 
 def run(work: Work[T], on_output: OnOutput) -> T:
-    """Return what ``work`` comes to; call ``on_output`` here, with each output that it gives.
+    """Return the result of ``work``; call ``on_output`` in this thread with each of its outputs.
 
-    What is raised here meanwhile cancels the work and is raised when that has ended. After a
-    KeyboardInterrupt what the work still gives is handed over; a second one ends that.
+    An error of ``on_output`` cancels the work, and is raised when the work has ended. After a
+    KeyboardInterrupt the last outputs are still passed on; a second one ends that.
     """
     thread = _Thread(work)
     try:
-        thread.hand_over(on_output)
+        thread.pass_on(on_output)
         return thread.result()
     except KeyboardInterrupt:
         thread.cancel()
-        thread.hand_over(on_output)
+        thread.pass_on(on_output)
         raise
     finally:
         thread.end()
 
 
 class _Thread(Generic[T]):
-    """The thread, which works as soon as this is made."""
+    """A thread that runs the work, from the moment when this is made."""
 
     def __init__(self, work: Work[T]) -> None:
         self._work = work
-        self._given: SimpleQueue[LiveOutput | None] = SimpleQueue()
+        self._outputs: SimpleQueue[LiveOutput | None] = SimpleQueue()
         self._outcome: Future[T] = Future()
         self._begun = threading.Event()
         self._loop: asyncio.AbstractEventLoop
@@ -51,13 +51,13 @@ class _Thread(Generic[T]):
         )
         self._thread.start()
 
-    def hand_over(self, on_output: OnOutput) -> None:
-        """Call ``on_output`` with what is given, until the work has ended."""
-        while (given := self._given.get()) is not None:
-            on_output(given)
+    def pass_on(self, on_output: OnOutput) -> None:
+        """Call ``on_output`` with each output, until the work has ended."""
+        while (output := self._outputs.get()) is not None:
+            on_output(output)
 
     def result(self) -> T:
-        """Return what the work came to, when it has ended."""
+        """Return the result of the work, when it has ended."""
         return self._outcome.result()
 
     def cancel(self) -> None:
@@ -79,11 +79,11 @@ class _Thread(Generic[T]):
             self._outcome.set_exception(error)
         finally:
             self._begun.set()
-            self._given.put(None)
+            self._outputs.put(None)
 
     async def _main(self) -> T:
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.ensure_future(self._work(self._given.put))
+        self._task = asyncio.ensure_future(self._work(self._outputs.put))
         self._begun.set()
         return await self._task
 

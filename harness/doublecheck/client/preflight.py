@@ -68,7 +68,7 @@ def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool
 
 
 def probed(surface: Surface) -> Surface:
-    """Return the surface whose answer tells about another: sandboxes are asked for elsewhere."""
+    """Return the surface whose answer tells about another: a sandbox is behind the control plane."""
     return _BEHIND.get(surface, surface)
 
 

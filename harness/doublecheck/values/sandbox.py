@@ -178,7 +178,7 @@ class Completion:
 OnOutput: TypeAlias = Callable[[LiveOutput], None]
 
 
-def handed_over(result: Ran, on_output: OnOutput) -> Ran:
+def emit_outputs(result: Ran, on_output: OnOutput) -> Ran:
     """Hand over the outputs of a result, which is returned."""
     for output in of_outputs(result.outputs):
         on_output(output)

@@ -1,1 +1,1 @@
-"""One small client a surface: a pure function builds a call, another reads its answer."""
+"""The requests and answers of each surface: one pure function builds a call, another reads it."""

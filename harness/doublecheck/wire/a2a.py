@@ -47,8 +47,8 @@ class Agent:
     @property
     def modern(self) -> bool:
         """Whether it speaks version 1.0."""
-        spoken = self.card.get("supportedInterfaces") or ()
-        return any(str(one.get("protocolVersion", "")).startswith("1.") for one in spoken)
+        interfaces = self.card.get("supportedInterfaces") or ()
+        return any(str(one.get("protocolVersion", "")).startswith("1.") for one in interfaces)
 
 
 def card(target: Target, path: str) -> Call[Agent]:
@@ -58,17 +58,17 @@ def card(target: Target, path: str) -> Call[Agent]:
 
 
 def send(agent: Agent, text: str, **ids: str | None) -> Call[A2aAnswer]:
-    """Return the call that sends a message and waits for what it comes to (A2A-02)."""
+    """Return the call that sends a message and waits for the answer (A2A-02)."""
     return Call(_request(agent, "send", _message(agent, text, ids)), _read_answer)
 
 
 def stream(agent: Agent, text: str, **ids: str | None) -> Request:
-    """Return the request that sends a message and streams what comes of it (A2A-03)."""
+    """Return the request that sends a message and streams the answers (A2A-03)."""
     return _request(agent, "stream", _message(agent, text, ids))
 
 
 def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
-    """Return the call that reads a task as it is kept (A2A-04)."""
+    """Return the call that reads a task (A2A-04)."""
     return Call(_request(agent, "task", {"id": task_id}), _read_answer)
 
 
@@ -82,14 +82,14 @@ def read_event(response: httpx.Response, data: str) -> A2aAnswer:
     try:
         document = json.loads(data)
     except ValueError:
-        raise _no_answer(response, data) from None
+        raise _wrong_answer(response, data) from None
     return _answer(response, document, data)
 
 
 def refuse_no_stream(response: httpx.Response) -> None:
-    """Raise what an answer says that is no stream of events."""
+    """Raise RefusedError or AnswerError for an answer that is no stream of events."""
     _read_answer(response)
-    raise _no_answer(response, response.text)
+    raise _wrong_answer(response, response.text)
 
 
 def _message(agent: Agent, text: str, ids: Mapping[str, str | None]) -> dict[str, Any]:
@@ -133,45 +133,45 @@ def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
         )
     result = document.get("result") if isinstance(document, dict) else None
     if not isinstance(result, dict):
-        raise _no_answer(response, text)
+        raise _wrong_answer(response, text)
     try:
-        return _told(result)
+        return _read_result(result)
     except (AttributeError, TypeError, KeyError):
-        raise _no_answer(response, text) from None
+        raise _wrong_answer(response, text) from None
 
 
-def _told(result: Mapping[str, Any]) -> A2aAnswer:
+def _read_result(result: Mapping[str, Any]) -> A2aAnswer:
     """Read a task, a message or an event of a stream, of either version."""
     name = next((one for one in _KINDS if one in result), "")
-    said = result[name] if name else result
-    status = said.get("status") or {}
-    carriers = [said, status.get("message") or {}, said.get("artifact") or {}]
-    carriers += said.get("artifacts") or []
+    found = result[name] if name else result
+    status = found.get("status") or {}
+    carriers = [found, status.get("message") or {}, found.get("artifact") or {}]
+    carriers += found.get("artifacts") or []
     texts = [part["text"] for one in carriers for part in one.get("parts", ()) if "text" in part]
-    kind = _KINDS.get(name, said.get("kind", "task"))  # a task that is asked for is bare
+    kind = _KINDS.get(name, found.get("kind", "task"))  # the answer of tasks/get is a bare task
     return A2aAnswer(
         kind=kind,
-        task_id=said.get("taskId") or (said.get("id") if kind == "task" else None),
-        context_id=said.get("contextId"),
+        task_id=found.get("taskId") or (found.get("id") if kind == "task" else None),
+        context_id=found.get("contextId"),
         state=_state(status.get("state")),
         texts=tuple(texts),
         raw=result,
     )
 
 
-def _state(said: str | None) -> str | None:
+def _state(name: str | None) -> str | None:
     """Return a state as version 0.3 calls it: ``input-required``."""
-    return said and said.removeprefix("TASK_STATE_").lower().replace("_", "-")
+    return name and name.removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 
 def _object(response: httpx.Response) -> Mapping[str, Any]:
     document = calls.read_json(response)
     if isinstance(document, dict):
         return document
-    raise _no_answer(response, response.text)
+    raise _wrong_answer(response, response.text)
 
 
-def _no_answer(response: httpx.Response, text: str) -> AnswerError:
+def _wrong_answer(response: httpx.Response, text: str) -> AnswerError:
     return AnswerError(
         f"{response.request.url} was answered with nothing of A2A: {text[:200]}",
         status=response.status_code,

@@ -1,4 +1,4 @@
-"""The browser of a session: what it is, what it shows, what is done to it (section 1, SBX-11)."""
+"""The browser of a session: its information, screenshots and actions (section 1, SBX-11)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Format = Literal["jpeg", "png"]
 
 
 def info(endpoint: Endpoint) -> Call[BrowserInfo]:
-    """Return the call that asks what the browser is; it is started if it does not run."""
+    """Return the call that describes the browser, which is started if it does not run."""
     return Call(Request("GET", endpoint.at("/v1/browser/info")), _read_info)
 
 

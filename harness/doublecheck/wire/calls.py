@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _QUOTED_CHARS = 200
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
-# what gateways answer with: of a page, the title is what it says
+# gateways answer with a page, whose title is the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
 _ADVICE = {
@@ -47,20 +47,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request, and what reads the answer that its route promises."""
+    """A request, and the function that reads its answer."""
 
     request: Request
     reader: Callable[[httpx.Response], T]
 
     def read(self, response: httpx.Response) -> T:
-        """Return what an answer comes to; raise AnswerError for one of another shape."""
+        """Return the value of an answer; raise AnswerError for one of another shape."""
         try:
             return self.reader(response)
         except DoubleCheckError:
             raise
         except _UNREADABLE as error:
             raise AnswerError(
-                f"{_asked(response)} was answered with something else than the route promises "
+                f"{_route(response)} was answered with something else than the route promises "
                 f"({error!r:.100}): {_quoted(response.text)}",
                 status=response.status_code,
                 body=response.text,
@@ -107,7 +107,7 @@ def read_json(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         raise AnswerError(
-            f"{_asked(response)} was answered with no JSON: {_quoted(response.text)}",
+            f"{_route(response)} was answered with no JSON: {_quoted(response.text)}",
             status=response.status_code,
             body=response.text,
         ) from None
@@ -118,14 +118,14 @@ def refuse(response: httpx.Response) -> None:
     if response.is_success:
         return
     raise RefusedError(
-        f"{_asked(response)} was answered with HTTP {response.status_code}: {_told(response)}",
+        f"{_route(response)} was answered with HTTP {response.status_code}: {_reason(response)}",
         status=response.status_code,
         body=response.text,
     )
 
 
-def _told(response: httpx.Response) -> str:
-    """Return what an answer says went wrong, and what to do where that is known."""
+def _reason(response: httpx.Response) -> str:
+    """Return the reason that an answer gives, and what to do where that is known."""
     if response.is_redirect:
         return (
             f"a redirection to {without_token(response.headers['Location'])}, which is not followed"
@@ -137,16 +137,16 @@ def _told(response: httpx.Response) -> str:
 
 def _detail(response: httpx.Response) -> str:
     """Return the sentence in an error's JSON or the title of its page, else the body."""
-    sentence = _sentence(response)
-    if sentence:
-        return _quoted(sentence.rstrip("."))
+    message = _message(response)
+    if message:
+        return _quoted(message.rstrip("."))
     if title := _TITLE.search(response.text[:_TITLED_CHARS]):
         return _quoted(f"a page, {' '.join(title[1].split())!r}")
     return _quoted(response.text) or "an empty body"
 
 
-def _sentence(response: httpx.Response) -> str | None:
-    """Return what an error's JSON says: FastAPI's, or JSON-RPC's."""
+def _message(response: httpx.Response) -> str | None:
+    """Return the message in an error's JSON, FastAPI's or JSON-RPC's."""
     with contextlib.suppress(ValueError, RecursionError):
         document = response.json()
         error = document.get("error") if isinstance(document, dict) else None
@@ -156,7 +156,7 @@ def _sentence(response: httpx.Response) -> str | None:
     return None
 
 
-def _asked(response: httpx.Response) -> str:
+def _route(response: httpx.Response) -> str:
     return f"{response.request.method} {without_token(str(response.request.url))}"
 
 

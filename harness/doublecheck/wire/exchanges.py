@@ -1,4 +1,4 @@
-"""An exchange: a request and what came of it, without its secrets, and as a line of curl."""
+"""An exchange: a request and its answer, its redacted form, and its line of curl."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
 
 @dataclass(frozen=True, repr=False)
 class Exchange(Shown, drawn_by="notebook.display.exchanges.exchange"):
-    """A request and what came of it.
+    """A request and its answer.
 
     ``status`` is None where no answer came, and ``error`` says why; both are None while it is
     under way. ``body`` is what was read of the answer. Of bodies the first 64 KiB are kept:
@@ -84,8 +84,8 @@ def redacted_text(text: str) -> str:
 def curl(exchange: Exchange) -> str:
     """Return the line for a shell that sends the request again, without its secrets.
 
-    The API key is read from the environment. What a shell cannot send again, a signed request
-    say, comes to a comment that says why.
+    The API key is read from the environment. A request that a shell cannot send again, a signed
+    one say, becomes a comment that says why.
     """
     request = exchange.request
     obstacle = _obstacle(exchange)

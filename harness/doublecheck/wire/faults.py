@@ -1,4 +1,4 @@
-"""The faults of a double: arming one, what has become of them, taking them away."""
+"""The faults of a double: arm, list, wait for, release and remove them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARGIN_S = 30.0
 
 @dataclass(frozen=True, repr=False)
 class FaultPlan(Shown, drawn_by="notebook.display.faults.plan"):
-    """The armed faults of a double, and which operations were asked for while there were any."""
+    """The armed faults of a double, and the operations that were called while there were any."""
 
     faults: tuple[ArmedFault, ...]
     seen: Mapping[str, int]
@@ -39,17 +39,17 @@ def arm(target: Target, document: Mapping[str, Any]) -> Call[ArmedFault]:
 
 
 def plan(target: Target) -> Call[FaultPlan]:
-    """Return the call that says which faults are armed."""
+    """Return the call that lists the armed faults."""
     return _call(target, "GET", "", _read_plan)
 
 
 def clear(target: Target) -> Call[FaultPlan]:
-    """Return the call that takes every fault away."""
+    """Return the call that removes every fault."""
     return _call(target, "DELETE", "", _read_plan)
 
 
 def disarm(target: Target, id_: str) -> Call[ArmedFault]:
-    """Return the call that takes a fault away."""
+    """Return the call that removes a fault."""
     return _call(target, "DELETE", f"/{id_}", _read_fault)
 
 

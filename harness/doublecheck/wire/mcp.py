@@ -64,7 +64,7 @@ def initialize(server: McpServer) -> Call[McpSession]:
 
 
 def initialized(server: McpServer, session: McpSession) -> Call[None]:
-    """Return the call that says that the session is taken up."""
+    """Return the call that confirms the session."""
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     return Call(_request(server, session, note), calls.refuse)
 
@@ -77,7 +77,7 @@ def end(server: McpServer, session: McpSession) -> Call[None]:
 def ask(
     server: McpServer, session: McpSession, method: str, params: Mapping[str, Any]
 ) -> Call[dict[str, Any]]:
-    """Return the call of any method; it comes to its result."""
+    """Return the call of any method; its answer is read as the result."""
     return Call(_request(server, session, _message(method, params)), read_result)
 
 
@@ -95,8 +95,8 @@ def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
     try:
         return [_tool(tool) for tool in page["tools"]]
     except (LookupError, TypeError, AttributeError) as error:
-        told = f"tools/list was answered with something else than tools ({error!r:.100})."
-        raise AnswerError(told, status=200, body=json.dumps(page)) from None
+        message = f"tools/list was answered with something else than tools ({error!r:.100})."
+        raise AnswerError(message, status=200, body=json.dumps(page)) from None
 
 
 def _tool(tool: Mapping[str, Any]) -> McpTool:

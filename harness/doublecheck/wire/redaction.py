@@ -1,4 +1,4 @@
-"""Redaction by type: whatever of a target is a secret is taken out of every text about it."""
+"""Redaction by type: the secrets of a target are taken out of every text about it."""
 
 from __future__ import annotations
 

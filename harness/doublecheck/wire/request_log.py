@@ -34,7 +34,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
 
     @contextmanager
     def recording(self, request: Request) -> Iterator[Recording]:
-        """Record what comes of a request while the context lasts."""
+        """Record a request and its answer while the context lasts."""
         recording = Recording(request)
         self._recordings.append(recording)
         self.total += 1

@@ -116,7 +116,7 @@ def signed(
 
 
 def read_result(response: httpx.Response) -> CodeResult:
-    """Return what code came to; raise RefusedError for an error envelope, else AnswerError."""
+    """Return the result of code; raise RefusedError for an error envelope, else AnswerError."""
     envelope, inner = read_envelope(response)
     try:
         return _result(inner, envelope.session_id)

@@ -50,11 +50,13 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
         asyncio.run(use(target))
 
 
-def test_the_blocking_clients_are_made_from_those_for_async_code() -> None:
-    """As they stand in ``_async``: ``python -m tests.unasync`` writes them."""
-    kept = {path: path.read_text() for path in unasync.MADE.glob("*.py") if path.name[0] != "_"}
+def test_the_blocking_clients_are_generated_from_the_async_ones() -> None:
+    """``python -m tests.unasync`` writes them anew after a change."""
+    kept = {
+        path: path.read_text() for path in unasync.GENERATED.glob("*.py") if path.name[0] != "_"
+    }
 
-    assert kept == unasync.made()
+    assert kept == unasync.generated()
 
 
 @pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])

@@ -1,1 +1,1 @@
-"""The clients, written once: ``python -m tests.unasync`` makes those of ``_sync`` from them."""
+"""The async clients, from which ``python -m tests.unasync`` generates the blocking ones."""

@@ -1,4 +1,4 @@
-"""An A2A application, for tests and notebooks; what is asked stands in ``wire.a2a``."""
+"""A client of an A2A application; its requests are built in ``wire.a2a``."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class AsyncA2aClient:
     async def send(
         self, text: str, *, context_id: str | None = None, task_id: str | None = None
     ) -> A2aAnswer:
-        """Send a message and wait for what it comes to; the ids continue what began before."""
+        """Send a message and wait for the answer; the ids continue an earlier conversation."""
         call = a2a.send(await self._known(), text, contextId=context_id, taskId=task_id)
         return await self._connection.call(call)
 
     async def stream(
         self, text: str, *, context_id: str | None = None, task_id: str | None = None
     ) -> AsyncGenerator[A2aAnswer]:
-        """Send a message and yield what comes of it as it arrives."""
+        """Send a message and yield the answers as they arrive."""
         request = a2a.stream(await self._known(), text, contextId=context_id, taskId=task_id)
         async with (
             self._connection.streaming(request) as response,
@@ -50,7 +50,7 @@ class AsyncA2aClient:
                 yield a2a.read_event(response, event.data)
 
     async def task(self, task_id: str) -> A2aAnswer:
-        """Return a task as it is kept."""
+        """Return a task in its present state."""
         return await self._connection.call(a2a.task(await self._known(), task_id))
 
     async def cancel(self, task_id: str) -> A2aAnswer:

@@ -1,4 +1,4 @@
-"""A session's browser, for tests and notebooks; what is asked stands in ``wire.browser``."""
+"""A session's browser; its requests are built in ``wire.browser``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to a platform, with which all its clients send."""
+"""The connection to a platform, which all its clients send with."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AsyncConnection:
         self.http = httpx.AsyncClient(**self.options)
 
     async def call(self, call: Call[T]) -> T:
-        """Send the request of a call and return what reads its answer."""
+        """Send the request of a call and return its answer as it is read."""
         return call.read(await self.send(call.request))
 
     async def send(self, request: Request) -> httpx.Response:
@@ -64,7 +64,7 @@ class AsyncConnection:
 async def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
-    """Give the events of an answer as they arrive; ``refuse`` raises what another answer says."""
+    """Yield the events of an answer as they arrive; ``refuse`` raises for one without events."""
     if not response.is_success or not application.streams(response):
         await response.aread()
         refuse(response)
@@ -73,7 +73,7 @@ async def events(
         try:
             yield arriving
         finally:
-            # First the connection: otherwise the generators below the events would close it when
-            # they are collected, and a loop that does not hear of them, nest_asyncio's say, waits
-            # for nothing then.
+            # Close the connection first. Otherwise the generators below the events would do it
+            # when they are collected, and a loop without hooks for them (nest_asyncio's) would
+            # not wait for that.
             await response.aclose()

@@ -1,4 +1,4 @@
-"""Faults that a double has calls meet: what code does when its platform fails it.
+"""The faults that a double injects into calls, to test how code behaves when its platform fails.
 
 An operation is named in the specification's words: ``InvokeTool`` or another action,
 ``invoke``, ``ping``, ``run``, ``run_sse``, ``mcp:<tool>``, ``a2a:message/send``, or a path,
@@ -148,7 +148,7 @@ class AsyncPlatformFaults:
         return await self._arm("expire_instance", operation, which, after=after)
 
     async def plan(self) -> FaultPlan:
-        """Return the armed faults with their counts, and what was asked for meanwhile."""
+        """Return the armed faults with their counts, and the operations that were called meanwhile."""
         return await self._connection.call(faults.plan(self._connection.target))
 
     async def wait(

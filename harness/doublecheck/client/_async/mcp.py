@@ -1,4 +1,4 @@
-"""An MCP server, for tests and notebooks; what is asked stands in ``wire.mcp``."""
+"""A client of an MCP server; its requests are built in ``wire.mcp``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """AsyncPlatform: everything a platform answers, for people, notebooks and tests.
 
-It is thin: what a request looks like and how its answer is read stands in ``wire``.
+It is thin: ``wire`` builds the requests and reads the answers.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class AsyncPlatform:
     """A platform, its double or the real one; use ``async with``, or ``aclose()`` it.
 
     ``timeout_s`` is how long it waits for the application; run_code waits as long as its code may
-    run. ``exchanges`` are the last requests with what came of them. Every method raises
-    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer that is not what
-    was asked for. Without ``keep_connections`` each request has a connection of its own, and
+    run. ``exchanges`` are the last requests with their answers. Every method raises
+    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer of another
+    shape. Without ``keep_connections`` each request has a connection of its own, and
     nothing is left open between two.
     """
 
@@ -125,7 +125,7 @@ class AsyncPlatform:
     ) -> AsyncGenerator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
-        The invocation begins with the first event that is asked for. To leave early, close
+        The invocation begins with the first event that is read. To leave early, close
         the iterator: ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
         request = application.invocation(
@@ -171,7 +171,7 @@ class AsyncPlatform:
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
     ) -> CodeResult:
-        """Run code in the sandbox of a user's session and return what it came to.
+        """Run code in the sandbox of a user's session and return its result.
 
         Code that raises is a result, whose ``error`` says what. ``ttl_s`` is the validity of
         the session's instance, if this call is what makes it. ``on_output`` is called with
@@ -193,7 +193,7 @@ class AsyncPlatform:
     async def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
     ) -> Ran:
-        """Run something in a session and hand over what it prints, if that is wanted."""
+        """Run something in a session; call ``on_output``, if there is one, with what it prints."""
         outputs = None
         if on_output is not None:
             outputs = output_feed.outputs(
@@ -213,10 +213,10 @@ class AsyncPlatform:
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
     ) -> Completion:
-        """Return what could stand at a place in code, as the session's kernel says.
+        """Return the completions at a place in code, from the session's kernel.
 
-        ``cursor`` counts the characters before it, all of them by default. There is nothing
-        while the session has no such kernel, or code runs. Raises NotADoubleError.
+        ``cursor`` counts the characters before it, all of them by default. There are none while
+        the session has no such kernel, or code runs. Raises NotADoubleError.
         """
         place = len(code) if cursor is None else cursor
         return await self._call(
@@ -371,10 +371,10 @@ class AsyncPlatform:
     async def download_artifact(
         self, session: AgentSession, name: str, *, version: int | None = None
     ) -> bytes:
-        """Fetch an artifact of a session, its newest version unless another is asked for.
+        """Fetch an artifact of a session, its newest version by default.
 
-        A text is in UTF-8. The specification has the list of artifacts alone (U-ARTIFACTS): what is
-        asked for is what ADK's API server has, and RefusedError says where a platform has it not.
+        A text is in UTF-8. The specification has only the list of artifacts (U-ARTIFACTS). This
+        is the route of ADK's API server; a platform without it raises RefusedError.
         """
         return await self._call(api_server.artifact(self.target, session, name, version))
 
@@ -391,7 +391,7 @@ class AsyncPlatform:
         """Run a session's agent and yield its events as they arrive (API-08).
 
         With ``streaming`` its text comes in increments first. A failure is an event with
-        ``error``. The run begins with the first event that is asked for.
+        ``error``. The run begins with the first event that is read.
 
         To leave early, close the iterator, as of ``stream()``.
         """
@@ -413,7 +413,7 @@ class AsyncPlatform:
         return await self._call(admin.sessions(self.target))
 
     async def unknowns(self) -> Unknowns:
-        """Return a double's ledger: what its answers rested on; raise NotADoubleError."""
+        """Return a double's ledger: what its answers relied on; raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
 
     async def reset(self, *, wait: bool = True) -> None:

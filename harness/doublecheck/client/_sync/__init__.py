@@ -1,1 +1,1 @@
-"""The clients that block, made from those of ``_async``: nothing here is written by hand."""
+"""The blocking clients, generated from those of ``_async``: read those."""
