@@ -55,8 +55,8 @@ def __getattr__(name: str) -> Any:
         return _NAMES.load(name)
     if name in _PLACES:
         return _place(name)
-    # private names are not looked for: Python asks for some while it imports this package
-    for place in () if name.startswith("_") else _PLACES:
+    # what has moved are classes; Python asks here for modules, too, before it imports them
+    for place in _PLACES if name[0].isupper() else ():
         if name in dir(_place(place)):
             told = f"from doublecheck.{place} import {name}"
             warnings.warn(f"doublecheck.{name} has moved: {told}", DeprecationWarning, stacklevel=2)

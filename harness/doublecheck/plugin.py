@@ -9,10 +9,10 @@ from collections.abc import Generator
 
 import pytest
 
-from doublecheck import traceback_filter as cutting
-from doublecheck.contracts import should_level as leniency
-from doublecheck.reports import options as reports
-from doublecheck.target import pytest_options as options
+from doublecheck import traceback_filter
+from doublecheck.contracts import should_level
+from doublecheck.reports import pytest_report
+from doublecheck.target import pytest_options
 from doublecheck.twins import options as twin
 from doublecheck.unknowns_report import options as unknowns
 
@@ -21,25 +21,25 @@ pytest_plugins = ("doublecheck.fixtures",)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("doublecheck", "doublecheck: the platform that tests run against")
-    options.add(group)
-    options.add_ini(parser)
-    leniency.add(group)
+    pytest_options.add(group)
+    pytest_options.add_ini(parser)
+    should_level.add(group)
     unknowns.add(group)
-    reports.add(group)
+    pytest_report.add_option(group)
     twin.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(clause): the clause that a contract check checks")
-    options.check(config)
-    leniency.configure(config)
+    pytest_options.check(config)
+    should_level.configure(config)
     unknowns.configure(config)
-    reports.configure(config)
+    pytest_report.configure(config)
     twin.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
-    return options.header(config)
+    return pytest_options.header(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,5 +56,5 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    cutting.cut(item, call, report)
+    traceback_filter.cut(item, call, report)
     return report

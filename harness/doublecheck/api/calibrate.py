@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from agentdouble import ledger
 from agentdouble.errors import LedgerError
 from doublecheck.api.connect import connect
-from doublecheck.api.progress_bar import Bar
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
 from doublecheck.client import open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError
+from doublecheck.runner.progress_bar import Bar
 from doublecheck.runner.subject import target_of
 
 if TYPE_CHECKING:

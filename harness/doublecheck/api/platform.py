@@ -33,9 +33,11 @@ class Platform(sync_client.Platform):
         allow_writes: bool = False,
     ) -> Report:
         """Put the platform through the contract checks; see ``doublecheck.check``."""
-        from doublecheck.api.check import check
+        from doublecheck.runner.check_target import check_target
 
-        return check(self, only=only, strict_should=strict_should, allow_writes=allow_writes)
+        return check_target(
+            self.target, only=only, strict_should=strict_should, allow_writes=allow_writes
+        )
 
 
 @checked_class
@@ -57,8 +59,8 @@ class AsyncPlatform(async_client.AsyncPlatform):
 
         What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
         """
-        from doublecheck.api.check import check_async
+        from doublecheck.runner.check_target import check_target_async
 
-        return await check_async(
-            self, only=only, strict_should=strict_should, allow_writes=allow_writes
+        return await check_target_async(
+            self.target, only=only, strict_should=strict_should, allow_writes=allow_writes
         )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doublecheck.api.connect import connect
-from doublecheck.api.progress_bar import Bar
 from doublecheck.client import doubles, open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import InterruptedTwinError, TargetError
+from doublecheck.runner.progress_bar import Bar
 from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target
 from doublecheck.twins import conversation, scripts

@@ -16,8 +16,7 @@ from rich.text import Text
 
 from agentdouble import ledger
 from agentdouble.errors import LedgerError
-from doublecheck.calibration import findings
-from doublecheck.calibration import profile_file as writing
+from doublecheck.calibration import findings, profile_file
 from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
@@ -38,7 +37,7 @@ def calibrate(
     and MissingExtraError.
     """
     _check(only)
-    writing.check(output)
+    profile_file.check(output)
     said = _said(options)
     planned = plan(said)
     if "url" not in planned.facts:
@@ -50,7 +49,7 @@ def calibrate(
             found.append(one)
     settled = any(one.settled for one in found)
     if settled:
-        writing.write(output, target.url, found)
+        profile_file.write(output, target.url, found)
     if as_json:
         print(json.dumps(_document(target.url, found), indent=2))  # noqa: T201
     else:

@@ -77,11 +77,11 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.notebook.r
 
         ``agentdouble serve --profile`` lives it. Raises CalibrationError and MissingExtraError.
         """
-        from doublecheck.calibration import profile_file as writing
+        from doublecheck.calibration import profile_file
 
         path = Path(path)
-        writing.check(path)
-        writing.write(path, self.target, self)
+        profile_file.check(path)
+        profile_file.write(path, self.target, self)
         return path
 
     def __repr__(self) -> str:

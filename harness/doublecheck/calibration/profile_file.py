@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble import profiles
 from agentdouble.errors import ProfileError
-from doublecheck import atomic_files as files
+from doublecheck import atomic_files
 from doublecheck.calibration.findings import Finding
 from doublecheck.errors import CalibrationError, MissingExtraError
 
@@ -99,6 +99,6 @@ def _evidence(finding: Finding, target: str) -> Table:
 
 def _replace(file: Path, text: str) -> None:
     try:
-        files.write(file, text)
+        atomic_files.write(file, text)
     except OSError as error:
         raise CalibrationError(f"{file} cannot be written: {error.strerror}.") from None

@@ -64,14 +64,13 @@ def run(
     **platform: Any,
 ) -> None:
     """Check a platform clause by clause and print what came out."""
-    from doublecheck.reports.outputs import Outputs
-    from doublecheck.runner import run_command as checking
+    from doublecheck.runner import run_command
 
-    orders = [
-        checking.Order({"target": one, **platform}, select, verbose, strict_should)
+    runs = [
+        run_command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
         for one in (dict.fromkeys(target) if target else (None,))
     ]
-    code = checking.check(orders, Outputs(as_json, html, junit))
+    code = run_command.run_checks(runs, run_command.Outputs(as_json, html, junit))
     raise typer.Exit(code)
 
 
@@ -99,12 +98,12 @@ def report(
     junit: options.Junit = None,
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
-    from doublecheck.reports import parse as reading
-    from doublecheck.reports.outputs import Outputs
+    from doublecheck.reports import document
+    from doublecheck.runner.run_command import Outputs
 
     outputs = Outputs(as_json, html, junit)
     outputs.require_writable()
-    outputs.give([report for file in files for report in reading.read(file)])
+    outputs.write([report for file in files for report in document.read(file)])
 
 
 CALIBRATE_EXAMPLES = """
@@ -146,9 +145,9 @@ def calibrate(
     **platform: Any,
 ) -> None:
     """Ask a deployment what the specification leaves open and write its profile."""
-    from doublecheck.calibration import command as ordering
+    from doublecheck.calibration import command
 
-    code = ordering.calibrate(platform, output, only=only or (), slow=slow, as_json=as_json)
+    code = command.calibrate(platform, output, only=only or (), slow=slow, as_json=as_json)
     raise typer.Exit(code)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
@@ -43,7 +43,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     from doublecheck.client import doubles, open_target
     from doublecheck.errors import TargetError
 
-    plan = options.plan_of(config)
+    plan = pytest_options.plan_of(config)
     if plan.in_process:
         settings = {**served.settings, "allow_hosts": _allowed(served)}
         with doubles.serving_double(
@@ -53,7 +53,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         return
     with ExitStack() as stack:
         try:
-            target = stack.enter_context(open_target.opened(options.said(config), plan))
+            target = stack.enter_context(open_target.opened(pytest_options.said(config), plan))
         except TargetError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         yield target

@@ -23,7 +23,7 @@ from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.should_level import LEVEL
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 from doublecheck.wire.redaction import hidden, secrets_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     """The target of the checks: what the options name, or a double with the reference apps."""
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
-        if options.plan_of(request.config).in_process:
+        if pytest_options.plan_of(request.config).in_process:
             from doublecheck.contracts.reference_app import reference_apps
 
             if _any_of_runtimes(request.session):
@@ -172,7 +172,7 @@ def pytest_runtest_makereport(
     verdict = verdicts.of_failure(report.when, call.excinfo.value)
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
-    where = options.words(item.config)
+    where = pytest_options.words(item.config)
     failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where)
     report.user_properties.append((verdicts.REASON, failure.reason))
     report.longrepr = failure  # type: ignore[assignment]

@@ -20,7 +20,7 @@ from doublecheck.contracts.conftest import START_WITHIN_S
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 from doublecheck.target.facts import variable
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
@@ -146,7 +146,7 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
     if address.startswith("https"):
         yield platform
         return
-    if not options.plan_of(request.config).in_process:
+    if not pytest_options.plan_of(request.config).in_process:
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {address} does not speak https")
     with (
         serving_double(tls=True, kernel_start_timeout_s=START_WITHIN_S) as target,

@@ -9,7 +9,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 from doublecheck.values.sandbox import CodeResult, Output
 
 
@@ -42,7 +42,7 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
     platform = sandbox.platform
     if platform.target.kind == "live":
         pytest.skip("not run: takes 30 minutes")
-    if options.runs_already(request.config) and not platform.target.allow_writes:
+    if pytest_options.runs_already(request.config) and not platform.target.allow_writes:
         pytest.skip("not run: moves the clock of a double that ran before the checks did")
     first = sandbox.run("kept = 41", ttl_s=None)
     try:

@@ -1,6 +1,11 @@
-"""Reports as one HTML page: the matrix, and below each clause what its checks came to.
+"""Reports as one HTML page: the matrix, and below each clause the results of its checks.
 
-It has no script: what is shown is chosen by checkboxes that the style sheet looks at.
+Pages are built from elements, without templates: every text that is not an element is escaped, so
+a forgotten filter cannot turn an answer of a platform into HTML. The page has no script. Its
+filter is checkboxes and CSS, and the policy in its head forbids scripts and every request.
+
+jinja2 was tried: 40 lines less in all, 17 ms instead of 21 ms for two platforms, but 18 ms more to
+import, a dependency of every install, and escaping that has to be asked for.
 """
 
 from __future__ import annotations
@@ -16,26 +21,39 @@ from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.notebook.display.markup import Markup, element, joined
-from doublecheck.reports.markup import page
 from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
 from doublecheck.reports.report import Report
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
 
 
-def rendered(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report]) -> str:
     """Return the page."""
     rows = matrix(reports)
     title = f"Contract checks: {', '.join(names(reports))}"
-    return page(
+    return _page(
         title,
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
         _filter(rows),
         _table(rows, names(reports)),
         element("footer", f"doublecheck {__version__}"),
-        styles=_styles(),
     )
+
+
+def _page(title: str, *body: str | None) -> str:
+    """Return a whole page that needs nothing but itself."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(_styles())),
+    )
+    return f"<!doctype html>\n{element('html', head, element('body', *body), lang='en')}\n"
 
 
 @cache

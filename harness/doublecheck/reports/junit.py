@@ -20,7 +20,7 @@ _TAGS: Mapping[Verdict, str | None] = {
 }
 
 
-def rendered(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report]) -> str:
     """Return the XML; characters that XML does not allow are left out."""
     root = ElementTree.Element("testsuites", name="doublecheck")
     root.attrib.update(_counts(reports), time=_time(sum(one.run.duration_s for one in reports)))

@@ -1,47 +1,83 @@
-"""Reporting from a pytest run, also one whose tests xdist's workers carry out."""
+"""``--platform-report``: a report of the contract checks of a pytest run, by the file's suffix.
+
+It also reports a run whose tests pytest-xdist's workers carry out. Every test run loads this
+module: what makes a report is imported when somebody asks for one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.errors import ReportError
-from doublecheck.reports import formats
-from doublecheck.reports import write as writing
-from doublecheck.reports.collector import Collector
-from doublecheck.reports.report import Report
-from doublecheck.target import pytest_options as options
+if TYPE_CHECKING:
+    from doublecheck.reports.collector import Collector
 
 
-class Reporting:
+def add_option(group: pytest.OptionGroup) -> None:
+    """Add the option."""
+    group.addoption(
+        "--platform-report",
+        metavar="FILE",
+        action="append",
+        default=[],
+        type=Path,
+        help="write the results of the contract checks: .html, .json or .xml (JUnit); repeatable",
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    """Prepare a report; raise UsageError, before the run, if it could not be written."""
+    paths = config.getoption("platform_report")
+    if not paths or hasattr(config, "workerinput"):  # xdist's workers report to their controller
+        return
+    from doublecheck.errors import ReportError
+    from doublecheck.reports import files
+    from doublecheck.reports.collector import Collector
+
+    try:
+        for path in paths:
+            files.require_format(path)
+            files.require_writable(path)
+    except ReportError as error:
+        raise pytest.UsageError(str(error)) from None
+    collector = Collector()
+    config.pluginmanager.register(collector, "doublecheck-collector")
+    config.pluginmanager.register(ReportWriter(config, paths, collector), "doublecheck-reporting")
+
+
+class ReportWriter:
     """A pytest plugin that writes reports when the run has ended, whatever ended it."""
 
-    def __init__(self, config: pytest.Config, paths: Sequence[Path]) -> None:
+    def __init__(self, config: pytest.Config, paths: Sequence[Path], collector: Collector) -> None:
         self._config = config
         self._paths = paths
-        self._collector = Collector()
-        self._told: list[str] = []
-        config.pluginmanager.register(self._collector, "doublecheck-collector")
+        self._collector = collector
+        self._lines: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports."""
-        plan = options.plan_of(self._config)
+        from doublecheck.errors import ReportError
+        from doublecheck.reports import files
+        from doublecheck.reports.report import Report
+        from doublecheck.target.pytest_options import plan_of
+
+        plan = plan_of(self._config)
         run = self._collector.run(int(session.exitstatus))
         report = Report(plan.name, plan.kind, plan.value("url"), run)
         for path in self._paths:
             try:
-                writing.write(formats.rendered([report], path), path)
+                files.write([report], path)
             except ReportError as error:
                 session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-                self._told.append(str(error))
+                self._lines.append(str(error))
             else:
-                self._told.append(f"platform: {len(run.checks)} contract checks told in {path}")
+                self._lines.append(f"platform: {len(run.checks)} contract checks written to {path}")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say where they are."""
-        for line in self._told:
+        for line in self._lines:
             terminalreporter.write_line(line)

@@ -90,9 +90,8 @@ class Reports(Series[Report], noun="report", drawn_by="reports.notebook.render")
 
     def write(self, path: str | Path) -> Path:
         """Write them to one file; see Report.write."""
-        from doublecheck.reports import formats
-        from doublecheck.reports import write as writing
+        from doublecheck.reports import files
 
         path = Path(path)
-        writing.write(formats.rendered(self, path), path)
+        files.write(self, path)
         return path

@@ -1,9 +1,7 @@
-"""Checks in a process of their own, which ends with whoever waits for it.
+"""A process that runs the checks, and ends with whoever waits for it.
 
-pytest takes the streams of its process and runs event loops in it, and a notebook's kernel has
-both in use. Keys go there by the environment, and progress comes back line by line. Its standard
-input is its lifeline: where that closes, by an interrupt or any death here, the run interrupts
-itself.
+Its standard input is its lifeline: where that closes, by an interrupt or any death on this side,
+the run interrupts itself.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ from doublecheck.errors import ChecksCrashedError
 
 # The path of modules is that of this process; the folder it is started in is not on it.
 _BEGIN = (
-    "import json, sys; told = json.loads(sys.stdin.readline()); sys.path[:] = told['path']; "
-    "from doublecheck.runner import child_process; child_process.main(told['arguments'])"
+    "import json, sys; order = json.loads(sys.stdin.readline()); sys.path[:] = order['path']; "
+    "from doublecheck.runner import child_process; child_process.main(order['arguments'])"
 )
 _TICK_S = 0.25
 _PATIENCE_S = 20.0  # a run that is interrupted still ends its double
@@ -34,7 +32,7 @@ _LAST_LINES = 8
 _READ = 64 * 1024
 
 
-class Process:
+class ChecksProcess:
     """A run of the checks with some pytest options; use it in a with statement.
 
     ``chosen`` is how many checks it has, ``ended`` how many are over, ``at`` the one that runs.
@@ -45,7 +43,7 @@ class Process:
         self.chosen = self.ended = 0
         self.at = ""
         self.document: Mapping[str, Any] | None = None
-        self._told = b""  # kept here: an interrupt may come between any two lines
+        self._unread = b""  # kept here: an interrupt may come between any two lines
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
             [sys.executable, "-c", _BEGIN],
@@ -64,7 +62,7 @@ class Process:
         """
         for line in self._lines():
             if line:
-                self._hear(json.loads(line))
+                self._take(json.loads(line))
             yield
         code = self._process.wait()
         if self.document is None:
@@ -81,14 +79,14 @@ class Process:
                 self._lifeline.close()
             for line in self._lines():
                 if line:
-                    self._hear(json.loads(line))
+                    self._take(json.loads(line))
                 elif time.monotonic() > until:
                     break
         except KeyboardInterrupt:  # whoever interrupts twice wants no more of it
             pass
         self._end()
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> ChecksProcess:
         return self
 
     def __exit__(
@@ -102,9 +100,9 @@ class Process:
         self._end()
 
     def _begin(self, arguments: Sequence[str]) -> None:
-        told = {"path": [one for one in sys.path if one], "arguments": list(arguments)}
+        order = {"path": [one for one in sys.path if one], "arguments": list(arguments)}
         with suppress(BrokenPipeError):  # it is dead, and what it printed says why
-            self._lifeline.write(json.dumps(told).encode() + b"\n")
+            self._lifeline.write(json.dumps(order).encode() + b"\n")
             self._lifeline.flush()
 
     def _end(self) -> None:
@@ -121,11 +119,11 @@ class Process:
     def _lifeline(self) -> Any:
         return self._process.stdin
 
-    def _hear(self, told: Mapping[str, Any]) -> None:
-        self.chosen = told.get("chosen", self.chosen)
-        self.at = told.get("begun", self.at)
-        self.ended += "ended" in told
-        self.document = told.get("run", self.document)
+    def _take(self, message: Mapping[str, Any]) -> None:
+        self.chosen = message.get("chosen", self.chosen)
+        self.at = message.get("begun", self.at)
+        self.ended += "ended" in message
+        self.document = message.get("run", self.document)
 
     def _lines(self) -> Iterator[bytes]:
         """Yield each line that it tells, and an empty one when it has told none for a while."""
@@ -134,14 +132,14 @@ class Process:
         with selectors.DefaultSelector() as selector:
             selector.register(channel, selectors.EVENT_READ)
             while True:
-                line, ends, rest = self._told.partition(b"\n")
+                line, ends, rest = self._unread.partition(b"\n")
                 if ends:
-                    self._told = rest
+                    self._unread = rest
                     yield line
                 elif not selector.select(_TICK_S):
                     yield b""
                 elif read := os.read(channel, _READ):
-                    self._told += read
+                    self._unread += read
                 else:
                     return
 

@@ -1,8 +1,8 @@
-"""The process in which the checks are carried out, and how it tells what comes of them.
+"""What runs in the process of the checks: pytest, and lines of JSON about its progress.
 
-It tells lines of JSON on what was its standard output; whatever else is printed goes to
-standard error. Standard input is its lifeline: when that closes, because nobody waits any more
-or because who started it is dead, it interrupts itself.
+They are written to what was standard output; whatever else is printed goes to standard error.
+Standard input is the lifeline: when it closes, because nobody waits any more or because the
+parent process is dead, this process interrupts itself.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, TextIO
 
 import pytest
 
-from doublecheck.reports import document
+from doublecheck.reports.document import to_document
 from doublecheck.reports.report import Report
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Carry out the checks with these pytest options and tell the run."""
+    """Run the checks with these pytest options and report the run."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have been ignored
-    _hold(os.dup(0))
+    _watch(os.dup(0))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
         os.dup2(2, 1)
-        telling = Telling(channel)
-        run = running.run(arguments, verbose=False, plugins=[telling])
-        telling.tell(run=document.document(Report("", "double", None, run)))
+        reporter = ProgressReporter(channel)
+        run = runner.run(arguments, verbose=False, plugins=[reporter])
+        reporter.send(run=to_document(Report("", "double", None, run)))
 
 
-def _hold(lifeline: int) -> None:
+def _watch(lifeline: int) -> None:
     """Interrupt this process when its lifeline closes."""
 
     def watch() -> None:
@@ -43,21 +43,21 @@ def _hold(lifeline: int) -> None:
     threading.Thread(target=watch, name="lifeline", daemon=True).start()
 
 
-class Telling:
-    """A pytest plugin that tells how far the checks are."""
+class ProgressReporter:
+    """A pytest plugin that reports the progress of the checks."""
 
     def __init__(self, channel: TextIO) -> None:
         self._channel = channel
 
-    def tell(self, **told: Mapping[str, Any] | int | str) -> None:
+    def send(self, **message: Mapping[str, Any] | int | str) -> None:
         """Write one line."""
-        print(json.dumps(told), file=self._channel, flush=True)
+        print(json.dumps(message), file=self._channel, flush=True)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.tell(chosen=len(session.items))
+        self.send(chosen=len(session.items))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.tell(begun=nodeid.rpartition("::")[2])
+        self.send(begun=nodeid.rpartition("::")[2])
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.tell(ended=nodeid.rpartition("::")[2])
+        self.send(ended=nodeid.rpartition("::")[2])

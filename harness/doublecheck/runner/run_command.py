@@ -1,4 +1,4 @@
-"""``doublecheck run``: what it needs, what it runs, what it prints and how it exits."""
+"""``doublecheck run``: its requirements, the runs, the output and the exit code."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.errors import MissingExtraError, TargetError
-from doublecheck.target import plan_text as shown
+from doublecheck.target import plan_text
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Plan, Said, plan
 from doublecheck.target.target import Kind
 
 if TYPE_CHECKING:
     from doublecheck.contracts.run_result import Run
-    from doublecheck.reports.outputs import Outputs
     from doublecheck.reports.report import Report
 
 PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -26,8 +26,8 @@ _WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is to be checked: a platform, by the options about it, and which of the checks.
+class RunOptions:
+    """Which platform to check, by the options about it, and which of the checks to run.
 
     ``spelled`` returns how an option is written where it was given.
     """
@@ -40,7 +40,7 @@ class Order:
 
     @cached_property
     def said(self) -> Said:
-        """Everything that is said about the platform."""
+        """The options about the platform, with the environment and the project."""
         given = {name: value for name, value in self.platform.items() if value is not None}
         return Said(given, project=nearest_project(), spelled=self.spelled)
 
@@ -61,7 +61,7 @@ class Order:
         return url
 
     def arguments(self) -> list[str]:
-        """Return the order as pytest options."""
+        """Return them as pytest options."""
         given = [f"--platform-project={self.said.project or ''}"]
         for name, value in self.said.options.items():
             option = f"--platform-{name.replace('_', '-')}"
@@ -73,38 +73,70 @@ class Order:
         return given
 
 
-def check(orders: Sequence[Order], outputs: Outputs) -> int:
-    """Run the checks of each order, give out what they came to, and return the exit code.
+@dataclass(frozen=True)
+class Outputs:
+    """What ``doublecheck run`` and ``doublecheck report`` print and write."""
+
+    as_json: bool = False
+    html: Path | None = None
+    junit: Path | None = None
+
+    def require_writable(self) -> None:
+        """Raise ReportError, before a run, for a file that could not be written after it."""
+        from doublecheck.reports import files
+
+        for path in (self.html, self.junit):
+            if path is not None:
+                files.require_writable(path)
+
+    def write(self, reports: Sequence[Report]) -> None:
+        """Print the reports and write the files; raise ReportError for what cannot be written."""
+        from rich.console import Console
+
+        from doublecheck.reports import document, files, html, junit, terminal
+
+        if self.as_json:
+            print(document.render(reports), end="")  # noqa: T201
+        else:
+            terminal.show(reports, Console())
+        if self.html is not None:
+            files.write_text(html.render(reports), self.html)
+        if self.junit is not None:
+            files.write_text(junit.render(reports), self.junit)
+
+
+def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> int:
+    """Run the checks of each platform, print and write the reports, and return the exit code.
 
     Raises TargetError, UnreachableError, CredentialsRefusedError, ReportError, and
     MissingExtraError for what is not installed, before the first check of any of them.
     """
     require_pytest()
     outputs.require_writable()
-    for order in orders:
-        if order.verbose:
-            told = shown.lines(order.plan, order.said.environ)
+    for run in runs:
+        if run.verbose:
+            told = plan_text.lines(run.plan, run.said.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201
-        require_target(order)
-    reports, codes = _carried_out(orders)
+        require_target(run)
+    reports, codes = _run_all(runs)
     if reports:
-        outputs.give(reports)
+        outputs.write(reports)
     return next(code for code in _WORST_FIRST if code in codes)
 
 
-def _carried_out(orders: Sequence[Order]) -> tuple[list[Report], set[int]]:
-    """Return a report for each order that came to any check, and the exit codes."""
+def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[int]]:
+    """Return a report for each run that had any check, and the exit codes."""
     from doublecheck.reports.report import Report
-    from doublecheck.runner import runner as running
+    from doublecheck.runner import runner
 
     reports, codes = [], set()
-    for order in orders:
-        result = running.run(order.arguments(), verbose=order.verbose)
+    for run in runs:
+        result = runner.run(run.arguments(), verbose=run.verbose)
         if not result.checks and not result.interrupted:
-            codes.add(_nothing_ran(order, result.pytest_exit))
+            codes.add(_nothing_ran(run, result.pytest_exit))
             continue
-        reports.append(Report(order.plan.name, order.kind, order.url, result))
-        codes.add(_exit_code(result, strict_should=order.strict_should))
+        reports.append(Report(run.plan.name, run.kind, run.url, result))
+        codes.add(_exit_code(result, strict_should=run.strict_should))
         if result.interrupted:
             break
     return reports, codes
@@ -116,16 +148,16 @@ def require_pytest() -> None:
         raise MissingExtraError("pytest, which runs the checks,", install="pytest")
 
 
-def require_target(order: Order) -> None:
+def require_target(run: RunOptions) -> None:
     """Raise what stands in the way, before the first check stumbles over it."""
-    if order.plan.in_process:
+    if run.plan.in_process:
         _require_double()
-    elif order.url is not None:
+    elif run.url is not None:
         from doublecheck.client import credentials_check, open_target
-        from doublecheck.target import from_plan as targets
+        from doublecheck.target import from_plan
 
-        with open_target.opened(order.said, order.plan) as target:
-            credentials_check.require(target, targets.pair_variables(order.plan))
+        with open_target.opened(run.said, run.plan) as target:
+            credentials_check.require(target, from_plan.pair_variables(run.plan))
 
 
 def _require_double() -> None:
@@ -138,9 +170,9 @@ def _require_double() -> None:
         raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None
 
 
-def _nothing_ran(order: Order, pytest_exit: int) -> int:
-    if order.select is not None and pytest_exit != 2:  # 2: interrupted
-        raise nothing_matches(f"-k {order.select!r}", "-k INV")
+def _nothing_ran(run: RunOptions, pytest_exit: int) -> int:
+    if run.select is not None and pytest_exit != 2:  # 2: interrupted
+        raise nothing_matches(f"-k {run.select!r}", "-k INV")
     print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
     return NOT_CARRIED_OUT
 

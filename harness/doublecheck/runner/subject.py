@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from agentdouble.signing import Credentials
 from doublecheck.client import open_target
 from doublecheck.errors import ArgumentError, TargetError
-from doublecheck.runner import run_command as checking
+from doublecheck.runner import run_command
 from doublecheck.target.facts import variable
 from doublecheck.target.from_plan import FIELDS, variable_of
 from doublecheck.target.target import Kind, Target
@@ -35,18 +35,18 @@ class Subject:
     environ: Mapping[str, str] = field(repr=False)
 
 
-def configured(target: str | None, *, allow_writes: bool) -> Subject:
+def from_configuration(target: str | None, *, allow_writes: bool) -> Subject:
     """Return what options would say: a target of the configuration, or by default a double.
 
     Raises what stands in the way of asking it.
     """
     options = {"target": target, "allow_writes": allow_writes or None}
-    order = checking.Order(options, spelled=str)
-    checking.require_target(order)
-    return Subject(order.plan.name, order.kind, order.url, order.arguments(), _environ())
+    run = run_command.RunOptions(options, spelled=str)
+    run_command.require_target(run)
+    return Subject(run.plan.name, run.kind, run.url, run.arguments(), _environ())
 
 
-def in_hand(target: Target, *, allow_writes: bool) -> Subject:
+def from_target(target: Target, *, allow_writes: bool) -> Subject:
     """Return a platform that somebody has already; raise what stands in the way of asking it."""
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:

@@ -104,9 +104,9 @@ def header(config: pytest.Config) -> list[str] | None:
     """Return which platform it is, if anybody says anything about it."""
     if not _anything_said(config):
         return None
-    from doublecheck.target import plan_text as shown
+    from doublecheck.target import plan_text
 
-    return shown.lines(plan_of(config), os.environ)
+    return plan_text.lines(plan_of(config), os.environ)
 
 
 def words(config: pytest.Config) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck.target import pytest_options as options
+from doublecheck.target import pytest_options
 from doublecheck.unknowns_report.summary import Summary
 from doublecheck.unknowns_report.usage import Noting
 
@@ -47,7 +47,7 @@ def configure(config: pytest.Config) -> None:
         )
     if config.getoption("platform_profile"):
         _take_profile(config)
-    noting = Noting(strict=strict, running=not options.in_process(config), shared=shared)
+    noting = Noting(strict=strict, running=not pytest_options.in_process(config), shared=shared)
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
@@ -58,12 +58,12 @@ def configure(config: pytest.Config) -> None:
 
 def _shared(config: pytest.Config) -> bool:
     """Whether several workers ask one double."""
-    return options.runs_already(config) and hasattr(config, "workerinput")
+    return pytest_options.runs_already(config) and hasattr(config, "workerinput")
 
 
 def _take_profile(config: pytest.Config) -> None:
     """Have every double that is started from now on live the profile."""
-    if options.runs_already(config) and not options.live(config):
+    if pytest_options.runs_already(config) and not pytest_options.live(config):
         raise pytest.UsageError(
             "--platform-profile is for a double that the tests start. The one at --platform-url "
             "runs already: agentdouble serve --profile FILE."

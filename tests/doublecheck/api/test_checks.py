@@ -14,10 +14,8 @@ import psutil
 import pytest
 
 import doublecheck
-from doublecheck.api import check as checks
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import checks_process as process
-from doublecheck.runner import subject
+from doublecheck.runner import check_target, checks_process, subject
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 pytestmark = pytest.mark.once
@@ -69,12 +67,12 @@ def test_cancelling_ends_the_checks(
 ) -> None:
     """Nothing of them is left when it is over."""
     begun: list[psutil.Process] = []
-    interrupted: list[process.Process] = []
+    interrupted: list[checks_process.ChecksProcess] = []
 
     async def cancelled() -> None:
         started, loop = asyncio.Event(), asyncio.get_running_loop()
 
-        class Begun(process.Process):
+        class Begun(checks_process.ChecksProcess):
             def advance(self) -> Iterator[None]:
                 begun.append(psutil.Process(self._process.pid))
                 loop.call_soon_threadsafe(started.set)
@@ -84,7 +82,7 @@ def test_cancelling_ends_the_checks(
                 interrupted.append(self)
                 super().interrupt()
 
-        monkeypatch.setattr(checks, "Process", Begun)
+        monkeypatch.setattr(check_target, "ChecksProcess", Begun)
         async with doublecheck.AsyncPlatform(platform_server) as platform:
             checking = asyncio.ensure_future(platform.check(only="PRB"))
             await started.wait()
@@ -119,7 +117,7 @@ def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pyte
         platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
     )
 
-    told = subject.in_hand(target, allow_writes=False)
+    told = subject.from_target(target, allow_writes=False)
 
     assert not [one for one in told.arguments if SECRET in one]
     assert (SECRET, SECRET) == (
@@ -135,13 +133,13 @@ def test_a_process_that_dies_is_told_with_what_it_said(
 ) -> None:
     """Whoever waits for it learns why, also when it was dead before it was told anything."""
 
-    class Dead(process.Process):
+    class Dead(checks_process.ChecksProcess):
         def _begin(self, arguments: Sequence[str]) -> None:
             if early:
                 self._process.wait()
             super()._begin(arguments)
 
-    monkeypatch.setattr(checks, "Process", Dead)
+    monkeypatch.setattr(check_target, "ChecksProcess", Dead)
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
 
     with pytest.raises(doublecheck.errors.ChecksCrashedError) as raised:
@@ -176,9 +174,9 @@ def test_an_interrupt_loses_nothing_of_what_is_being_told(monkeypatch: pytest.Mo
     """The report is long, and comes in pieces."""
     telling = """import os, sys; sys.stdin.readline(); os.write(1, b'{"chosen": 2}\\n{"run": {"a":')
 sys.stdin.read(); os.write(1, b' 1}}\\n')"""
-    monkeypatch.setattr(process, "_BEGIN", telling)
+    monkeypatch.setattr(checks_process, "_BEGIN", telling)
 
-    with process.Process([], os.environ) as begun:
+    with checks_process.ChecksProcess([], os.environ) as begun:
         for _ in begun.advance():
             if begun.chosen:
                 break
@@ -193,7 +191,9 @@ def test_where_nothing_could_be_ended_the_command_is_named(
     """On Windows, say."""
     monkeypatch.delattr(os, "killpg")
 
-    with pytest.raises(doublecheck.DoubleCheckError, match="'doublecheck run' carries out"):
+    with pytest.raises(
+        doublecheck.DoubleCheckError, match="'doublecheck run' runs the same checks"
+    ):
         doublecheck.check()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from doublecheck.client import loop_thread as beside
+from doublecheck.client import loop_thread
 from doublecheck.results import LiveOutput
 from doublecheck.values.sandbox import OnOutput
 
@@ -39,4 +39,4 @@ def test_an_error_in_the_listener_may_come_when_the_work_has_just_ended(
 
     monkeypatch.setattr(asyncio, "new_event_loop", Loop)
     with pytest.raises(LookupError, match="of the listener"):
-        beside.run(work, fail)
+        loop_thread.run(work, fail)

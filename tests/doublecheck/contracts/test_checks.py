@@ -15,7 +15,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run as CheckRun
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 
 pytestmark = pytest.mark.once
 
@@ -44,7 +44,7 @@ def check() -> Callable[..., CheckRun]:
     """Runs contract checks in a pytest of their own."""
 
     def run(*arguments: str) -> CheckRun:
-        return running.run([*arguments, *QUIET], verbose=False)
+        return runner.run([*arguments, *QUIET], verbose=False)
 
     return run
 

@@ -11,7 +11,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import hosting
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def verdicts(run: Run) -> Mapping[str, Verdict]:
 def test_a_simple_application_answers_hosted_as_it_does_in_process(live: list[str]) -> None:
     """Every check of invocations and probes passes; what only a double can show is told."""
     modules = ("test_invocation", "test_probes", "test_hosting")
-    run = running.run(
+    run = runner.run(
         [*live, "-k", "INV or PRB or HST-02 or HST-04"], verbose=False, modules=modules
     )
 
@@ -61,7 +61,7 @@ def test_what_a_platform_does_not_host_is_not_observable(
     """By name, and so is what needs a second identity, of which nobody told."""
     monkeypatch.setattr(hosting, "NEIGHBOUR", "hosted-elsewhere")
     modules = ("test_hosting", "test_access")
-    run = running.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)
+    run = runner.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)
 
     assert dict.fromkeys(("HST-03", "AUT-03"), Verdict.NOT_OBSERVABLE) == verdicts(run)
     assert {

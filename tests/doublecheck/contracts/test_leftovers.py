@@ -18,7 +18,7 @@ from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.results import AgentSession
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 
 pytestmark = pytest.mark.once
 
@@ -63,7 +63,7 @@ def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     target = Target.of(double)
     before = _listed(target)
 
-    ended = running.run(
+    ended = runner.run(
         [f"--platform-url={double.url}", "--platform-reference-app", "-k", QUICK], verbose=False
     )
 
@@ -91,7 +91,7 @@ def test_nothing_is_left_behind_by_what_fails(
     monkeypatch.setattr(checks, "_run", broken)
     monkeypatch.setattr(a2a.Agent, "task", broken)
 
-    ended = running.run(
+    ended = runner.run(
         [f"--platform-url={double.url}", "-k", "SBX-04 or API-08 or A2A-04"], verbose=False
     )
 

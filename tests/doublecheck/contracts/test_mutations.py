@@ -12,9 +12,9 @@ from agentdouble.sandbox.browser import chromium
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 from doublecheck.target.surfaces import Surface
-from doublecheck.unknowns_report import usage as noting
+from doublecheck.unknowns_report import usage
 from tests.doublecheck.contracts.mutations import (
     Mutation,
     a2a,
@@ -35,7 +35,7 @@ QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 RUNTIMES = [id_ for id_, clause in clauses().items() if clause.surface == "runtimes"]
 # Each run has a double of its own, which nobody asks what its answers rested on, and which ends
 # with the run: to ask it, and to tidy it up, is half of all requests.
-UNASKED = ((noting._Journal, "relied_on"), (Leftovers, "remove"))
+UNASKED = ((usage._Journal, "relied_on"), (Leftovers, "remove"))
 BROWSER = chromium.find(None) is not None or "CI" in os.environ
 
 
@@ -102,7 +102,7 @@ def test_a_check_fails_where_the_double_is_broken_and_only_there(
     for owner, name in UNASKED:
         monkeypatch.setattr(owner, name, lambda _self: frozenset())
 
-    run = running.run(["-k", " or ".join(chosen), *QUIET], verbose=False, modules=table.modules)
+    run = runner.run(["-k", " or ".join(chosen), *QUIET], verbose=False, modules=table.modules)
 
     told = {clause.id: verdict for clause, verdict in run.verdicts().items()}
     expected = dict.fromkeys(chosen, Verdict.PASSED) | dict.fromkeys(broken, Verdict.FAILED)

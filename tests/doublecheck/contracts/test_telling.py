@@ -17,7 +17,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner as running
+from doublecheck.runner import runner
 
 pytestmark = pytest.mark.once
 
@@ -45,7 +45,7 @@ def accept_any_body(patch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str, module: str, verbose: bool = False) -> Run:
-    return running.run(arguments, verbose=verbose, modules=(module,))
+    return runner.run(arguments, verbose=verbose, modules=(module,))
 
 
 def test_a_failure_tells_all(

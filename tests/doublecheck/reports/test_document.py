@@ -10,7 +10,6 @@ import pytest
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports import document
-from doublecheck.reports import parse as reading
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 pytestmark = pytest.mark.smoke
@@ -20,10 +19,10 @@ pytestmark = pytest.mark.smoke
 def test_a_report_comes_back_from_its_json(tmp_path: Path, reports: list[Any]) -> None:
     """Nothing is lost on the way, and the document keeps to its schema."""
     path = tmp_path / "report.json"
-    path.write_text(document.rendered(reports), "utf-8")
+    path.write_text(document.render(reports), "utf-8")
 
     jsonschema.validate(json.loads(path.read_text("utf-8")), document.schema())
-    assert reports == reading.read(path)
+    assert reports == document.read(path)
 
 
 def test_the_schema_knows_every_verdict() -> None:
@@ -50,7 +49,7 @@ def test_what_is_no_report_is_refused_with_the_place(
     tmp_path: Path, keys: list[Any], value: Any, told: str
 ) -> None:
     """The message names the file, the place in it, and what should stand there."""
-    broken = place = document.document(DOUBLE)
+    broken = place = document.to_document(DOUBLE)
     for key in keys[:-1]:
         place = place[key]
     place[keys[-1]] = value
@@ -58,9 +57,9 @@ def test_what_is_no_report_is_refused_with_the_place(
     path.write_text(json.dumps(broken))
 
     with pytest.raises(ReportError) as refused:
-        reading.read(path)
+        document.read(path)
 
-    assert str(refused.value).startswith(f"{path} is no report: {told}")
+    assert str(refused.value).startswith(f"{path} is not a report: {told}")
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b"[]", b"3"])
@@ -69,11 +68,11 @@ def test_rubbish_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(content)
 
-    with pytest.raises(ReportError, match="is no report: "):
-        reading.read(path)
+    with pytest.raises(ReportError, match="is not a report: "):
+        document.read(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With what the system says of it."""
     with pytest.raises(ReportError, match=r"absent\.json cannot be read: No such file"):
-        reading.read(tmp_path / "absent.json")
+        document.read(tmp_path / "absent.json")

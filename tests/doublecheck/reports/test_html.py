@@ -26,7 +26,7 @@ class Page(HTMLParser):
 
 def test_what_a_platform_answers_is_never_html() -> None:
     """Its markup is text, and its control characters are visible."""
-    page = Page(html.rendered([DOUBLE, STAGING]))
+    page = Page(html.render([DOUBLE, STAGING]))
 
     assert (
         "<script>alert('x')</script> & \u2400\u241b[31m \ufffd ]]> \ufffd \U0001f600" in page.text
@@ -36,7 +36,7 @@ def test_what_a_platform_answers_is_never_html() -> None:
 
 def test_the_page_needs_nothing_but_itself() -> None:
     """No element fetches anything, and its policy would not let it."""
-    text = html.rendered([DOUBLE, STAGING])
+    text = html.render([DOUBLE, STAGING])
     page = Page(text)
 
     fetching = {"script", "link", "img", "iframe", "object", "form"}
@@ -49,7 +49,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
 
 def test_each_clause_has_an_anchor_and_is_chosen_by_its_verdicts() -> None:
     """A row is shown while the box of one of its verdicts is checked."""
-    page = Page(html.rendered([DOUBLE, STAGING]))
+    page = Page(html.render([DOUBLE, STAGING]))
 
     rows = {
         given["id"]: given["class"] for tag, given in page.elements if tag == "tr" and "id" in given
@@ -73,8 +73,8 @@ def test_each_clause_has_an_anchor_and_is_chosen_by_its_verdicts() -> None:
 
 def test_an_interrupted_run_says_so() -> None:
     """And how much of it there is."""
-    assert INTERRUPTED in Page(html.rendered([STAGING])).text
-    assert "Interrupted" not in Page(html.rendered([DOUBLE])).text
+    assert INTERRUPTED in Page(html.render([STAGING])).text
+    assert "Interrupted" not in Page(html.render([DOUBLE])).text
 
 
 def test_attributes_are_escaped() -> None:

@@ -12,7 +12,7 @@ from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 
 def suites() -> list[ElementTree.Element]:
-    return list(ElementTree.fromstring(junit.rendered([DOUBLE, STAGING])))
+    return list(ElementTree.fromstring(junit.render([DOUBLE, STAGING])))
 
 
 def test_each_platform_is_a_suite_with_its_counts() -> None:
@@ -72,7 +72,7 @@ def test_what_does_not_fail_the_run_fails_no_consumer(strict: bool, told: tuple[
     check = Check("test_x.py::test_a", "INV-08", Verdict.FAILED, "why")
     report = Report("double", "double", None, Run((check,), 1, strict_should=strict))
 
-    (suite,) = ElementTree.fromstring(junit.rendered([report]))
+    (suite,) = ElementTree.fromstring(junit.render([report]))
     outcome = next(suite.iter("testcase"))[-1]
     assert told == (outcome.tag, outcome.get("message"))
     assert "1" == suite.get("failures" if strict else "skipped")

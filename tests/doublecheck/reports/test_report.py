@@ -7,8 +7,7 @@ import pytest
 
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.reports import document, html, terminal
-from doublecheck.reports import notebook as inline
+from doublecheck.reports import document, html, notebook, terminal
 from doublecheck.reports.report import Report
 
 CHECKS = (
@@ -34,7 +33,7 @@ def test_what_is_counted_as_failed_fails_the_run(
 ) -> None:
     """In the counts, the line, the terminal, the notebook, the page and the JSON."""
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
-    json = document.document(report)
+    json = document.to_document(report)
 
     assert list(counts.items()) == list(report.counts().items())
     assert failed == [check.clause for check in report.failed]
@@ -44,14 +43,14 @@ def test_what_is_counted_as_failed_fails_the_run(
     assert counts == json["summary"]
     jsonschema.validate(json, document.schema())
     for count, word in ((count, word) for word, count in counts.items()):
-        assert f">{count} {word}<" in str(inline.report(report))
-        assert f">{count} {word}<" in html.rendered([report])
+        assert f">{count} {word}<" in str(notebook.report(report))
+        assert f">{count} {word}<" in html.render([report])
 
 
 def test_a_failure_that_is_let_pass_is_told_as_one_clause_by_clause() -> None:
     """It lies open all the same, for somebody may want to mend it."""
-    shown = str(inline.report(LENIENT))
+    shown = str(notebook.report(LENIENT))
 
     assert "only recommended" in shown
     assert ">failed (should)<" in shown
-    assert ">failed (should)<" not in str(inline.report(STRICT))
+    assert ">failed (should)<" not in str(notebook.report(STRICT))

@@ -8,8 +8,7 @@ import pytest
 
 from doublecheck import Credentials, Secret
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target import from_plan as targets
-from doublecheck.target import plan_text as shown
+from doublecheck.target import from_plan, plan_text
 from doublecheck.target.plan import Plan, Said, plan
 
 pytestmark = pytest.mark.smoke
@@ -24,7 +23,7 @@ region = "from the project"
 api_key_env = "STAGING_KEY"
 """
 FILE = """
-[targets.staging]
+[from_plan.staging]
 url = "https://file.example"
 tool_id = "from the file"
 region = "from the file"
@@ -82,7 +81,7 @@ def test_the_nearer_has_the_last_word(tmp_path: Path, project: Path) -> None:
         "tool_id": "PLATFORM_TOOL_ID",
         "region": f"{table} region",
         "api_key_env": f"{table} api_key_env",
-        "mcp": "doublecheck.toml [targets.staging] mcp",
+        "mcp": "doublecheck.toml [from_plan.staging] mcp",
     } == sources(made)
     assert "https://option.example" == made.value("url")
 
@@ -99,7 +98,7 @@ def test_a_target_is_made_of_its_plan(project: Path) -> None:
         "PLATFORM_TOOL_HOST": "tools.example",
     }
 
-    made = targets.target(plan(said(environ, project, target="staging")), environ)
+    made = from_plan.target(plan(said(environ, project, target="staging")), environ)
 
     assert ("staging", "live", True) == (made.name, made.kind, made.allow_writes)
     assert ("https://project.example", "https://tools.example") == (made.mcp, made.control_plane)
@@ -119,7 +118,7 @@ def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
     mine = {"MY_ACCESS": "AK", "MY_SECRET": "SK", "MY_A2A": "A2A", "DOUBLECHECK_API_KEY": "K"}
     environ = {"PLATFORM_ACCESS_KEY": "other", "PLATFORM_SECRET_KEY": "other", **mine}
 
-    made = targets.target(
+    made = from_plan.target(
         plan(said(environ, target="live", config=in_file(tmp_path, text))), environ
     )
 
@@ -132,7 +131,7 @@ def test_a_variable_that_is_named_and_not_set_is_an_error(project: Path) -> None
     made = plan(said({}, project, target="staging"))
 
     with pytest.raises(ConfigurationError, match=r"staging\] api_key_env names .* STAGING_KEY"):
-        targets.target(made, {})
+        from_plan.target(made, {})
 
 
 def test_a_table_is_of_the_kind_that_it_tells(tmp_path: Path) -> None:
@@ -197,12 +196,12 @@ def test_the_environment_is_read_as_strictly() -> None:
 
 def test_no_file_chooses_a_live_platform(tmp_path: Path) -> None:
     """Who runs the tests does; a double may be chosen by a file."""
-    live = in_file(tmp_path, "target = 'a'\n[targets.a]\nurl = 'https://a'")
+    live = in_file(tmp_path, "target = 'a'\n[from_plan.a]\nurl = 'https://a'")
     with pytest.raises(TargetError, match=r"toml target chooses a live platform, which no file"):
         plan(said(config=live))
     assert "live" == plan(said({"DOUBLECHECK_TARGET": "a"}, config=live)).kind
 
-    double = in_file(tmp_path, "target = 'a'\n[targets.a]\nemulator_command = 'x'")
+    double = in_file(tmp_path, "target = 'a'\n[from_plan.a]\nemulator_command = 'x'")
     assert ("a", "double") == (plan(said(config=double)).name, plan(said(config=double)).kind)
 
 
@@ -211,7 +210,7 @@ def test_a_plan_shows_what_where_and_who_said_so(project: Path) -> None:
     environ = {"STAGING_KEY": "TOP-SECRET", "PLATFORM_SECRET_KEY": "TOP-SECRET"}
     made = plan(said(environ, project, target="staging", mcp="http://m", offers="mcp"))
 
-    lines = [line.replace(f"{project.parent}/", "") for line in shown.lines(made, environ)]
+    lines = [line.replace(f"{project.parent}/", "") for line in plan_text.lines(made, environ)]
 
     table = "pyproject.toml [tool.doublecheck.targets.staging]"
     assert [
@@ -227,7 +226,7 @@ def test_a_plan_shows_what_where_and_who_said_so(project: Path) -> None:
 
 def test_a_plan_shows_what_is_offered_by_default() -> None:
     """A live platform has what every deployment has."""
-    lines = shown.lines(plan(said(target="live", url="https://a")), {})
+    lines = plan_text.lines(plan(said(target="live", url="https://a")), {})
 
     assert [
         "platform: live at https://a (--platform-url)",

@@ -12,7 +12,7 @@ import pytest
 from doublecheck import Credentials, Secret, Target
 from doublecheck.contracts import failing
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.reports import parse as reading
+from doublecheck.reports import document
 from doublecheck.wire import redaction
 
 pytestmark = pytest.mark.libraries
@@ -31,9 +31,9 @@ def test_a_pytest_run_is_reported_in_each_format(
     )
 
     result.assert_outcomes(passed=1, deselected=len(_checks("test_decorators")) - 1)
-    result.stdout.fnmatch_lines(["platform: 1 contract checks told in r.html"])
+    result.stdout.fnmatch_lines(["platform: 1 contract checks written to r.html"])
     assert ["r.html", "r.json", "r.xml"] == sorted(path.name for path in pytester.path.glob("r.*"))
-    (report,) = reading.read(pytester.path / "r.json")
+    (report,) = document.read(pytester.path / "r.json")
     assert ("double", None, 1) == (report.name, report.url, report.run.chosen)
     assert [("DEC-03", Verdict.PASSED)] == [(one.clause, one.verdict) for one in report.run.checks]
 
@@ -56,7 +56,7 @@ def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
         *("-p", "breaking"),
     )
 
-    (report,) = reading.read(pytester.path / "r.json")
+    (report,) = document.read(pytester.path / "r.json")
     assert result.ret == report.run.pytest_exit == 1
     assert _checks("test_decorators") == [check.name for check in report.run.checks]
     crashed = [check for check in report.run.checks if check.verdict is not Verdict.PASSED]

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from doublecheck.api.progress_bar import Bar
+from doublecheck.runner.progress_bar import Bar
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 pytestmark = pytest.mark.libraries
 
 BAR = """
-from doublecheck.api.progress_bar import Bar
+from doublecheck.runner.progress_bar import Bar
 
 with Bar("twin", after_s=0) as bar:
     bar.show(1, 2, "probes")

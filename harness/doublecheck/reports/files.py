@@ -1,0 +1,57 @@
+"""Files of reports; a file's suffix says its format."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doublecheck import atomic_files
+from doublecheck.errors import ReportError
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+# Modules by name, as a Report writes itself: they import it, and are imported to write a file.
+_RENDERED_BY = {".html": "html", ".json": "document", ".xml": "junit"}
+
+
+def write(reports: Sequence[Report], path: Path) -> None:
+    """Write reports to one file, whole or not at all; raise ReportError."""
+    require_format(path)
+    module = importlib.import_module(f"doublecheck.reports.{_RENDERED_BY[path.suffix.lower()]}")
+    write_text(module.render(reports), path)
+
+
+def require_format(path: Path) -> None:
+    """Raise ReportError if a path's suffix names no format."""
+    if path.suffix.lower() not in _RENDERED_BY:
+        raise ReportError(
+            f"The name of the report {path} does not say its format; it must end in one of "
+            f"{', '.join(_RENDERED_BY)}."
+        )
+
+
+def require_writable(path: Path) -> None:
+    """Raise ReportError, before a run, if its report could not be written there after it."""
+    with _as_report_errors(path):
+        if path.exists() and not path.is_file():
+            raise ReportError(f"No report can be written to {path}: it is not a file.")
+        with atomic_files.beside(path):
+            pass
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write the text of a report whole or not at all; raise ReportError."""
+    with _as_report_errors(path):
+        atomic_files.write(path, text)
+
+
+@contextlib.contextmanager
+def _as_report_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ReportError(f"No report can be written to {path}: {error.strerror}.") from None

@@ -1,0 +1,115 @@
+"""The checks of a platform that Python has at hand, in a process of their own.
+
+pytest takes the streams of its process, and a notebook's kernel has a loop running and shows what
+is printed. So the checks run elsewhere: keys go there in the environment, progress comes back
+line by line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import dataclasses
+import functools
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from doublecheck.client import transport
+from doublecheck.errors import DoubleCheckError, InterruptedChecksError
+from doublecheck.runner import run_command, subject
+from doublecheck.runner.checks_process import ChecksProcess
+from doublecheck.runner.progress_bar import Bar
+from doublecheck.runner.subject import Subject
+from doublecheck.target.target import Target
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+
+def check_target(
+    target: Target,
+    *,
+    only: str | None = None,
+    strict_should: bool = False,
+    allow_writes: bool = False,
+    cancelled: threading.Event | None = None,
+) -> Report:
+    """Check a platform and return the report; see ``doublecheck.check``.
+
+    Whoever sets ``cancelled`` interrupts the checks.
+    """
+    require_runnable()
+    found = subject.from_target(target, allow_writes=allow_writes)
+    return run_checks(found, only=only, strict_should=strict_should, cancelled=cancelled)
+
+
+async def check_target_async(
+    target: Target, *, only: str | None, strict_should: bool, allow_writes: bool
+) -> Report:
+    """Check a platform in a thread; whoever cancels this waits until the checks have ended."""
+    cancelled, context = threading.Event(), contextvars.copy_context()
+    check = functools.partial(
+        check_target,
+        target,
+        only=only,
+        strict_should=strict_should,
+        allow_writes=allow_writes,
+        cancelled=cancelled,
+    )
+    checks = asyncio.get_running_loop().run_in_executor(None, context.run, check)
+    with transport.interruptible():
+        try:
+            return await asyncio.shield(checks)
+        except asyncio.CancelledError:
+            cancelled.set()
+            await asyncio.wait({checks})
+            raise
+
+
+def require_runnable() -> None:
+    """Raise DoubleCheckError if checks cannot run in a process of their own here."""
+    run_command.require_pytest()
+    if not hasattr(os, "killpg"):
+        raise DoubleCheckError(
+            "check() ends the process of its checks together with everything that it has started. "
+            "This system has no way to do that. 'doublecheck run' runs the same checks here."
+        )
+
+
+def run_checks(
+    subject: Subject,
+    *,
+    only: str | None,
+    strict_should: bool,
+    cancelled: threading.Event | None = None,
+) -> Report:
+    """Run the checks; raise InterruptedChecksError if they are interrupted or cancelled."""
+    choice = [] if only is None else ["-k", only]
+    strict = ["--platform-strict-should"] if strict_should else []
+    arguments = [*subject.arguments, *strict, *choice]
+    with ChecksProcess(arguments, subject.environ) as process, Bar("contract checks") as bar:
+        try:
+            for _ in process.advance():
+                bar.show(process.ended, process.chosen, process.at)
+                if cancelled is not None and cancelled.is_set():
+                    raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            process.interrupt()
+            raise InterruptedChecksError(_report(process, subject)) from None
+    report = _report(process, subject)
+    if not report.run.checks:
+        raise run_command.nothing_matches(f"only={only!r}", "only='INV'")
+    return report
+
+
+def _report(process: ChecksProcess, subject: Subject) -> Report:
+    from doublecheck.contracts.run_result import Run
+    from doublecheck.reports.document import from_document  # which needs pytest
+    from doublecheck.reports.report import Report
+
+    if process.document is None:  # interrupted before there were any results
+        run = Run((), pytest_exit=2, interrupted=True)
+        return Report(subject.name, subject.kind, subject.url, run)
+    report = from_document(process.document)
+    return dataclasses.replace(report, name=subject.name, kind=subject.kind, url=subject.url)
