@@ -2,7 +2,9 @@
 
 Clients agree on all but three things: whether a default port is part of the signed Host,
 whether spaces inside a header's value are collapsed, and how the values of a repeated query
-key are sorted. A verifier does not know which client it has, so it tries what they do.
+key are sorted. A verifier does not know which client it has, so it tries what they do. Nothing else
+is lenient. ``tests/agentdouble/vectors/signing.json`` has requests byte for byte, recorded from
+real clients and crafted, good and bad; it is made for other implementers too.
 """
 
 from __future__ import annotations

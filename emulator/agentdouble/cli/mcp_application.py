@@ -1,4 +1,9 @@
-"""An application as a service: served on this machine, for the double alone, until Ctrl-C."""
+"""An application as a service: served on this machine, for the double alone, until Ctrl-C.
+
+It stays in a process of its own: a request of the control plane that had the double import a
+file would be a way out of the sandbox for whoever can sign one. It serves on loopback, behind a
+key that only its service knows.
+"""
 
 from __future__ import annotations
 

@@ -88,6 +88,8 @@ def names_action(connection: HTTPConnection) -> bool:
     return path == "/" and "Action" in connection.query_params
 
 
+# The specification has no other method than POST. What the platform itself answers is not
+# known, and a browser's bare "Not Found" helps nobody.
 def refuse_method(request: Request) -> Response:
     """Answer an action that is not POSTed, as one tries it in a browser."""
     message = (

@@ -3,6 +3,11 @@
 ``file:///home/me/apps?application=my_agent:app``, or ``?command=python+server.py``; ``python``
 and some more keys of a ``[[runtimes]]`` table may follow. Whoever can sign a request names
 nothing but what is below the directories that the settings allow.
+
+There are no containers, so an ArtifactUrl is a directory of this machine, and whoever can sign
+could otherwise read and run anything on it: only what lies below ``runtime_sources`` (the
+working directory), links followed, may be named, the interpreter too. Settings and the program
+itself may name what they like; either way the processes are confined.
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""How an instance is confined: what it sees besides the system, and which user it is."""
+"""How an instance is confined: what it sees besides the system, and which user it is.
+
+An instance's home and ``/tmp`` are its own and go with it, as a container's do: what an
+application keeps there and finds again only while it is not scaled would be lost on the
+platform, too.
+
+An instance whose directory is closed to others runs as the directory's owner, without his
+rights: namespaces and Landlock hold it, as they hold each instance of an ordinary user's
+double. Where they are missing, the start fails and says what to do.
+"""
 
 from __future__ import annotations
 

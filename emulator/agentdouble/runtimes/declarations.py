@@ -1,6 +1,9 @@
 """Runtimes as they are declared: ``[[runtimes]]`` tables of the settings.
 
 The one form in which a runtime is said: what is made while the double runs is a table, too.
+
+Versions are kept as tables, so a new key is everywhere at once. A directory that has gone since
+a runtime was kept does not stop the double: that runtime's own start fails.
 """
 
 from __future__ import annotations

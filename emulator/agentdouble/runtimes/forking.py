@@ -1,4 +1,9 @@
-"""The fork server of a double's runtimes, and the confinement of what it forks; Linux only."""
+"""The fork server of a double's runtimes, and the confinement of what it forks; Linux only.
+
+The fork server is the runtimes' own and has nothing of Jupyter's in memory. An instance is
+confined as a kernel is: it sees the system, its directory, its interpreter and what that
+imports, all to be read only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What of a request passes between a caller and an instance: its address and its headers."""
+"""What of a request passes between a caller and an instance: its address and its headers.
+
+An application sees the caller's Host. What it says of its own address is then right, and a
+redirect that forgets the prefix is given it on the way back.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 What is read from a pipe is kept as it came, and becomes lines only when somebody reads it: an
 instance that prints a gigabyte costs the event loop some microseconds for each 64 KiB.
+
+What instances print becomes lines when somebody reads it. The pieces that come out of a pipe
+are kept as they are, in memory: an instance that prints a gigabyte costs the event loop a
+fraction of a second and the disk nothing.
 """
 
 from __future__ import annotations

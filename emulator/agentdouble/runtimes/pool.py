@@ -18,6 +18,8 @@ from agentdouble.runtimes.runtime_logs import RuntimeLogs
 _log = logging.getLogger(__name__)
 
 
+# A client can advance the clock when it has its answer and the loop has not yet taken back the
+# instance: its idle time would begin after the move. So a move is dealt with before it is seen.
 class ObservedClock:
     """A clock whose moves are seen when they are dealt with.
 

@@ -1,4 +1,8 @@
-"""Ports for instances: of those from which no outgoing connection takes its own."""
+"""Ports for instances: of those from which no outgoing connection takes its own.
+
+Ports of instances lie below those that connections are given, so that none is taken between its
+choice and its use.
+"""
 
 from __future__ import annotations
 

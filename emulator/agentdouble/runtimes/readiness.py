@@ -2,6 +2,9 @@
 
 Its port accepts, and its ``/readiness`` answers anything but 503: what has no such path is ready
 with its port.
+
+An instance is ready when ``/readiness`` answers anything but 503, so that programs which know
+no probes are ready with their port.
 """
 
 from __future__ import annotations

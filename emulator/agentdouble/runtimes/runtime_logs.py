@@ -1,4 +1,8 @@
-"""The logs of a runtime's instances, those that have ended too: read, searched and followed."""
+"""The logs of a runtime's instances, those that have ended too: read, searched and followed.
+
+Lines are numbered across the instances of a runtime, so that a reader who comes back goes on
+where it was. Nothing is queued for slow readers: they are told what they missed.
+"""
 
 from __future__ import annotations
 

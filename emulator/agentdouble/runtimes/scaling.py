@@ -1,4 +1,14 @@
-"""How many instances of a runtime there are, and which one a request is given."""
+"""How many instances of a runtime there are, and which one a request is given.
+
+An instance is given in one step of the loop. Whoever waits for an instance stands in one row,
+and whatever may change who can be given what ends in one function, which awaits nothing: no
+lock, no two callers for one place. Starts and ends are tasks of the pool, not of the request
+that caused them, so a client that goes leaves nothing half done.
+
+The instance with the fewest requests gets the next, equals in the order of their age, so that
+what there is too much of becomes idle. Versions that are drained do not count to
+``max_instances``.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 
 Without one nothing of OpenTelemetry is imported, and what callers send of a trace is passed on as
 it is. With one, the application is told of our span, the child of its caller's. Nothing global is
-set: the tracer provider is the double's own.
+set, so nothing else of the process is traced: the tracer provider is the double's own.
+
+OpenTelemetry's ASGI instrumentation was measured: it costs a request 145 µs with one span (306 as it
+comes), this 63, its import 149 ms, and it does not put our span into what the application is sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
 """Looks at what instances use, again and again, and when somebody asks; ends what uses too much.
 
 An instance is ended when it is seen over its memory limit, so for a moment it can be.
+
+Memory is watched, not limited by the system. A limit of the address space would refuse what
+programs merely reserve (threads, engines with a heap of their own) and lets children have as
+much each. What counts is what the processes of an instance have together.
 """
 
 from __future__ import annotations

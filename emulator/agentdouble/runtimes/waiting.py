@@ -84,6 +84,8 @@ class Backoff:
     @property
     def hopeless(self) -> bool:
         """Whether callers need not wait for the next try: it never worked, or not for a while."""
+        # A program that has never been ready is somebody's mistake, and waiting hides
+        # it; one that has is worth two more tries.
         return not self.proven or self.failures >= _TRIES
 
     def failed(self, now: float) -> None:

@@ -1,4 +1,8 @@
-"""The API behind the tools: requests with the service's credential, answers of bounded size."""
+"""The API behind the tools: requests with the service's credential, answers of bounded size.
+
+The credential joins a request below the HTTP client, which logs and repeats what it was given.
+So no error and no log has the key, also where it is a part of the URL.
+"""
 
 from __future__ import annotations
 

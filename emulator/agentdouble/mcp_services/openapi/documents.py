@@ -1,6 +1,9 @@
 """A definition's document: pointers into it, and whether every reference leads somewhere.
 
 And which properties of a schema are read-only, which takes following its references.
+
+A definition is one document. A reference out of it is refused before anything else looks at it,
+for the validator would fetch it.
 """
 
 from __future__ import annotations

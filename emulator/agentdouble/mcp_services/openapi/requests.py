@@ -134,6 +134,8 @@ def _path_value(parameter: Parameter, value: Any) -> str:
 def _leaves(segment: str) -> bool:
     """Tell whether a segment would be a step up for someone who decodes it, once or twice."""
     decoded = unquote(unquote(segment))
+    # Such a path is refused, not only encoded: some servers decode it before they look at
+    # it.
     return any(part in (".", "..") for part in re.split(r"[/\\]", decoded))
 
 

@@ -1,4 +1,8 @@
-"""Validation of a document against the specification of its format."""
+"""Validation of a document against the specification of its format.
+
+It is most of what reading costs (8 s for the 1223 operations of GitHub, 1 s without), so what
+was valid once is not validated again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The gatekeeper of runtimes: lets a request in, as whom, or refuses it before anything starts."""
+"""The gatekeeper of runtimes: lets a request in, as whom, or refuses it before anything starts.
+
+Callers prove themselves once. A runtime with an authorizer does not ask for the double's
+``api_key`` besides, since a client has one ``Authorization`` only; Host and Origin are looked
+at all the same. A key stays with the gateway, a token is passed on: with it an application acts
+for its caller.
+"""
 
 from __future__ import annotations
 

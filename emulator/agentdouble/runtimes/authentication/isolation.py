@@ -1,4 +1,10 @@
-"""Session context by identity: what is another's is not found (AUT-03)."""
+"""Session context by identity: what is another's is not found (AUT-03).
+
+Whose a session is, is remembered and not written into its id, so that an application sees the
+ids that its clients sent. What is forgotten first is an identity's own, so that nobody can make
+another lose a session. A token's bearer is one user, and so is the user of API-server mode; a
+key speaks for many users, who are its own.
+"""
 
 from __future__ import annotations
 

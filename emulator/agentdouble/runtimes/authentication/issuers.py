@@ -2,6 +2,10 @@
 
 An issuer is asked as OpenID Connect discovery has it: for its metadata, then for the key set that
 these name.
+
+They are asked for once for all who wait, bounded in time and size, without redirects. When that
+fails nobody is let in (503), and the next request asks anew. Times in a token are compared with
+``Clock.wall()``, the age of what is cached with ``now()``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Which users and sessions a request names, on each surface that an application may have."""
+"""Which users and sessions a request names, on each surface that an application may have.
+
+What could be read in two ways is refused: an application may fold ``User-Id`` into ``user_id``,
+take the first of two equal JSON keys, or resolve ``..``, and its gateway cannot know.
+"""
 
 from __future__ import annotations
 
