@@ -35,7 +35,7 @@ from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.kernel_pool import SessionProcess
+    from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.workbench.client import Workbench
 

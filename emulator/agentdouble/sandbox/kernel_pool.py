@@ -7,18 +7,17 @@ change its directory or environment first.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from agentdouble import threads
 from agentdouble.errors import KernelStartError, NotBuiltError, WorkbenchError
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
+from agentdouble.sandbox.fork_planner import FORK, IMPORTS, LOCAL, ForkPlanner, Place
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
@@ -26,27 +25,13 @@ from agentdouble.sandbox.session_process import run_to_completion
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkServer
-    from agentdouble.processes.fork_server.confinement import Confinement
-    from agentdouble.processes.isolation import Isolation
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.browser.browsers import Browsers
+    from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, SandboxKernelManager
     from agentdouble.sandbox.workbench.client import Workbench
 
-    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # what a session has running
 
-FORK = "agentdouble-fork"
-LOCAL = "local-provisioner"
-_NO_NETWORK_OF_ITS_OWN = (
-    "network = 'none' needs the measure network, which only kernels of the fork server have that "
-    "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
-)
-
-_IMPORTS_TO_PREPARE = (
-    "agentdouble.processes.isolation",
-    "agentdouble.processes.fork_server.client",
-)
 _IMPORTS_FOR_KERNELS = (
     "agentdouble.sandbox.kernel_manager",
     "jupyter_client.provisioning",
@@ -67,17 +52,6 @@ _IMPORTS_FOR_BROWSERS = (
 )
 
 _FIRST_ANSWER_S = 0.05  # a start costs as much as four answers: it waits for the first one
-_HEADERS = 16 * 1024  # bytes of a message besides its content, and some more
-_STOPPED = "the double has stopped"
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a process is started: its session's workspace, its own ``run``, the session's others."""
-
-    workspace: Workspace
-    run: Path
-    others: tuple[SessionProcess, ...]
 
 
 class KernelPool:
@@ -85,12 +59,9 @@ class KernelPool:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._provisioner = provisioner(settings)
+        self._planner = ForkPlanner(settings)
         self._ready = ReadyKernels(self._make, settings.pool_size)
-        self._closed = False
         self._starting = 0
-        self._fork_server: ForkServer | None = None
-        self._isolation: asyncio.Future[Isolation] | None = None
         self._sockets: KernelSockets | None = None
         self._workspaces: Workspaces | None = None
         self._as_own_user: set[SessionProcess] = set()  # other threads read it: they take a copy
@@ -103,8 +74,8 @@ class KernelPool:
 
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which code of sessions runs as this process's user."""
-        if self._as_own_user and self._fork_server is not None:
-            return (self._fork_server.pid,)  # it also has what kernels have left
+        if self._as_own_user and self._planner.pid is not None:
+            return (self._planner.pid,)  # it also has what kernels have left
         pids = (one.pid for one in self._as_own_user.copy() if one.alive)
         return tuple(pid for pid in pids if pid is not None)
 
@@ -179,10 +150,10 @@ class KernelPool:
         Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError where another provisioner
         has its kernels elsewhere.
         """
-        if self._provisioner not in (FORK, LOCAL):
-            what = f"A session's terminals and files with the provisioner {self._provisioner!r}"
+        if self._planner.provisioner not in (FORK, LOCAL):
+            what = f"A session's terminals and files with the provisioner {self._planner.provisioner!r}"
             raise NotBuiltError(what)
-        await threads.import_in_thread(*_IMPORTS_TO_PREPARE, *_IMPORTS_FOR_WORKBENCHES)
+        await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_WORKBENCHES)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
         try:
@@ -197,9 +168,9 @@ class KernelPool:
     ) -> Workbench:
         from agentdouble.sandbox.workbench import client
 
-        self._prepare(client.PROGRAM)
+        self._planner.prepare(client.PROGRAM)
         run, memory_limit = workspace.make_run(), self._settings.memory_limit
-        plan = await self._plan(client.PROGRAM, _Place(workspace, run, others))
+        plan = await self._planner.plan(client.PROGRAM, Place(workspace, run, others))
         if plan is None:
             started = await client.spawn(workspace, run, memory_limit)
         else:
@@ -213,18 +184,20 @@ class KernelPool:
         Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError where
         kernels are remote.
         """
-        await threads.import_in_thread(*_IMPORTS_TO_PREPARE, *_IMPORTS_FOR_BROWSERS)
+        await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
         from agentdouble.sandbox.browser.browser import PROGRAM
         from agentdouble.sandbox.browser.browsers import Browsers
 
-        if self._provisioner not in (FORK, LOCAL):
-            raise NotBuiltError(f"A session's browser with the provisioner {self._provisioner!r}")
+        if self._planner.provisioner not in (FORK, LOCAL):
+            raise NotBuiltError(
+                f"A session's browser with the provisioner {self._planner.provisioner!r}"
+            )
         self._browsers = self._browsers or Browsers(self._settings)
-        self._prepare(PROGRAM)
+        self._planner.prepare(PROGRAM)
         with capacity.named():
-            place = _Place(workspace, workspace.make_run(), tuple(others))
+            place = Place(workspace, workspace.make_run(), tuple(others))
         return await self._browsers.start(
-            workspace, place.run, lambda: self._plan(PROGRAM, place), self._note_user
+            workspace, place.run, lambda: self._planner.plan(PROGRAM, place), self._note_user
         )
 
     def fill(self) -> None:
@@ -233,17 +206,14 @@ class KernelPool:
 
     async def close(self) -> None:
         """End what is ready, the fork server and the sockets; remove every workspace."""
-        self._closed = True
+        self._planner.close()
         await self._ready.close()
-        if self._isolation is not None:
-            await asyncio.wait({self._isolation})
-        if self._fork_server is not None:
-            await self._fork_server.stop()
+        await self._planner.stop()
         if self._sockets is not None:
             self._sockets.close()
         if self._workspaces is not None:
             self._workspaces.remove()
-        self._fork_server = self._sockets = self._workspaces = None
+        self._sockets = self._workspaces = None
 
     async def _make(self) -> PooledKernel:
         workspace = self.workspace()
@@ -256,8 +226,8 @@ class KernelPool:
     async def _launch(
         self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
-        await threads.import_in_thread(*_IMPORTS_TO_PREPARE)
-        self._prepare(language)  # before the imports: they take as long as what it begins
+        await threads.import_in_thread(*IMPORTS)
+        self._planner.prepare(language)  # before the imports: they take as long as what it begins
         await threads.import_in_thread(*_IMPORTS_FOR_KERNELS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
         from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
@@ -265,12 +235,12 @@ class KernelPool:
         self._sockets = self._sockets or KernelSockets()
         language = language.with_heap(self._settings.javascript_memory_limit)
         for last_try in (False, True):
-            self._prepare(language)
+            self._planner.prepare(language)
             with capacity.named():
                 run = workspace.make_run()
-            fork = await self._plan(language, _Place(workspace, run, tuple(others)))
+            fork = await self._planner.plan(language, Place(workspace, run, tuple(others)))
             manager = kernel_manager(
-                language, run, self._sockets, provisioner=self._provisioner, fork=fork
+                language, run, self._sockets, provisioner=self._planner.provisioner, fork=fork
             )
             try:
                 kernel = await _started(manager, language, workspace, run)
@@ -290,96 +260,6 @@ class KernelPool:
         if plan is None or (plan.confinement or {}).get("uid") is None:
             self._as_own_user.add(started)
             started.died.add_done_callback(lambda _: self._as_own_user.discard(started))
-
-    def _prepare(self, program: Language) -> None:
-        """Start the fork server and find out about isolation while this process imports.
-
-        Raises KernelStartError, also when the double has stopped: nobody would end what starts then.
-        """
-        if self._closed:
-            raise KernelStartError(program.display_name, _STOPPED)
-        if self._provisioner != FORK:
-            return
-        from agentdouble.processes import isolation
-        from agentdouble.processes.fork_server.client import ForkServer
-
-        if self._fork_server is None or self._fork_server.gone.done():
-            try:
-                self._fork_server = ForkServer(self._settings.preload)
-            except OSError as error:
-                refusal = capacity.refusal_of(error)
-                raise refusal or KernelStartError(program.display_name, str(error)) from error
-        if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
-            self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
-
-    async def _plan(self, language: Language, place: _Place) -> ForkPlan | None:
-        confinement = await self._confinement(language, place)
-        if self._fork_server is None:
-            return None
-        from agentdouble.sandbox.kernel_manager import ForkPlan
-
-        return ForkPlan(
-            server=self._fork_server,
-            kernel=language.fork_kernel,
-            config=self._config(language),
-            limits=self._limits,
-            confinement=None if confinement is None else asdict(confinement),
-        )
-
-    async def _confinement(self, language: Language, place: _Place) -> Confinement | None:
-        settings, name = self._settings, language.display_name
-        if self._isolation is None:
-            if settings.network == "none":
-                raise KernelStartError(name, _NO_NETWORK_OF_ITS_OWN)
-            return None
-        try:
-            found = await asyncio.shield(self._isolation)  # other starts wait for it, too
-        except OSError as error:
-            reason = f"what holds its code could not be found out: {error}"
-            raise capacity.refusal_of(error) or KernelStartError(name, reason) from error
-        if settings.network == "none" and not found.offers("network"):
-            measure = found.measures["network"]
-            reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
-            raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
-        networks = (k.pid for k in place.others if k.alive and self._network(k.language) == "own")
-        return found.confinement_for(
-            place.workspace,
-            place.run,
-            network=self._network(language),
-            network_of=next(networks, None),
-            visible=settings.visible_paths,
-            process_limit=settings.process_limit,
-            memory_limit=settings.memory_limit,
-        )
-
-    @property
-    def _largest_message(self) -> int:
-        """The size (bytes) of a message that a kernel need not send: no answer holds more."""
-        return self._settings.output_limit + _HEADERS
-
-    def _network(self, language: Language) -> Literal["shared", "own"]:
-        return "own" if self._settings.network == "none" else language.network
-
-    def _config(self, language: Language) -> dict[str, Mapping[str, Any]]:
-        config = {**language.fork_config, "CappedSession": {"limit": self._largest_message}}
-        if language.memory == "address space":
-            config["SandboxKernel"] = {"memory_limit": self._settings.memory_limit}
-        return config
-
-    @property
-    def _limits(self) -> dict[str, int]:
-        return {
-            "open_files": self._settings.open_files_limit,
-            # below the limit of all files: who is refused this one lives on
-            "file_size": self._settings.workspace_limit // 8 * 7,
-        }
-
-
-def provisioner(settings: Settings) -> str:
-    """Return the name of the provisioner: the settings', or the best of this platform."""
-    if settings.provisioner != "auto":
-        return settings.provisioner
-    return FORK if sys.platform == "linux" else LOCAL
 
 
 @contextmanager

@@ -27,9 +27,9 @@ from agentdouble.processes.fork_server import linux, view
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.workspace import Workspace, Workspaces
+from agentdouble.sandbox.fork_planner import FORK
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, kernel_manager
-from agentdouble.sandbox.kernel_pool import FORK
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.result import Output
 

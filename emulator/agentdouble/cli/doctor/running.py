@@ -96,7 +96,7 @@ def _ask(url: str) -> str:
 
 
 def _kernels(settings: Settings) -> Finding:
-    from agentdouble.sandbox.kernel_pool import FORK, provisioner
+    from agentdouble.sandbox.fork_planner import FORK, provisioner
 
     name = provisioner(settings)
     how = "forked from a warm process" if name == FORK else f"started by {name}, in some 400 ms"

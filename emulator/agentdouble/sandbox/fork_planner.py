@@ -1,0 +1,175 @@
+"""How processes of sessions are forked: by which fork server, in which confinement.
+
+A double has one fork server, started with the first process and again when it has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from agentdouble.errors import KernelStartError
+from agentdouble.processes import capacity
+from agentdouble.processes.workspace import Workspace
+from agentdouble.sandbox.languages import Language
+from agentdouble.settings import Settings
+
+if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.client import ForkServer
+    from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.isolation import Isolation
+    from agentdouble.sandbox.browser.browser import Browser
+    from agentdouble.sandbox.kernel import Kernel
+    from agentdouble.sandbox.kernel_manager import ForkPlan
+    from agentdouble.sandbox.workbench.client import Workbench
+
+    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # what a session has running
+
+FORK = "agentdouble-fork"
+LOCAL = "local-provisioner"
+_NO_NETWORK_OF_ITS_OWN = (
+    "network = 'none' needs the measure network, which only kernels of the fork server have that "
+    "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
+)
+
+IMPORTS = (
+    "agentdouble.processes.isolation",
+    "agentdouble.processes.fork_server.client",
+)
+_HEADERS = 16 * 1024  # bytes of a message besides its content, and some more
+_STOPPED = "the double has stopped"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a process is started: its session's workspace, its own ``run``, the session's others."""
+
+    workspace: Workspace
+    run: Path
+    others: tuple[SessionProcess, ...]
+
+
+class ForkPlanner:
+    """Plans how a session's processes are forked; belongs to one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.provisioner = provisioner(settings)
+        self._settings = settings
+        self._closed = False
+        self._fork_server: ForkServer | None = None
+        self._isolation: asyncio.Future[Isolation] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The fork server's process id, if it has been started."""
+        return None if self._fork_server is None else self._fork_server.pid
+
+    def close(self) -> None:
+        """Plan nothing from now on."""
+        self._closed = True
+
+    async def stop(self) -> None:
+        """End the fork server and all that it has forked."""
+        if self._isolation is not None:
+            await asyncio.wait({self._isolation})
+        if self._fork_server is not None:
+            await self._fork_server.stop()
+        self._fork_server = None
+
+    def prepare(self, program: Language) -> None:
+        """Start the fork server and find out about isolation while this process imports.
+
+        Raises KernelStartError, also when the double has stopped: nobody would end what starts then.
+        """
+        if self._closed:
+            raise KernelStartError(program.display_name, _STOPPED)
+        if self.provisioner != FORK:
+            return
+        from agentdouble.processes import isolation
+        from agentdouble.processes.fork_server.client import ForkServer
+
+        if self._fork_server is None or self._fork_server.gone.done():
+            try:
+                self._fork_server = ForkServer(self._settings.preload)
+            except OSError as error:
+                refusal = capacity.refusal_of(error)
+                raise refusal or KernelStartError(program.display_name, str(error)) from error
+        if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
+            self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
+
+    async def plan(self, language: Language, place: Place) -> ForkPlan | None:
+        """Return how a program is forked, None without a fork server; call ``prepare`` before.
+
+        Raises KernelStartError.
+        """
+        confinement = await self._confinement(language, place)
+        if self._fork_server is None:
+            return None
+        from agentdouble.sandbox.kernel_manager import ForkPlan
+
+        return ForkPlan(
+            server=self._fork_server,
+            kernel=language.fork_kernel,
+            config=self._config(language),
+            limits=self._limits,
+            confinement=None if confinement is None else asdict(confinement),
+        )
+
+    async def _confinement(self, language: Language, place: Place) -> Confinement | None:
+        settings, name = self._settings, language.display_name
+        if self._isolation is None:
+            if settings.network == "none":
+                raise KernelStartError(name, _NO_NETWORK_OF_ITS_OWN)
+            return None
+        try:
+            found = await asyncio.shield(self._isolation)  # other starts wait for it, too
+        except OSError as error:
+            reason = f"what holds its code could not be found out: {error}"
+            raise capacity.refusal_of(error) or KernelStartError(name, reason) from error
+        if settings.network == "none" and not found.offers("network"):
+            measure = found.measures["network"]
+            reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
+            raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
+        networks = (k.pid for k in place.others if k.alive and self._network(k.language) == "own")
+        return found.confinement_for(
+            place.workspace,
+            place.run,
+            network=self._network(language),
+            network_of=next(networks, None),
+            visible=settings.visible_paths,
+            process_limit=settings.process_limit,
+            memory_limit=settings.memory_limit,
+        )
+
+    @property
+    def _largest_message(self) -> int:
+        """The size (bytes) of a message that a kernel need not send: no answer holds more."""
+        return self._settings.output_limit + _HEADERS
+
+    def _network(self, language: Language) -> Literal["shared", "own"]:
+        return "own" if self._settings.network == "none" else language.network
+
+    def _config(self, language: Language) -> dict[str, Mapping[str, Any]]:
+        config = {**language.fork_config, "CappedSession": {"limit": self._largest_message}}
+        if language.memory == "address space":
+            config["SandboxKernel"] = {"memory_limit": self._settings.memory_limit}
+        return config
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {
+            "open_files": self._settings.open_files_limit,
+            # below the limit of all files: who is refused this one lives on
+            "file_size": self._settings.workspace_limit // 8 * 7,
+        }
+
+
+def provisioner(settings: Settings) -> str:
+    """Return the name of the provisioner: the settings', or the best of this platform."""
+    if settings.provisioner != "auto":
+        return settings.provisioner
+    return FORK if sys.platform == "linux" else LOCAL
