@@ -13,7 +13,7 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Generic, TypeVar
 
 from agentdouble import serving
@@ -177,12 +177,18 @@ class _End:
     """The end of an iterator."""
 
 
-async def _contain_exit(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine; what would end the loop and its thread becomes an ordinary exception."""
+@contextlib.contextmanager
+def containing_exit() -> Iterator[None]:
+    """Raise ApplicationExitError for an exit inside, which would end the loop and its thread."""
     try:
-        return await coroutine
+        yield
     except (SystemExit, KeyboardInterrupt) as error:
         raise ApplicationExitError(f"{type(error).__name__}: {error}") from error
+
+
+async def _contain_exit(coroutine: Coroutine[Any, Any, T]) -> T:
+    with containing_exit():
+        return await coroutine
 
 
 async def _pump(items: AsyncIterator[T], queue: CrossLoopQueue[T | _End]) -> None:

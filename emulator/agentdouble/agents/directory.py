@@ -105,6 +105,7 @@ class AgentsDirectory:
             )
 
     def _root_agent(self, name: str) -> object:
+        # The shipped ones have a package of their own: "echo" must hide no module of the user's.
         if self.path == SHIPPED:
             module_name = f"{_SHIPPED_PACKAGE}.{name}"
             import_now(module_name)
@@ -141,6 +142,7 @@ class AgentsDirectory:
                 f"Rename the directory '{place}'.",
                 app=name,
             )
+        # The application of another directory, or an older state of this one.
         if name in _imported:
             _forget(name, place)
         _imported.add(name)

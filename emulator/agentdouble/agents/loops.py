@@ -78,6 +78,7 @@ class AgentLoops:
         turn = Turn(start)
         loop.call_soon(turn.begin)
         here = asyncio.get_running_loop()
+        # A timer of this loop: a blocked one cannot tell that it is.
         turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
 

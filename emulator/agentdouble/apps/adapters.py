@@ -66,6 +66,7 @@ async def agent_of(runner: object, app: str, directory: AgentsDirectory) -> Agen
 
 
 def _agent(runner: object, app: str) -> Agent:
+    # A framework's runner is asked first: an adapter may know it though it has an agent inside.
     for root in (runner, getattr(runner, "agent", None)):
         for adapter in ADAPTERS:
             agent = adapter(root, app)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, serving
-from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
+from agentdouble.application_loop import ApplicationLoop, containing_exit
 from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
 from agentdouble.imports import import_now
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 PATH = "/mcp"
-THREADS = 64  # in which sync tools run; the next call waits
+THREADS = 64  # of an application's sync tools; a further call waits
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
+# An application may be hosted at several places, and one server of the SDK has its tools: only the
+# request knows where they run.
 _runs_on: ContextVar[_Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
 
 
@@ -205,8 +207,9 @@ class _Runner:
         call = functools.partial(tool.function, *arguments.args, **arguments.kwargs)
         if tool.is_async:
             return await self.loop.run(call())
+        # A thread cannot be cancelled: a call that is given up leaves its thread to the tool.
         value = await anyio.to_thread.run_sync(
-            functools.partial(_call_contained, call), abandon_on_cancel=True, limiter=self._threads
+            functools.partial(_contain_exit, call), abandon_on_cancel=True, limiter=self._threads
         )
         return await self.loop.run(value) if inspect.iscoroutine(value) else value
 
@@ -216,11 +219,9 @@ async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
     return await runner.run(tool, tool.arguments.read(arguments))
 
 
-def _call_contained(call: Callable[[], Any]) -> Any:
-    try:
+def _contain_exit(call: Callable[[], Any]) -> Any:
+    with containing_exit():
         return call()
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise ApplicationExitError(f"{type(error).__name__}: {error}") from error
 
 
 def _render(_connection: HTTPConnection, refusal: guard.Refusal) -> Response:

@@ -200,6 +200,7 @@ class SimpleApp:
             if ledger.choose("U-PROBE-ERROR") == "absent-404":
                 return Response(status_code=404)
             ping = default_ping
+        # In a thread: a ping function is sync, and may block.
         answer = asyncio.ensure_future(run_in_threadpool(ping))
         done, _ = await asyncio.wait({answer}, timeout=SLOW_PING_S)
         if not done:

@@ -100,6 +100,8 @@ def signature_of(
         ) from error
 
 
+# Annotations that are strings may name classes that are local to the function which decorates; only
+# its frame knows them.
 def names_at(depth: int) -> dict[str, Any]:
     """Return the local names of a function that is so many calls above the caller."""
     return dict(sys._getframe(depth + 1).f_locals)

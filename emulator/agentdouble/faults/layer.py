@@ -30,6 +30,7 @@ class FaultLayer:
             return
         call, receive = await self._call(scope, receive)
         app = self._app
+        # Nested, so that several faults can happen to one call.
         for armed in reversed(self._faults.matching(call)):  # the one armed first is outermost
             app = partial(answer, FaultyCall(armed, app, self._render))
         await app(scope, receive, send)

@@ -50,6 +50,7 @@ class ArmedFault:
         self.operation = operation
         self._lock = lock
         self._calls = self._met = self._fired = 0
+        # Tests wait in their own thread for what happens on the server's.
         self._happened = threading.Condition(lock)
         self._held_calls: set[_HeldCall] = set()
         self._is_disarmed = False

@@ -30,6 +30,7 @@ class Calls:
         that has begun stops where it is.
         """
         response = _Response(send)
+        # A scope, not a task: it tells our cancellation from that of a server that stops.
         with anyio.CancelScope() as cancelling:
             self._open[cancelling] = (by, scope)
             try:

@@ -15,9 +15,9 @@ from tests.agentdouble.calling import http
 @pytest.fixture(scope="session")
 def _served() -> Iterator[tuple[Emulator, ModuleType]]:
     with Emulator(agents=AGENTS) as double:
-        http.post(f"{double.url}{sessions_of('first', 'speaker')}/s1")
+        http.post(f"{double.url}{sessions_of('first', 'scripted')}/s1")
         run(double.url, run_body("first", do="say", texts=[]))
-        yield double, sys.modules["speaker"]
+        yield double, sys.modules["scripted"]
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def agents(_served: tuple[Emulator, ModuleType]) -> Emulator:
 
 
 @pytest.fixture(scope="session")
-def speaker(_served: tuple[Emulator, ModuleType]) -> ModuleType:
+def scripted(_served: tuple[Emulator, ModuleType]) -> ModuleType:
     """The module of the agent that does what it is told, as that double has imported it."""
     return _served[1]
 

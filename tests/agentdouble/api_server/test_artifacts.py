@@ -203,14 +203,14 @@ def test_an_agent_saves_and_loads(agents: Emulator) -> None:
     names = ["a.txt", "user:b"]
     assert [[0, 1, 0], [0, 255], "text", None, names] == json.loads(texts([answer])[0])
     assert {"a.txt": 1, "user:b": 0} == answer["actions"]["artifactDelta"]
-    path = f"{agents.url}{sessions_of(user, 'speaker')}/s1/artifacts"
+    path = f"{agents.url}{sessions_of(user, 'scripted')}/s1/artifacts"
     assert names == http.get(path).json()
 
 
 def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
     """Two lines of one id and time; together, where ``functionCallEventId`` asks for that."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = run_body(user, do="files")
 
     apart = lines(run_sse(agents.url, body))
@@ -221,7 +221,7 @@ def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
     assert apart[0]["id"] == apart[1]["id"]
     assert {"a.txt": 3, "user:b": 1} == together[0]["actions"]["artifactDelta"]
     assert [1, 1] == [len(together), len([one for one in together if "content" in one])]
-    kept = read(agents.url, user, "s1", "speaker")["events"][1]
+    kept = read(agents.url, user, "s1", "scripted")["events"][1]
     assert {**apart[0], "actions": apart[1]["actions"]} == kept
 
 

@@ -49,16 +49,16 @@ def serving(state: str) -> Iterator[Emulator]:
 def known(double: Emulator) -> Any:
     """Return all that can be asked about what was kept."""
     paths = [
-        sessions_of("ann", "speaker"),
-        sessions_of("bob", "speaker"),
-        f"{sessions_of('ann', 'speaker')}/s1",
-        f"{sessions_of('ann', 'speaker')}/s2",
-        f"{sessions_of('ann', 'speaker')}/gone",
-        f"{sessions_of('ann', 'speaker')}/s1/artifacts",
-        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f/versions/metadata",
-        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f/versions/0",
-        f"{sessions_of('ann', 'speaker')}/s1/artifacts/f",
-        f"{sessions_of('ann', 'speaker')}/s1/artifacts/gone",
+        sessions_of("ann", "scripted"),
+        sessions_of("bob", "scripted"),
+        f"{sessions_of('ann', 'scripted')}/s1",
+        f"{sessions_of('ann', 'scripted')}/s2",
+        f"{sessions_of('ann', 'scripted')}/gone",
+        f"{sessions_of('ann', 'scripted')}/s1/artifacts",
+        f"{sessions_of('ann', 'scripted')}/s1/artifacts/f/versions/metadata",
+        f"{sessions_of('ann', 'scripted')}/s1/artifacts/f/versions/0",
+        f"{sessions_of('ann', 'scripted')}/s1/artifacts/f",
+        f"{sessions_of('ann', 'scripted')}/s1/artifacts/gone",
     ]
     return {path: http.get(double.url + path).text for path in paths}
 
@@ -66,13 +66,13 @@ def known(double: Emulator) -> Any:
 def fill(double: Emulator) -> None:
     """Do each thing that is kept."""
     strange = {"ü": "\x00 ☃ 🦉", "big": 2**70, "user:u": [1], "app:a": None}
-    create(double.url, "ann", {"sessionId": "s1", "state": strange}, "speaker")
+    create(double.url, "ann", {"sessionId": "s1", "state": strange}, "scripted")
     told(double.url, "ann", "s2", do="remember", x=1, **{"user:v": 2})
-    create(double.url, "ann", {"sessionId": "gone"}, "speaker")
+    create(double.url, "ann", {"sessionId": "gone"}, "scripted")
     told(double.url, "bob", do="tool")
     for number in range(12):
         told(double.url, "ann", do="say", texts=[f"turn {number}"])
-    path = f"{double.url}{sessions_of('ann', 'speaker')}"
+    path = f"{double.url}{sessions_of('ann', 'scripted')}"
     http.patch(f"{path}/s1", json={"stateDelta": {"p": 1}})
     http.delete(f"{path}/gone")
     for name, part in (("f", {"text": "one"}), ("f", DATA), ("gone", DATA)):
@@ -88,10 +88,10 @@ def test_everything_survives_a_restart(state: str) -> None:
     with serving(state) as second:
         after = known(second)
         told(second.url, "ann", do="say", texts=["goes on"])
-        session = read(second.url, "ann", "s1", "speaker")
+        session = read(second.url, "ann", "s1", "scripted")
 
     assert before == after
-    assert '"turn 11"' in before[f"{sessions_of('ann', 'speaker')}/s1"]
+    assert '"turn 11"' in before[f"{sessions_of('ann', 'scripted')}/s1"]
     assert ["goes on"] == texts(session["events"])[-1:]
     assert 27 == len(session["events"])
 
@@ -104,17 +104,17 @@ def test_a_reset_is_kept_too(state: str) -> None:
         empty = known(first)
     with serving(state) as second:
         assert empty == known(second)
-        assert {} == create(second.url, "ann", {}, "speaker")["state"]
+        assert {} == create(second.url, "ann", {}, "scripted")["state"]
 
 
 def test_a_session_that_was_made_anew_has_no_old_events(state: str) -> None:
     """Its history begins with it."""
     with serving(state) as first:
         told(first.url, "ann", do="tool")
-        http.delete(f"{first.url}{sessions_of('ann', 'speaker')}/s1")
+        http.delete(f"{first.url}{sessions_of('ann', 'scripted')}/s1")
         told(first.url, "ann", do="say", texts=["new"])
     with serving(state) as second:
-        events = read(second.url, "ann", "s1", "speaker")["events"]
+        events = read(second.url, "ann", "s1", "scripted")["events"]
 
     assert ["new"] == texts(events)[1:]
 
@@ -137,7 +137,7 @@ def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
     for life in range(3):
         shown += _killed_during_runs(state, life)
     with serving(state) as double:
-        sessions = [read(double.url, "ann", f"s{n}", "speaker") for n in range(3)]
+        sessions = [read(double.url, "ann", f"s{n}", "scripted") for n in range(3)]
 
     kept = {event["id"] for session in sessions for event in session["events"]}
     assert shown
@@ -159,7 +159,7 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
         def work(session: str) -> None:
             body = run_body("ann", session, do="say", texts=[f"life {life}"])
             try:
-                http.post(f"{url}{sessions_of('ann', 'speaker')}/{session}")
+                http.post(f"{url}{sessions_of('ann', 'scripted')}/{session}")
                 while True:
                     seen.extend(event["id"] for event in run(url, body).json())
                     if len(seen) >= 30:

@@ -47,7 +47,7 @@ def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
     user = new_user()
 
     events = told(agents.url, user, do="tool")
-    session = read(agents.url, user, "s1", "speaker")
+    session = read(agents.url, user, "s1", "scripted")
 
     said = {"parts": [{"text": json.dumps({"do": "tool"})}], "role": "user"}
     call = {"functionCall": {"id": "c1", "args": {"a": 1}, "name": "add"}}
@@ -68,13 +68,13 @@ def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
 def test_a_stream_is_framed_as_the_real_server_frames_it(agents: Emulator) -> None:
     """API-08: a data line and an empty one for each event, and nothing else."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run_sse(agents.url, run_body(user, do="tool"))
 
     assert "text/event-stream; charset=utf-8" == response.headers["content-type"]
     assert "cache-control" not in response.headers
-    assert read(agents.url, user, "s1", "speaker")["events"][1:] == lines(response)
+    assert read(agents.url, user, "s1", "scripted")["events"][1:] == lines(response)
     assert '{"content":{"parts":[{"functionCall":{"id":"c1"' in response.text
 
 
@@ -82,7 +82,7 @@ def test_a_stream_is_framed_as_the_real_server_frames_it(agents: Emulator) -> No
 def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: Any) -> None:
     """API-09: false is the default, and increments are left out."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     told_so = run_sse(agents.url, {**run_body(user, do="mixed"), "streaming": streaming})
     by_default = run_sse(agents.url, run_body(user, do="mixed"))
@@ -94,7 +94,7 @@ def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: 
 def test_with_streaming_increments_come_first(agents: Emulator) -> None:
     """Each is partial, the whole comes once more, and only that is kept."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run_sse(agents.url, {**run_body(user, do="mixed"), "streaming": True})
 
@@ -112,13 +112,13 @@ def test_with_streaming_increments_come_first(agents: Emulator) -> None:
     assert [one, two, whole[0], whole[1], incre, whole[2], three, whole[3]] == generalised(
         lines(response)
     )
-    assert whole == generalised(read(agents.url, user, "s1", "speaker")["events"][1:])
+    assert whole == generalised(read(agents.url, user, "s1", "scripted")["events"][1:])
 
 
 def test_run_never_streams(agents: Emulator) -> None:
     """/run ignores ``streaming``."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="say", texts=["a", "b"]), "streaming": True}
 
     assert ["ab"] == texts(run(agents.url, body).json())
@@ -139,10 +139,10 @@ def test_run_never_streams(agents: Emulator) -> None:
             ),
         ),
         (
-            {"appName": "../speaker"},
+            {"appName": "../scripted"},
             404,
             (
-                "Invalid agent name: '../speaker'. Agent names must be valid Python identifiers "
+                "Invalid agent name: '../scripted'. Agent names must be valid Python identifiers "
                 "(letters, digits, and underscores only)."
             ),
         ),
@@ -179,12 +179,12 @@ def test_what_cannot_run_is_refused_before_any_stream(
 ) -> None:
     """API-12: JSON that says why, and no event is kept."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = http.post(agents.url + route, json={**run_body(user, do="tool"), **change})
 
     assert (status, why) == detail(response)
-    assert [] == read(agents.url, user, "s1", "speaker")["events"]
+    assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
 WRONG = [
@@ -269,7 +269,7 @@ def test_a_message_that_says_nothing_ends_in_an_error(
 ) -> None:
     """API-12: a 500 that says why, or a stream that does in its last line; nothing is kept."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body, why = {**run_body(user), **change}, why.format(user=user)
 
     answer, stream = run(agents.url, body), run_sse(agents.url, body)
@@ -281,7 +281,7 @@ def test_a_message_that_says_nothing_ends_in_an_error(
         generalised(answer.json()),
     )
     assert [{"error": said, "error_details": details}] == generalised(lines(stream))
-    assert [] == read(agents.url, user, "s1", "speaker")["events"]
+    assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
 @pytest.mark.parametrize("part", [{}, {"text": ""}])
@@ -304,7 +304,7 @@ def test_an_agent_that_raises_is_answered_in_json(
 ) -> None:
     """U-RUN-ERROR: what happened; what was said before is kept, and the log has the traceback."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run(agents.url, run_body(user, do="fail", texts=["before"], message="boom ü"))
 
@@ -317,16 +317,16 @@ def test_an_agent_that_raises_is_answered_in_json(
             "timestamp": "<time>",
         },
     } == generalised(response.json())
-    assert ["before"] == texts(read(agents.url, user, "s1", "speaker")["events"])[1:]
+    assert ["before"] == texts(read(agents.url, user, "s1", "scripted")["events"])[1:]
     (record,) = [one for one in caplog.records if one.name.startswith("agentdouble.api_server")]
-    assert ("The agent of speaker raised.", logging.ERROR) == (record.getMessage(), record.levelno)
+    assert ("The agent of scripted raised.", logging.ERROR) == (record.getMessage(), record.levelno)
     assert record.exc_info is not None
 
 
 def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> None:
     """U-RUN-SSE-ERROR: in another style of JSON than the events, with letters escaped."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run_sse(agents.url, run_body(user, do="fail", texts=["before"], message="boom ü"))
 
@@ -342,7 +342,7 @@ def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> Non
     ("order", "said"),
     [
         ({"do": "leave"}, "ApplicationExitError: SystemExit: 3"),
-        ({"do": "cancel"}, "RunEndedError: The agent of 'speaker' was cancelled."),
+        ({"do": "cancel"}, "RunEndedError: The agent of 'scripted' was cancelled."),
     ],
 )
 def test_an_agent_cannot_take_its_loop_down(
@@ -350,7 +350,7 @@ def test_an_agent_cannot_take_its_loop_down(
 ) -> None:
     """sys.exit() and a cancellation end their run and nothing else."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run(agents.url, run_body(user, **order))
 
@@ -365,7 +365,7 @@ def test_an_agent_cannot_take_its_loop_down(
             (
                 {"do": "wrong", "kind": kind},
                 (
-                    f"AgentYieldError: The agent of 'speaker' yielded a value of type {name}. It may "
+                    f"AgentYieldError: The agent of 'scripted' yielded a value of type {name}. It may "
                     "yield a str, a Part or an Event of agentdouble.agents."
                 ),
             )
@@ -384,7 +384,7 @@ def test_an_agent_that_yields_what_no_event_carries_is_told(
 ) -> None:
     """The error names the type and what may be yielded."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     response = run(agents.url, run_body(user, **order))
 
@@ -397,7 +397,7 @@ def test_the_ledger_decides_how_errors_are_told() -> None:
     body = run_body("ann", do="fail", texts=[], message="boom ü")
     chosen = {"U-RUN-ERROR": "text", "U-RUN-SSE-ERROR": "error-only"}
     with Emulator(agents=AGENTS, unknowns=chosen) as double:
-        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        create(double.url, "ann", {"sessionId": "s1"}, "scripted")
         answer, stream = run(double.url, body), run_sse(double.url, body)
 
     assert (500, "text/plain; charset=utf-8", "Internal Server Error") == (
@@ -412,7 +412,7 @@ def test_the_ledger_can_create_unknown_sessions() -> None:
     """U-RUN-UNKNOWN-SESSION."""
     with Emulator(agents=AGENTS, unknowns={"U-RUN-UNKNOWN-SESSION": "create"}) as double:
         events = run(double.url, run_body("ann", do="say", texts=["hi"])).json()
-        session = read(double.url, "ann", "s1", "speaker")
+        session = read(double.url, "ann", "s1", "scripted")
 
     assert ["hi"] == texts(events)
     assert 2 == len(session["events"])
@@ -421,10 +421,10 @@ def test_the_ledger_can_create_unknown_sessions() -> None:
 def test_the_ledger_decides_which_fields_events_have() -> None:
     """U-EVENT-FIELDS: content alone, in lists, streams and histories."""
     with Emulator(agents=AGENTS, unknowns={"U-EVENT-FIELDS": "content-only"}) as double:
-        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        create(double.url, "ann", {"sessionId": "s1"}, "scripted")
         body = run_body("ann", do="say", texts=["hi"])
         answers = [run(double.url, body).json(), lines(run_sse(double.url, body))]
-        history = read(double.url, "ann", "s1", "speaker")["events"]
+        history = read(double.url, "ann", "s1", "scripted")["events"]
 
     only = {"content": {"parts": [{"text": "hi"}], "role": "model"}}
     assert [[only], [only]] == answers
@@ -434,7 +434,7 @@ def test_the_ledger_decides_which_fields_events_have() -> None:
 def test_state_is_remembered(agents: Emulator) -> None:
     """What an agent sets goes out with the next event, and into the scopes; API-17."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1", "state": {"old": 1}}, "speaker")
+    create(agents.url, user, {"sessionId": "s1", "state": {"old": 1}}, "scripted")
     values = {"a": 1, "user:b": [2], "temp:c": 3}
 
     (first,) = run(agents.url, run_body(user, do="remember", **values)).json()
@@ -446,7 +446,7 @@ def test_state_is_remembered(agents: Emulator) -> None:
     assert kept == first["actions"]["stateDelta"]
     assert [{"old": 1, **kept}] * 2 == json.loads(texts([second])[0])
     assert [{"user:b": [2]}] * 2 == json.loads(texts([elsewhere])[0])
-    assert {"old": 1, **kept} == read(agents.url, user, "s1", "speaker")["state"]
+    assert {"old": 1, **kept} == read(agents.url, user, "s1", "scripted")["state"]
 
 
 def test_state_that_is_set_last_is_not_lost(agents: Emulator) -> None:
@@ -457,44 +457,44 @@ def test_state_that_is_set_last_is_not_lost(agents: Emulator) -> None:
 
     said = event("said", actions={**NO_ACTIONS, "stateDelta": {"event": 1}})
     assert [said, event(actions={**NO_ACTIONS, "stateDelta": {"late": 1}})] == generalised(events)
-    assert {"event": 1, "late": 1} == read(agents.url, user, "s1", "speaker")["state"]
+    assert {"event": 1, "late": 1} == read(agents.url, user, "s1", "scripted")["state"]
 
 
 def test_what_an_agent_changes_inside_a_value_stays_its_own(agents: Emulator) -> None:
     """A run works on a copy."""
     user = new_user()
     state = {"deep": {"list": []}}
-    create(agents.url, user, {"sessionId": "s1", "state": state}, "speaker")
+    create(agents.url, user, {"sessionId": "s1", "state": state}, "scripted")
 
     run(agents.url, run_body(user, do="change_inside"))
 
-    assert state == read(agents.url, user, "s1", "speaker")["state"]
+    assert state == read(agents.url, user, "s1", "scripted")["state"]
 
 
 def test_a_request_can_change_state(agents: Emulator) -> None:
     """``stateDelta`` is on the user's event, and the agent sees it, ``temp:`` included."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="remember"), "stateDelta": {"a": 1, "app:x": 2, "temp:t": 3}}
 
     (answer,) = run(agents.url, body).json()
-    session = read(agents.url, user, "s1", "speaker")
+    session = read(agents.url, user, "s1", "scripted")
 
     assert [{"a": 1, "app:x": 2, "temp:t": 3}] * 2 == json.loads(texts([answer])[0])
     assert {"a": 1, "app:x": 2} == session["events"][0]["actions"]["stateDelta"]
     assert {"a": 1, "app:x": 2} == session["state"]
-    http.patch(f"{agents.url}{sessions_of(user, 'speaker')}/s1", json={"stateDelta": {"app:x": 0}})
+    http.patch(f"{agents.url}{sessions_of(user, 'scripted')}/s1", json={"stateDelta": {"app:x": 0}})
 
 
 def test_a_request_can_name_the_invocation_and_mark_its_events(agents: Emulator) -> None:
     """``invocationId`` is used as it is; ``customMetadata`` is on every event of the run."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="say", texts=["x"]), "invocationId": "mine"}
 
     run(agents.url, {**body, "customMetadata": {"m": [1]}})
 
-    events = read(agents.url, user, "s1", "speaker")["events"]
+    events = read(agents.url, user, "s1", "scripted")["events"]
     assert [("mine", {"m": [1]})] * 2 == [(e["invocationId"], e["customMetadata"]) for e in events]
 
 
@@ -508,28 +508,28 @@ def test_an_agent_sees_the_history(agents: Emulator) -> None:
     assert ["first"] == texts([first])
     assert [
         ["user", json.dumps({"do": "say", "texts": ["hello"]})],
-        ["speaker", "hello"],
+        ["scripted", "hello"],
         ["user", json.dumps({"do": "history"})],
-        ["speaker", "first"],
+        ["scripted", "first"],
     ] == json.loads(texts([second])[0])
 
 
-def test_a_session_cannot_be_asked_after_the_run(agents: Emulator, speaker: ModuleType) -> None:
+def test_a_session_cannot_be_asked_after_the_run(agents: Emulator, scripted: ModuleType) -> None:
     """An agent that goes on behind its run's back is told so."""
     user = new_user()
     told(agents.url, user, do="keep", name=user)
 
     with pytest.raises(RunEndedError, match="asks for its session after its run has ended"):
-        speaker.kept[user].history().send(None)
+        scripted.kept[user].history().send(None)
 
 
 def test_keys_may_be_snake_case(agents: Emulator) -> None:
     """As on the real server."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     message = {"parts": [{"text": '{"do": "say", "texts": ["x"]}'}]}
 
-    body = {"app_name": "speaker", "user_id": user, "session_id": " s1 ", "new_message": message}
+    body = {"app_name": "scripted", "user_id": user, "session_id": " s1 ", "new_message": message}
 
     assert ["x"] == texts(run(agents.url, body).json())
 
@@ -549,11 +549,11 @@ def test_applications_are_listed(agents: Emulator) -> None:
     names = http.get(f"{agents.url}/list-apps")
     apps = http.get(f"{agents.url}/list-apps?detailed=true").json()["apps"]
 
-    assert (200, '["broken_import","speaker"]') == (names.status_code, names.text)
+    assert (200, '["broken_import","scripted"]') == (names.status_code, names.text)
     assert [
         {
-            "name": "speaker",
-            "rootAgentName": "speaker",
+            "name": "scripted",
+            "rootAgentName": "scripted",
             "description": "Do what the message says.",
             "language": "python",
             "isComputerUse": False,

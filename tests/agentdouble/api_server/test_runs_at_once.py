@@ -50,34 +50,34 @@ def history_until(double: Emulator, user: str, count: int, session: str = "s1") 
     """Return the history once it has that many events."""
 
     def look() -> list[Any]:
-        events: list[Any] = read(double.url, user, session, "speaker")["events"]
+        events: list[Any] = read(double.url, user, session, "scripted")["events"]
         return events
 
     return eventually(look, lambda events: len(events) >= count)
 
 
-def test_events_come_as_they_are_produced(agents: Emulator, speaker: ModuleType) -> None:
+def test_events_come_as_they_are_produced(agents: Emulator, scripted: ModuleType) -> None:
     """API-09: each increment is read before the next may be made, in a chunk of its own."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="steps", name=user, count=3), "streaming": True}
 
     seen = []
     with streaming(agents.url, body) as response:
         for number, chunk in enumerate(response.iter_raw()):
             seen.append(texts([json.loads(chunk.removeprefix(b"data: "))])[0])
-            speaker.go[f"{user}-{number}"].set()
+            scripted.go[f"{user}-{number}"].set()
 
     assert ["0 ", "1 ", "2 ", "0 1 2 "] == seen
 
 
-def test_headers_come_before_the_first_event(agents: Emulator, speaker: ModuleType) -> None:
+def test_headers_come_before_the_first_event(agents: Emulator, scripted: ModuleType) -> None:
     """A stream that is waited for has begun."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     with streaming(agents.url, run_body(user, do="block", name=user)) as response:
-        speaker.go[user].set()
+        scripted.go[user].set()
 
         assert 200 == response.status_code
         assert ["gone on"] == texts(
@@ -87,28 +87,28 @@ def test_headers_come_before_the_first_event(agents: Emulator, speaker: ModuleTy
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
 def test_a_client_that_goes_away_aborts_its_run(
-    agents: Emulator, speaker: ModuleType, route: str
+    agents: Emulator, scripted: ModuleType, route: str
 ) -> None:
     """The agent is cancelled, and the history says so; what it had said is kept."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
-    _post_and_leave(agents, route, run_body(user, do="wait", name=user), speaker.begun[user])
+    _post_and_leave(agents, route, run_body(user, do="wait", name=user), scripted.begun[user])
 
-    assert speaker.ended[user].wait(WITHIN_S)
+    assert scripted.ended[user].wait(WITHIN_S)
     events = history_until(agents, user, 3)
     assert [event("begun"), ABORTED] == generalised(events[1:])
     assert events[0]["invocationId"] == events[2]["invocationId"]
     assert 200 == run(agents.url, run_body(user, do="say", texts=["next"])).status_code
 
 
-def test_an_aborted_run_answers_its_open_tool_calls(agents: Emulator, speaker: ModuleType) -> None:
+def test_an_aborted_run_answers_its_open_tool_calls(agents: Emulator, scripted: ModuleType) -> None:
     """So that no call stands in the history without an answer."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     body = run_body(user, do="wait_in_a_call", name=user)
-    _post_and_leave(agents, "/run", body, speaker.begun[user])
+    _post_and_leave(agents, "/run", body, scripted.begun[user])
 
     answer = {"id": "c1", "name": "slow", "response": {"error": ABORTED["errorMessage"]}}
     content = {"parts": [{"functionResponse": answer}], "role": "user"}
@@ -116,69 +116,69 @@ def test_an_aborted_run_answers_its_open_tool_calls(agents: Emulator, speaker: M
 
 
 def test_two_runs_of_a_session_are_served_one_after_the_other(
-    agents: Emulator, speaker: ModuleType
+    agents: Emulator, scripted: ModuleType
 ) -> None:
     """U-RUN-CONCURRENT: in arrival order, so that a history never mixes two turns."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     first = background(lambda: run(agents.url, run_body(user, do="wait", name=user)))
-    assert speaker.begun[user].wait(WITHIN_S)
+    assert scripted.begun[user].wait(WITHIN_S)
     with streaming(agents.url, run_body(user, do="say", texts=["second"])) as second:
-        waiting = len(read(agents.url, user, "s1", "speaker")["events"])
-        speaker.go[user].set()
+        waiting = len(read(agents.url, user, "s1", "scripted")["events"])
+        scripted.go[user].set()
         second.read()
 
     assert 2 == waiting
     assert ["begun", "gone on"] == texts(first.result(WITHIN_S).json())
-    authors = [one["author"] for one in read(agents.url, user, "s1", "speaker")["events"]]
-    assert ["user", "speaker", "speaker", "user", "speaker"] == authors
+    authors = [one["author"] for one in read(agents.url, user, "s1", "scripted")["events"]]
+    assert ["user", "scripted", "scripted", "user", "scripted"] == authors
 
 
-def test_runs_of_other_sessions_do_not_wait(agents: Emulator, speaker: ModuleType) -> None:
+def test_runs_of_other_sessions_do_not_wait(agents: Emulator, scripted: ModuleType) -> None:
     """Only runs of one session do."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
-    create(agents.url, user, {"sessionId": "s2"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
+    create(agents.url, user, {"sessionId": "s2"}, "scripted")
 
     first = background(lambda: run(agents.url, run_body(user, do="wait", name=user)))
-    assert speaker.begun[user].wait(WITHIN_S)
+    assert scripted.begun[user].wait(WITHIN_S)
 
     assert ["now"] == texts(run(agents.url, run_body(user, "s2", do="say", texts=["now"])).json())
-    speaker.go[user].set()
+    scripted.go[user].set()
     assert 200 == first.result(WITHIN_S).status_code
 
 
 def test_the_ledger_can_mix_runs() -> None:
     """U-RUN-CONCURRENT: interleaved, as the real server in memory."""
     with Emulator(agents=AGENTS, unknowns={"U-RUN-CONCURRENT": "interleaved"}) as double:
-        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        create(double.url, "ann", {"sessionId": "s1"}, "scripted")
         run(double.url, run_body("ann", do="say", texts=[]))
-        speaker = sys.modules["speaker"]
+        scripted = sys.modules["scripted"]
         first = background(lambda: run(double.url, run_body("ann", do="wait", name="mixed")))
-        assert speaker.begun["mixed"].wait(WITHIN_S)
+        assert scripted.begun["mixed"].wait(WITHIN_S)
         second = run(double.url, run_body("ann", do="say", texts=["second"]))
-        speaker.go["mixed"].set()
+        scripted.go["mixed"].set()
         first.result(WITHIN_S)
-        history = texts(read(double.url, "ann", "s1", "speaker")["events"])
+        history = texts(read(double.url, "ann", "s1", "scripted")["events"])
 
     assert ["second"] == texts(second.json())
     assert ["begun", "second", "gone on"] == [text for text in history if "do" not in text]
 
 
 def test_an_agent_that_blocks_its_loop_blocks_nobody_else(
-    agents: Emulator, speaker: ModuleType
+    agents: Emulator, scripted: ModuleType
 ) -> None:
     """Neither the server nor another session's run of the same agent."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
-    create(agents.url, user, {"sessionId": "s2"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
+    create(agents.url, user, {"sessionId": "s2"}, "scripted")
 
     blocked = background(lambda: run(agents.url, run_body(user, do="block", name=user)))
-    assert speaker.begun[user].wait(WITHIN_S)
+    assert scripted.begun[user].wait(WITHIN_S)
     listed = http.get(f"{agents.url}/list-apps").status_code
     other = texts(run(agents.url, run_body(user, "s2", do="say", texts=["free"])).json())
-    speaker.go[user].set()
+    scripted.go[user].set()
 
     assert (200, ["free"]) == (listed, other)
     assert ["gone on"] == texts(blocked.result(WITHIN_S).json())
@@ -187,7 +187,7 @@ def test_an_agent_that_blocks_its_loop_blocks_nobody_else(
 def test_agents_run_beside_the_server(agents: Emulator) -> None:
     """In a thread of their own."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     assert [BESIDE] == texts(run(agents.url, run_body(user, do="thread")).json())
 
@@ -199,16 +199,16 @@ def test_a_double_stops_while_an_agent_blocks(
     monkeypatch.setattr(application_loop, "STOP_WITHIN_S", 0.1)
     before = set(threading.enumerate())
     with Emulator(agents=AGENTS) as double:
-        create(double.url, "ann", {"sessionId": "s1"}, "speaker")
+        create(double.url, "ann", {"sessionId": "s1"}, "scripted")
         run(double.url, run_body("ann", do="say", texts=[]))
-        speaker = sys.modules["speaker"]
+        scripted = sys.modules["scripted"]
         body = run_body("ann", do="block", name="stopping")
-        left = background(lambda: _post_and_leave(double, "/run", body, speaker.begun["stopping"]))
+        left = background(lambda: _post_and_leave(double, "/run", body, scripted.begun["stopping"]))
         left.result(WITHIN_S)
         begun = {one for one in set(threading.enumerate()) - before if one.name == BESIDE}
 
     assert "blocks its thread, which is left behind" in caplog.text
-    speaker.go["stopping"].set()
+    scripted.go["stopping"].set()
     for thread in begun:
         thread.join(WITHIN_S)
     assert begun
@@ -216,38 +216,38 @@ def test_a_double_stops_while_an_agent_blocks(
 
 
 def test_an_agent_that_never_ends_waits_for_a_slow_client(
-    agents: Emulator, speaker: ModuleType
+    agents: Emulator, scripted: ModuleType
 ) -> None:
     """It is held back, byte by byte, and ends with its client; other sessions are served."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="endless", name=user), "streaming": True}
 
     with _connected(agents, "/run_sse", body) as connection:
-        assert speaker.begun[user].wait(WITHIN_S)
+        assert scripted.begun[user].wait(WITHIN_S)
         read_slowly = b"".join(connection.recv(1) for _ in range(500))
         elsewhere = http.get(f"{agents.url}/list-apps").status_code
 
     assert read_slowly.startswith(b"HTTP/1.1 200 OK\r\n")
     assert 200 == elsewhere
-    assert speaker.ended[user].wait(WITHIN_S)
+    assert scripted.ended[user].wait(WITHIN_S)
     assert [ABORTED] == generalised(history_until(agents, user, 2)[1:])
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
 def test_a_session_can_be_deleted_during_its_run(
-    agents: Emulator, speaker: ModuleType, route: str
+    agents: Emulator, scripted: ModuleType, route: str
 ) -> None:
     """404, or an error as the last line; the agent is cancelled, the session stays deleted."""
     user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "speaker")
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     running = background(
         lambda: http.post(agents.url + route, json=run_body(user, do="wait", name=user))
     )
-    assert speaker.begun[user].wait(WITHIN_S)
-    http.delete(f"{agents.url}{sessions_of(user, 'speaker')}/s1")
-    speaker.go[user].set()
+    assert scripted.begun[user].wait(WITHIN_S)
+    http.delete(f"{agents.url}{sessions_of(user, 'scripted')}/s1")
+    scripted.go[user].set()
     response = running.result(WITHIN_S)
 
     if route == "/run":
@@ -257,14 +257,14 @@ def test_a_session_can_be_deleted_during_its_run(
         )
     else:
         assert "SessionNotFoundError: Session s1 not found." == lines(response)[-1]["error"]
-    assert 404 == http.get(f"{agents.url}{sessions_of(user, 'speaker')}/s1").status_code
+    assert 404 == http.get(f"{agents.url}{sessions_of(user, 'scripted')}/s1").status_code
 
 
 def test_a_cold_start_of_many_runs_is_fine() -> None:
     """Runs that come at once, before the agent is imported, all come to their end."""
     with Emulator(agents=AGENTS) as double:
         for number in range(8):
-            create(double.url, "ann", {"sessionId": f"s{number}"}, "speaker")
+            create(double.url, "ann", {"sessionId": f"s{number}"}, "scripted")
         bodies = [run_body("ann", f"s{number}", do="say", texts=["x"]) for number in range(8)]
         running = [background(lambda body=body: run_sse(double.url, body)) for body in bodies]
 

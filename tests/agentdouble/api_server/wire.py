@@ -67,8 +67,8 @@ def generalised(value: Any) -> Any:
     return value
 
 
-def run_body(user: str, session: str = "s1", *, app: str = "speaker", **order: Any) -> Any:
-    """Return the body of a run that tells the speaker what to do."""
+def run_body(user: str, session: str = "s1", *, app: str = "scripted", **order: Any) -> Any:
+    """Return the body of a run that tells the scripted what to do."""
     return {
         "appName": app,
         "userId": user,
@@ -88,8 +88,8 @@ def run_sse(url: str, body: Any) -> httpx.Response:
 
 
 def told(url: str, user: str, session: str = "s1", **order: Any) -> Any:
-    """Tell the speaker in a new session what to do; return the events of the run."""
-    http.post(f"{url}{sessions_of(user, 'speaker')}/{session}")
+    """Tell the scripted in a new session what to do; return the events of the run."""
+    http.post(f"{url}{sessions_of(user, 'scripted')}/{session}")
     response = run(url, run_body(user, session, **order))
     assert 200 == response.status_code, response.text
     return response.json()
@@ -111,7 +111,7 @@ def texts(events: Any) -> list[str]:
     ]
 
 
-def event(text: str | None = None, author: str = "speaker", **more: Any) -> dict[str, Any]:
+def event(text: str | None = None, author: str = "scripted", **more: Any) -> dict[str, Any]:
     """Return an event, generalised."""
     content = {} if text is None else {"content": {"parts": [{"text": text}], "role": "model"}}
     return {

@@ -54,5 +54,6 @@ class Callers(DefaultServerCallContextBuilder):
         return Caller("" if key is None else _name(key))
 
 
+# The name is stored with the caller's tasks, where the key must not be.
 def _name(key: str) -> str:
     return f"key-{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -25,7 +25,7 @@ from agentdouble.apps.a2a.conversations import Conversation, Conversations
 from agentdouble.apps.adapters import agent_of
 from agentdouble.code_tool import DEFAULT_USER
 
-ANSWER = "answer"
+ANSWER = "answer"  # the name of the artifact
 
 
 class RunnerExecutor(AgentExecutor):

@@ -66,6 +66,7 @@ class Service:
             push_url_validator=receivers.named,
             request_context_builder=Contexts(parts.store),
         )
+        # The ledger may answer otherwise from one request to the next, so there are both.
         self._apps = {
             "both": self._app(bindings.both(self.handler, self._callers)),
             "0.3": self._app(bindings.legacy(self.handler, self._callers)),

@@ -94,6 +94,7 @@ async def answer(message: str) -> str:
 async def run(block: CodeBlock) -> Outcome:
     """Run a code block in the session's sandbox."""
     try:
+        # run_code blocks for as long as the code runs, which must hold up no thread that all share.
         result = json.loads(
             await asyncio.wrap_future(apart(partial(run_code, block.code, block.language)))
         )
