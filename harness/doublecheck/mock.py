@@ -1,6 +1,7 @@
 """httpx's calls to the cloud's hosts, answered by a double; nothing reaches the network.
 
-respx intercepts what httpx would send. What is for a host of the cloud goes to the double with
+respx intercepts below httpx what it would send, so that streams stream, and starlette's test client,
+which sends nothing, never meets it. What is for a host of the cloud goes to the double with
 the Host that it was signed for, what is for this machine passes, and all else is refused. respx
 sees httpx alone: ``offline`` refuses what other libraries are about to send.
 """

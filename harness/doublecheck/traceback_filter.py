@@ -2,6 +2,8 @@
 
 pytest shows every frame with its source, and of an error that explains itself those of ours are
 nothing to whoever wrote the test. ``--tb=long``, ``--tb=native`` and ``--full-trace`` show them.
+
+Only the report is cut: a debugger has the whole error. A contract check's report is left as it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Plan: what a target is to be, and where each fact of it was said.
 
 The command line comes before the environment, that before ``[tool.doublecheck]``, that before
-the TOML file of ``--platform-config``. Nothing is asked or started here.
+the TOML file of ``--platform-config``. Each fact is decided by itself: an option for one leaves the
+others to the environment and the files. A table of a file counts only for the kind of target that
+it is about. Nothing is asked or started here.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 from agentdouble import environment
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target import config_files as files
+from doublecheck.target import config_files
 from doublecheck.target.config_files import File, Table
 from doublecheck.target.config_values import Value, read_value, shown
 from doublecheck.target.facts import BY_KEY, FACTS, Fact, variable
@@ -106,9 +108,9 @@ def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, Source
 
 
 def _files(said: Said) -> Sequence[File]:
-    project = None if said.project is None else files.read_project(said.project)
+    project = None if said.project is None else config_files.read_project(said.project)
     named = said.options.get("config") or said.environ.get(variable("config"))
-    file = files.read(Path(named)) if named else None
+    file = config_files.read(Path(named)) if named else None
     return [one for one in (project, file) if one is not None]
 
 
@@ -148,7 +150,7 @@ def _kind_of(table: Table) -> Kind | None:
 
 
 def _no_target(name: str, read: Sequence[File]) -> TargetError:
-    names = [*files.RESERVED[1:], *(one for file in read for one in file.targets)]
+    names = [*config_files.RESERVED[1:], *(one for file in read for one in file.targets)]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return TargetError(
@@ -218,6 +220,7 @@ def _require_meant(said: Said, made: Plan) -> None:
         f"A live platform is opted into twice: {url} or a file says which one, and {target} "
         "that it is meant."
     )
+    # a pyproject.toml is passed on: whoever runs the tests says that a live platform is meant
     if made.chosen_by not in (BY_CALLER, target, variable("target")):
         raise TargetError(f"{made.chosen_by} chooses a live platform, which no file may. {twice}")
     if "emulator_command" in made.facts:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck.errors import ConfigurationError
-from doublecheck.target import config_files as files
+from doublecheck.target import config_files
 
 pytestmark = pytest.mark.smoke
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.smoke
 def refused(path: Path, *, project: bool = False) -> str:
     """Return what a file is refused with, without its folder."""
     with pytest.raises(ConfigurationError) as error:
-        files.read_project(path) if project else files.read(path)
+        config_files.read_project(path) if project else config_files.read(path)
     assert str(path) == error.value.source
     return str(error.value).replace(f"{path.parent}/", "")
 
@@ -27,7 +27,7 @@ def written(folder: Path, text: str, name: str = "targets.toml") -> Path:
 
 def test_a_file_names_targets(tmp_path: Path) -> None:
     """Each has a table; what stands outside of them is of a target without a name."""
-    read = files.read(
+    read = config_files.read(
         written(
             tmp_path,
             """
@@ -61,8 +61,8 @@ def test_a_file_names_targets(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "[tool.other]\ndoublecheck = 1\n"])
 def test_a_project_need_not_say_anything(tmp_path: Path, text: str) -> None:
     """Nor need there be one."""
-    assert files.read_project(tmp_path / "pyproject.toml") is None
-    assert files.read_project(written(tmp_path, text, "pyproject.toml")) is None
+    assert config_files.read_project(tmp_path / "pyproject.toml") is None
+    assert config_files.read_project(written(tmp_path, text, "pyproject.toml")) is None
 
 
 def test_a_project_says_it_in_its_tool_table(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """Missing, a folder, no TOML, no UTF-8, too large: each in a sentence."""
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"a = '\xff'")
-    large = written(tmp_path, "#" * (files.SIZE_LIMIT + 1), "large.toml")
+    large = written(tmp_path, "#" * (config_files.SIZE_LIMIT + 1), "large.toml")
     deep = written(tmp_path, "a = " + "[" * 100_000, "deep.toml")
 
     os.mkfifo(tmp_path / "pipe.toml")

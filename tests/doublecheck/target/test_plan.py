@@ -23,7 +23,7 @@ region = "from the project"
 api_key_env = "STAGING_KEY"
 """
 FILE = """
-[from_plan.staging]
+[targets.staging]
 url = "https://file.example"
 tool_id = "from the file"
 region = "from the file"
@@ -81,7 +81,7 @@ def test_the_nearer_has_the_last_word(tmp_path: Path, project: Path) -> None:
         "tool_id": "PLATFORM_TOOL_ID",
         "region": f"{table} region",
         "api_key_env": f"{table} api_key_env",
-        "mcp": "doublecheck.toml [from_plan.staging] mcp",
+        "mcp": "doublecheck.toml [targets.staging] mcp",
     } == sources(made)
     assert "https://option.example" == made.value("url")
 
@@ -196,12 +196,12 @@ def test_the_environment_is_read_as_strictly() -> None:
 
 def test_no_file_chooses_a_live_platform(tmp_path: Path) -> None:
     """Who runs the tests does; a double may be chosen by a file."""
-    live = in_file(tmp_path, "target = 'a'\n[from_plan.a]\nurl = 'https://a'")
+    live = in_file(tmp_path, "target = 'a'\n[targets.a]\nurl = 'https://a'")
     with pytest.raises(TargetError, match=r"toml target chooses a live platform, which no file"):
         plan(said(config=live))
     assert "live" == plan(said({"DOUBLECHECK_TARGET": "a"}, config=live)).kind
 
-    double = in_file(tmp_path, "target = 'a'\n[from_plan.a]\nemulator_command = 'x'")
+    double = in_file(tmp_path, "target = 'a'\n[targets.a]\nemulator_command = 'x'")
     assert ("a", "double") == (plan(said(config=double)).name, plan(said(config=double)).kind)
 
 
