@@ -30,3 +30,67 @@ def test_help_imports_nothing_of_the_double() -> None:
     heavy = {"asyncio", "httpx", "pydantic", "rich", "starlette", "uvicorn", "agentdouble.ledger"}
 
     assert set() == heavy & imported_by(HELP)
+
+
+START = """
+import sys
+import urllib.request
+from agentdouble import Emulator
+with Emulator() as double:
+    urllib.request.urlopen(double.url + "/ping").close()
+    print(*sys.modules, file=sys.stderr)
+"""
+LATE = {
+    # of others
+    "a2a",
+    "asyncpg",
+    "cryptography",
+    "google.protobuf",
+    "grpc",
+    "httpcore",
+    "httpx",
+    "jsonschema",
+    "jupyter_client",
+    "mcp",
+    "openapi_spec_validator",
+    "opentelemetry",
+    "playwright",
+    "prometheus_client",
+    "rich",
+    "sqlalchemy",
+    "trustme",
+    "yaml",
+    "zmq",
+    # ours
+    "agentdouble.api_server.server",
+    "agentdouble.control_plane.actions",
+    "agentdouble.sandbox.data_plane.routes",
+}
+
+
+def test_a_double_starts_without_what_nobody_has_used() -> None:
+    """Its surfaces import that when they are first asked."""
+    assert set() == LATE & imported_by(START)
+
+
+ASK = """
+import http.client
+import sys
+from agentdouble import Emulator
+with Emulator() as double:
+    for method, path in (
+        ("GET", "/list-apps"), ("GET", "/v1/sandbox"), ("POST", "/?Action=ListTools"),
+    ):
+        client = http.client.HTTPConnection(double.url.removeprefix("http://"))
+        client.request(method, path)
+        assert client.getresponse().status < 500
+        client.close()
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def test_what_is_imported_late_is_there_when_it_is_asked_for() -> None:
+    """A first request to each of the late surfaces imports it, and is answered."""
+    late = {name for name in LATE if name.startswith("agentdouble.")}
+
+    assert late == late & imported_by(ASK)

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from agentdouble import ledger
-from agentdouble.api_server import bodies, views
+from agentdouble.api_server import RUN_LIVE, bodies, views
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.session_service import SessionService
@@ -23,11 +23,6 @@ from agentdouble.api_server.wire import dumps
 from agentdouble.errors import ApiError, NotBuiltError, StateError
 from agentdouble.failing import report
 
-PATHS = (
-    *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
-    *("/docs", "/openapi.json", "/agent-identity/finalize"),
-)
-RUN_LIVE = "/run_live"
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 SESSION = SESSIONS + "/{session}"
 

@@ -19,7 +19,7 @@ from agentdouble.state import MemoryStore, Store
 
 
 class ApiServer:
-    """API-server mode as an ASGI application (``app``) that is mounted at ``routes.PATHS``."""
+    """API-server mode as an ASGI application (``app``) that is mounted at ``PATHS``."""
 
     def __init__(
         self, clock: Clock, version: str, directory: AgentsDirectory, store: Store

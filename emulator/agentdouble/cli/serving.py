@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
+import typer
 
 from agentdouble import running
 from agentdouble.cli.env import exports
@@ -113,23 +112,22 @@ def _say(emulator: Emulator) -> None:
 
 
 def _greet(emulator: Emulator) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"\n[bold]agentdouble {__version__}[/bold] answers. Ctrl-C stops it.\n")
+    title = typer.style(f"agentdouble {__version__}", bold=True)
+    typer.echo(f"\n{title} answers. Ctrl-C stops it.\n")
     for name, value in _facts(emulator).items():
-        console.print(f"  [dim]{name:<16}[/dim]  {escape(value)}")
-    console.print("\nPoint a client at it, in another terminal:\n")
-    console.print('  eval "$(agentdouble env)"\n')
-    console.print("which is\n")
+        typer.echo(f"  {typer.style(f'{name:<16}', dim=True)}  {value}")
+    typer.echo("\nPoint a client at it, in another terminal:\n")
+    typer.echo('  eval "$(agentdouble env)"\n')
+    typer.echo("which is\n")
     for line in exports(emulator.environment()).splitlines():
-        console.print(f"  {escape(line)}")
-    console.print("\nSend it a prompt:\n")
+        typer.echo(f"  {line}")
+    typer.echo("\nSend it a prompt:\n")
     key = emulator.settings.api_key
     authorization = "" if key is None else "-H 'Authorization: Bearer <the API key>' "
     trust = "" if emulator.ca_file is None else f"--cacert {shlex.quote(str(emulator.ca_file))} "
-    console.print(
+    typer.echo(
         f"  curl {trust}{emulator.url}/invoke {authorization}-H 'user_id: ann' -H 'session_id: s1' "
-        """-d '{"prompt": "print(6 * 7)"}'\n""",
-        markup=False,
+        """-d '{"prompt": "print(6 * 7)"}'\n"""
     )
 
 

@@ -1,8 +1,5 @@
 """The control plane: Action and Version dispatch, its envelope, the actions (4.4, 2.8)."""
 
-from agentdouble.control_plane.invoke_tool_action import InvokeTool
-from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
-from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
 from agentdouble.control_plane.routes import (
     ControlPlane,
     is_control_plane,
@@ -10,20 +7,9 @@ from agentdouble.control_plane.routes import (
     refuse_method,
     render_refusal,
 )
-from agentdouble.control_plane.runtime_actions import RuntimeActions
-from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
-from agentdouble.control_plane.session_actions import SessionActions
-from agentdouble.control_plane.tool_actions import ToolActions
 
 __all__ = [
     "ControlPlane",
-    "InvokeTool",
-    "MCPServiceActions",
-    "MCPToolsetActions",
-    "RuntimeActions",
-    "RuntimeVersionActions",
-    "SessionActions",
-    "ToolActions",
     "is_control_plane",
     "names_action",
     "refuse_method",

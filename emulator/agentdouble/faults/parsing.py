@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ _ONLY = {
     "InvokeTool": "InvokeTool",
     "code": "operations that run code: InvokeTool, /v1/jupyter/..., /v1/code/...",
 }
+_building = threading.Lock()  # the first validation of a kind builds its model, in one thread
 
 
 def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, Operation]:
@@ -34,7 +36,8 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, O
             what = f"A fault of kind {kind!r} has no field {name!r:.80}."
             raise FaultError(f"{what}{_near(str(name), known)} It has {_list(known)}.", str(name))
     try:
-        fault = cls.model_validate(dict(document))
+        with _building:
+            fault = cls.model_validate(dict(document))
     except ValidationError as error:
         _raise(cls, error)
     operation = operations.find(fault.operation, actions)

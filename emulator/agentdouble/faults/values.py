@@ -22,7 +22,8 @@ class Fault(BaseModel):
     ``every`` is given.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # built when the first one is parsed: most doubles start without a fault
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     kind: str
     operation: str = Field(max_length=500)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
-from agentdouble.api_server import routes
-from agentdouble.api_server.server import ApiServer
+from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
+from agentdouble.state import MemoryStore
+from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.api_server.server import ApiServer
+
+_SERVER = "agentdouble.api_server.server"
 
 
 class ApiServerMode(Surface):
@@ -27,8 +35,8 @@ class ApiServerMode(Surface):
             adapters=ADAPTERS,
             reload=settings.reload,
         )
-        self._server = ApiServer(context.clock, context.version, self.agents, context.store)
-        self.app = self._server.app
+        self._server: ApiServer | None = None
+        self.app = LateApp(_SERVER, lambda: self._made().app)
 
     def paths(self) -> Mapping[str, str]:
         """Return those that a client needs first."""
@@ -41,19 +49,31 @@ class ApiServerMode(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return all but ``/health``, which a simple application has, too."""
         return [
-            *(Route(path, self.app) for path in routes.PATHS),
-            WebSocketRoute(routes.RUN_LIVE, self.app),
+            *(Route(path, self.app) for path in PATHS),
+            WebSocketRoute(RUN_LIVE, self.app),
         ]
 
     async def restore(self) -> None:
-        await self._server.load()
+        if not isinstance(self.context.store, MemoryStore):
+            await import_in_thread(_SERVER)
+            await self._made().load()
 
     async def reset(self, *, wait: bool) -> None:
-        await self._server.reset()
+        if self._server is not None:
+            await self._server.reset()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await self._server.close()
+            if self._server is not None:
+                await self._server.close()
+
+    def _made(self) -> ApiServer:
+        if self._server is None:
+            from agentdouble.api_server.server import ApiServer
+
+            context = self.context
+            self._server = ApiServer(context.clock, context.version, self.agents, context.store)
+        return self._server

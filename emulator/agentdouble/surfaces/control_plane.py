@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import HTTPConnection, Request
 from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.control_plane import (
     ControlPlane,
@@ -17,6 +17,7 @@ from agentdouble.control_plane import (
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.routes import Action
 from agentdouble.invoke_tool import VERSION
+from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
 
 
@@ -31,14 +32,15 @@ class ControlPlaneActions(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the one for actions."""
+        return [_ActionRoute("/", LateApp("agentdouble.control_plane.actions", self._make))]
+
+    def _make(self) -> ASGIApp:
         context = self.context
         actions: dict[str, Action] = {}
         for surface in context.surfaces:
             actions.update(surface.actions())
-        control_plane = ControlPlane(
-            actions, Authenticator(context.credentials, context.settings, context.clock)
-        )
-        return [_ActionRoute("/", _Endpoint(control_plane))]
+        authenticator = Authenticator(context.credentials, context.settings, context.clock)
+        return _Endpoint(ControlPlane(actions, authenticator))
 
 
 class _Endpoint:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
-from agentdouble.control_plane import MCPServiceActions, MCPToolsetActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
@@ -37,6 +36,8 @@ class MCPServices(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return what services and toolsets are managed with."""
+        from agentdouble.control_plane.actions import MCPServiceActions, MCPToolsetActions
+
         return {
             **MCPServiceActions(self.services).by_name(),
             **MCPToolsetActions(self.toolsets).by_name(),

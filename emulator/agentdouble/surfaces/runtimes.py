@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute
 
-from agentdouble.control_plane import RuntimeActions, RuntimeVersionActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.runtimes.gateway import PREFIX
@@ -56,6 +55,8 @@ class Runtimes(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return what runtimes and their versions are managed with."""
+        from agentdouble.control_plane.actions import RuntimeActions, RuntimeVersionActions
+
         return {
             **RuntimeActions(self.hosting.registry, self._sources).by_name(),
             **RuntimeVersionActions(self.hosting.registry).by_name(),

@@ -8,14 +8,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp
 
-from agentdouble.control_plane import InvokeTool, SessionActions, ToolActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.input_drivers import InputDrivers
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
+from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -38,14 +39,22 @@ class Sandbox(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the data plane."""
-        settings = self.context.settings
-        browser = data_plane.BrowserRoutes(self._input_drivers, settings.browser_size)
-        app = data_plane.data_plane(self.instances, settings, browser, self.context.version)
+        app = LateApp("agentdouble.sandbox.data_plane.routes", self._make_data_plane)
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
 
+    def _make_data_plane(self) -> ASGIApp:
+        from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
+        from agentdouble.sandbox.data_plane.routes import data_plane as make
+
+        settings = self.context.settings
+        browser = BrowserRoutes(self._input_drivers, settings.browser_size)
+        return make(self.instances, settings, browser, self.context.version)
+
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool, and what tools and sessions are managed with."""
+        from agentdouble.control_plane.actions import InvokeTool, SessionActions, ToolActions
+
         return {
             "InvokeTool": InvokeTool(self.instances, self.tools, self.context.settings),
             **ToolActions(self.tools, self.instances).by_name(),

@@ -77,7 +77,10 @@ class Surface:
         return ()
 
     def actions(self) -> Mapping[str, Action]:
-        """Return its actions of the control plane, by name."""
+        """Return its actions of the control plane, by name; called when the first one is asked for.
+
+        Their classes are imported in it, from ``control_plane.actions``.
+        """
         return {}
 
     def admin_routes(self) -> Sequence[BaseRoute]:

@@ -54,6 +54,8 @@ def open_session(double: Emulator) -> dict[str, str]:
 
 
 def _found(double: Emulator) -> Iterator[Found]:
+    for path in ("/list-apps", "/v1/sandbox"):  # what is imported when it is first asked
+        http.get(double.url + path)
     yield from routes_of(double.app)
     yield from routes_of(workbench.build(Paths(), None))
     at_work: Any = double._platform.context.surface(HostedA2A).hosted.root._at_work

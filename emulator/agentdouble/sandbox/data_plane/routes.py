@@ -23,7 +23,6 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
 
-UPLOAD = "/v1/file/upload"
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FORWARDED = ("bash", "file", "shell")
 NOT_BUILT = {

@@ -18,6 +18,7 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/v1"
+UPLOAD = "/v1/file/upload"
 INSTANCE = "faasInstanceName"
 TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
 INSTANCE_OF = "agentdouble.instance"
