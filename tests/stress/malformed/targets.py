@@ -58,8 +58,8 @@ def _found(double: Emulator) -> Iterator[Found]:
         http.get(double.url + path)
     yield from routes_of(double.app)
     yield from routes_of(workbench.build(Paths(), None))
-    at_work: Any = double._platform.context.surface(HostedA2A).hosted.root._at_work
-    yield from routes_of(at_work.result().service)
+    running: Any = double._platform.context.surface(HostedA2A).hosted.root._running
+    yield from routes_of(running.result().service)
 
 
 def _target(found: Found, session: Mapping[str, str]) -> Target:
