@@ -21,7 +21,7 @@ SERVICE = "agentkit"
 DEFAULT_REGION = "cn-beijing"
 RUN_CODE = "RunCode"
 EXEC_BASH = "ExecBash"
-RUN_HEADER = "x-agentdouble-run"  # of our own clients: what listeners hear the execution called
+RUN_HEADER = "x-agentdouble-run"  # of our own clients: the name of the execution in live outputs
 SHELLS = ("bash", "shell")  # the languages that ExecBash runs
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import runtime_artifacts, runtimes_shown
+from agentdouble.control_plane import runtime_artifacts, runtime_views
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.listing import ListMade
 from agentdouble.control_plane.resource_actions import ResourceActions
@@ -112,7 +112,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
             )
 
     def _shown(self, one: Managed) -> dict[str, Any]:
-        return runtimes_shown.whole(one)
+        return runtime_views.whole(one)
 
     def _artifact(self, request: UpdateRuntime) -> dict[str, Any]:
         kind = request.ArtifactType or runtime_artifacts.FILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentdouble.control_plane import runtime_requests, runtimes_shown
+from agentdouble.control_plane import runtime_requests, runtime_views
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
@@ -39,13 +39,13 @@ class RuntimeVersionActions:
         """Show a version, the one in force if none is said."""
         request = read(runtime_requests.OneVersion, body)
         found = self._registry.get(request.RuntimeId)
-        return runtimes_shown.version(found, _version(found, request.VersionNumber))
+        return runtime_views.version(found, _version(found, request.VersionNumber))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Show the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
         found = self._registry.get(request.RuntimeId)
-        every = (runtimes_shown.listed_version(found, one) for one in found.runtime.versions)
+        every = (runtime_views.listed_version(found, one) for one in found.runtime.versions)
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 

@@ -115,7 +115,7 @@ class Versions:
         return found
 
     def add(self, definition: Definition, at: dt.datetime) -> Version:
-        """Keep a definition as the newest version; the oldest gives way."""
+        """Keep a definition as the newest version; drop the oldest if there are too many."""
         version = Version(self.latest.number + 1, definition, at)
         self._kept[version.number] = version
         if len(self._kept) > VERSIONS_KEPT:
@@ -123,11 +123,11 @@ class Versions:
         return version
 
     def bring_in_force(self, version: Version) -> None:
-        """Have new requests meet a version."""
+        """Route new requests to a version."""
         self.in_force = version
         self.released = max(self.released, version.number)
 
     def restore(self, kept: Sequence[Version], in_force: int) -> None:
-        """Take up versions that were kept elsewhere, oldest first."""
+        """Restore versions that were kept elsewhere, oldest first."""
         self._kept = {version.number: version for version in kept}
         self.bring_in_force(self.find(in_force))

@@ -68,7 +68,7 @@ def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 def onward(scope: Scope, address: Address) -> RawHeaders:
     """Return a request's headers for an instance, but for Host and the body's length.
 
-    Where the caller is and what it calls the runtime is told by ``X-Forwarded-For``, ``-Proto``,
+    Where the caller is and what it calls the runtime stands in ``X-Forwarded-For``, ``-Proto``,
     ``-Host`` and ``-Prefix``, in place of what it sent. Only the double's own server believes
     ``-For`` and ``-Proto`` of a caller, where that is at loopback: a proxy in front, perhaps.
     """

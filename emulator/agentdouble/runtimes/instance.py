@@ -28,7 +28,7 @@ class Instance:
 
     ``version`` is the number of what it runs, ``created_at`` and ``idle_since`` are of the double's
     clock, ``served`` counts the requests that it is done with, ``log`` has what it prints. Who
-    keeps it sets ``state``, says in ``ended_because`` why it ended, and hears of ``failed()`` by
+    keeps it sets ``state``, says in ``ended_because`` why it ended, and is notified of ``failed()`` by
     ``on_failed``.
     """
 

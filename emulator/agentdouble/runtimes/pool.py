@@ -47,16 +47,16 @@ class ObservedClock:
 
 
 class Watcher(Protocol):
-    """Who decides how many instances there are, and hears what becomes of them."""
+    """Who decides how many instances there are, and is notified of what becomes of them."""
 
     def on_ready(self, instance: Instance) -> None:
-        """Hear of an instance that takes requests from now on."""
+        """Handle an instance that takes requests from now on."""
 
     def on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
-        """Hear of an instance that did not get ready."""
+        """Handle an instance that did not get ready."""
 
     def on_ended(self, instance: Instance) -> None:
-        """Hear of an instance that has begun to end; ``ended_because`` says why."""
+        """Handle an instance that has begun to end; ``ended_because`` says why."""
 
 
 class Pool:
@@ -195,7 +195,7 @@ class Pool:
         instance.state, instance.ended_because = "ended", "unstarted"
         instance.note_end()
         self._monitor.ended(self._name, "unstarted")
-        if error.reason != self._warned:  # of one kept without a request nobody else hears
+        if error.reason != self._warned:  # nobody else is notified of one that no request waits for
             _log.warning("%s", error)
             self._warned = error.reason
         self.watcher.on_unstarted(instance, error)

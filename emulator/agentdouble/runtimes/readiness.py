@@ -1,10 +1,7 @@
-"""When an instance is ready for requests, and what is told where it never is.
+"""When an instance is ready for requests, and the error where it never is.
 
-Its port accepts, and its ``/readiness`` answers anything but 503: what has no such path is ready
-with its port.
-
-An instance is ready when ``/readiness`` answers anything but 503, so that programs which know
-no probes are ready with their port.
+Its port accepts, and its ``/readiness`` answers anything but 503, so that programs which know no
+probes are ready with their port.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ class Runtime:
         return self._scaler.lease(session)
 
     def keep(self, session: str, instance: Instance) -> None:
-        """Have the requests of a session that an instance has begun go there too."""
+        """Route the requests of a session that an instance has begun to that instance."""
         self._scaler.keep(session, instance)
 
     def ensure_min_instances(self) -> None:
-        """Have at least ``min_instances`` from now on, started beside whatever goes on."""
+        """Keep at least ``min_instances`` from now on; start them in the background."""
         self._scaler.ensure_min_instances()
 
     async def update(self, definition: Definition, release: bool = True) -> Version:
@@ -137,7 +137,7 @@ class Runtime:
             raise self._scaler.undeployed.with_traceback(None)
 
     def restore(self, versions: tuple[Version, ...], in_force: int) -> None:
-        """Take up the versions of a runtime that there was before the double was restarted."""
+        """Restore the versions that the runtime had before the double was restarted."""
         self._versions.restore(versions, in_force)
 
     def end(self, instance: Instance, reason: str) -> None:
@@ -166,7 +166,7 @@ class Runtime:
         await self._scaler.pool.settle()
 
     def begin_shutdown(self) -> None:
-        """Let go of who waits for an instance or follows logs: the double is about to end."""
+        """Turn away who waits for an instance, and end followed logs: the double is about to stop."""
         self._scaler.turn_away("the double stops")
         self.logs.close()
 

@@ -75,7 +75,7 @@ class Runtimes:
         return runtime
 
     def ensure_min_instances(self) -> None:
-        """Have what every runtime is to have without a request, from now on."""
+        """Keep the ``min_instances`` of every runtime from now on."""
         self._open = True
         for runtime in self.all():
             runtime.ensure_min_instances()
@@ -94,7 +94,7 @@ class Runtimes:
             await asyncio.wait(set(self._closing))
 
     def begin_shutdown(self) -> None:
-        """Let go of who waits for an instance or follows logs: the double is about to end."""
+        """Turn away who waits for an instance, and end followed logs: the double is about to stop."""
         for runtime in self.all():
             runtime.begin_shutdown()
 

@@ -171,7 +171,7 @@ class Scaler:
             raise
 
     async def _patience(self, caller: Caller) -> None:
-        """Wait until a caller is told; not too long, though longer for a start under way."""
+        """Wait until a caller is answered; not too long, though longer for a start under way."""
         patience_s = self._versions.in_force.definition.scaling.queue_timeout_s
         while not (await asyncio.wait({caller.given}, timeout=patience_s))[0]:
             if self.pool.starting(self._versions.in_force):

@@ -206,7 +206,7 @@ class _Conversation:
         return _End(said, message.get("reason") or "")
 
     async def _pass_back(self) -> _End:
-        """Return why the instance has ended it, or that nobody is there to hear it."""
+        """Return why the instance has ended it, or that nobody receives its messages."""
         from websockets.exceptions import ConnectionClosed
 
         try:

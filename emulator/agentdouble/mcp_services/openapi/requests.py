@@ -16,7 +16,7 @@ from agentdouble.errors import ToolCallError
 from agentdouble.mcp_services.openapi import contents, styles
 from agentdouble.mcp_services.openapi.definition import Json, Operation, Parameter
 
-_MOST_PROBLEMS = 5  # problems that are told at once
+_MOST_PROBLEMS = 5  # problems that one error names
 _LONGEST_PROBLEM = 300  # characters of one
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _LITERAL = "/:@!$&'()*+,;=~%[]"

@@ -56,7 +56,7 @@ class Schemas:
         return {name: self._definitions[name] for name in sorted(found)}
 
     def break_circles(self) -> None:
-        """Let go of references by which a schema is about itself: they would be followed for ever.
+        """Drop references by which a schema is about itself: they would be followed for ever.
 
         A base that is one of its children, which are all of their base, is the usual one.
         """
@@ -152,7 +152,7 @@ class _Conversion:
             return {**beside, "anyOf": [reference, {"type": "null"}]}
         if not beside:
             return reference
-        if in_place:  # what is let go of later must not take its neighbours along
+        if in_place:  # what is dropped later must not take its neighbours along
             return {**beside, "allOf": [*beside.get("allOf", []), reference]}
         return {**beside, **reference}
 

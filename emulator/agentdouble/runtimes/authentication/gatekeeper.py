@@ -91,7 +91,7 @@ class GatewayAuthenticator:
 
 
 def _told(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
-    """Return what the application is told: a key is its gateway's alone, a token is passed on."""
+    """Return the scope for the application: a key stays with the gateway, a token is passed on."""
     if not isinstance(authorizer, KeyAuth):
         return {**scope, "headers": passed_on(scope["headers"], identity)}
     key_header = authorizer.name.encode() if authorizer.location == "Header" else b""
