@@ -22,7 +22,7 @@ if sys.platform != "win32":
     import resource
 
 MIB = 1024 * 1024
-_UNCOUNTED = 64  # sessions, where the system tells of nothing that they take
+_UNCOUNTED = 64  # sessions, if the system does not tell what they take
 _ERRORS = {  # what a failed call of the system says that there is no more of
     errno.EMFILE: "open files",
     errno.ENFILE: "open files",

@@ -53,7 +53,7 @@ class SocketOwners:
         """Return the process of ``roots`` below which a socket is open.
 
         It is ``OUTSIDE`` where only others have it open, and ``NOWHERE`` where nobody has, or
-        where that cannot be told, as a process ends just now.
+        that is unknown because a process ends just now.
         """
         if await asyncio.to_thread(_is_of, (*self._known,), inode, roots):
             return OUTSIDE

@@ -1,7 +1,7 @@
 """ExecBash: commands in a session's own bash, and what listeners receive of them.
 
-If nobody listens, a command is run without all this. A command whose caller goes away is interrupted,
-and its listeners receive the rest before they are told that it is over.
+If nobody listens, a command is simply posted. A command whose caller goes away is interrupted, and its
+listeners receive the rest before its end.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ async def _run_live(
 ) -> dict[str, Any]:
     """Run a command and publish it; if the caller goes away, also what it still puts out."""
     relay = _Relay(publisher)
-    running = asyncio.ensure_future(workbench.hear(LIVE_COMMAND, command, relay.receive))
+    running = asyncio.ensure_future(workbench.post_streamed(LIVE_COMMAND, command, relay.receive))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

@@ -73,7 +73,7 @@ class Execution:
 
     @property
     def output_messages(self) -> int:
-        """How many messages of output have come."""
+        """How many messages of output have arrived."""
         return self._output_messages
 
     def _check(self) -> None:

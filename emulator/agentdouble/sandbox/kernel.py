@@ -50,7 +50,7 @@ class KernelState(Enum):
     DEAD = "dead"
 
 
-# Any state may become DEAD at any moment, and nothing follows that: ``Kernel.died`` tells it.
+# Any state may become DEAD at any moment, and nothing follows that: see ``Kernel.died``.
 _NEXT: Mapping[KernelState, frozenset[KernelState]] = {
     KernelState.STARTING: frozenset({KernelState.IDLE}),
     KernelState.IDLE: frozenset({KernelState.RUNNING, KernelState.ASKING}),
@@ -94,7 +94,7 @@ class Kernel:
         self._provisioner: Any = manager.provisioner
         self._channels = KernelChannels(manager, on_shell=self._on_shell, on_iopub=self._on_iopub)
         self._state = KernelState.STARTING
-        self._turn = asyncio.Lock()  # whoever holds it has the kernel do something
+        self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
         self._request: Execution | Question | None = None
         self._count = 0
@@ -116,7 +116,7 @@ class Kernel:
 
     @property
     def alive(self) -> bool:
-        """Whether the kernel's process lives, as far as has been heard."""
+        """Whether the kernel's process lives, as far as is known."""
         return not self.died.done()
 
     async def lives(self) -> bool:
@@ -167,7 +167,7 @@ class Kernel:
         After ``timeout_s`` the code is interrupted; code that does not heed that within
         2 s is killed with its kernel, and the result says that the context is lost.
         ``fault`` happens once the code runs; if the kernel has ended then, the result says so,
-        however fast the code was. ``publisher`` tells listeners of the code as it runs.
+        however fast the code was. ``publisher`` publishes the code as it runs.
         """
         async with self._turn_of_code():
             self._count += 1

@@ -75,7 +75,7 @@ class KernelPool:
     def roots(self) -> tuple[int, ...]:
         """Return the processes below which code of sessions runs as this process's user."""
         if self._as_own_user and self._planner.pid is not None:
-            return (self._planner.pid,)  # it also has what kernels have left
+            return (self._planner.pid,)  # it also adopts what kernels leave
         pids = (one.pid for one in self._as_own_user.copy() if one.alive)
         return tuple(pid for pid in pids if pid is not None)
 

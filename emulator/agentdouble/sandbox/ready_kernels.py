@@ -86,8 +86,10 @@ class ReadyKernels:
                 self._kept.append(pooled)
                 pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
         except (KernelStartError, ResourceExhaustedError) as error:
-            if not self._closed:  # a start that hears of the stop before it is cancelled fails, too
-                _log.warning("No kernel can be kept ready: %s", error)  # who needs one hears of it
+            if not self._closed:  # a start that notices the stop before it is cancelled fails, too
+                _log.warning(
+                    "No kernel can be kept ready: %s", error
+                )  # whoever needs one gets the error
 
     def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:
         """Start another kernel for a ready one that has ended, unless they all keep ending."""

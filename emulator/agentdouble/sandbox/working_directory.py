@@ -1,7 +1,7 @@
 """The working directory of code: ``cwd`` holds for one execution, the next runs where it ran before.
 
 That is so for the default kernel and for a Jupyter session; one that is made in a directory stays
-there. The kernel is asked by an expression beside an empty cell, which is counted nowhere.
+there. The kernel is asked by an expression of an empty request, which does not count as an execution.
 """
 
 from __future__ import annotations

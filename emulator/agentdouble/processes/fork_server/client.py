@@ -124,7 +124,7 @@ class ForkServer:
             except BlockingIOError:  # dozens at once fill it while the server still imports
                 self._loop.add_writer(self._channel, self._send)
                 return
-            except (BrokenPipeError, ConnectionResetError):  # the reader will hear of that, too
+            except (BrokenPipeError, ConnectionResetError):  # the reader notices that, too
                 return
             except OSError as error:  # of this one: too large, or too many descriptors under way
                 self._refuse(unsent.number, error)
@@ -241,7 +241,7 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self._pidfd, number)
 
     def has_ended(self) -> bool:
-        """Return whether the process has ended, even if the server has not told of it yet."""
+        """Return whether the process has ended, even if the server has not reported it yet."""
         if self.exited.done():
             return True
         poll = select.poll()  # select() takes no descriptor above 1023
@@ -254,7 +254,7 @@ class ForkedProcess:
         await asyncio.wait({self.exited})
 
     def ended(self, code: int | None) -> None:
-        """Note that the process has ended; the code is None when nobody knows it."""
+        """Note that the process has ended; the code is None if it is unknown."""
         if not self.exited.done():
             self.exited.set_result(code)
             os.close(self._pidfd)

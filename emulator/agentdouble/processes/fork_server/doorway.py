@@ -73,7 +73,7 @@ _CALLS = {
 
 
 def keep_to_double(run: str, port: int) -> None:
-    """Have this process, and all that it starts, use ``port`` in a network of its own.
+    """Make this process, and all that it starts, use ``port`` in a network of its own.
 
     Needs the right to make one; raises OSError. ``run`` is the directory of the door.
     """
@@ -89,13 +89,13 @@ def keep_to_double(run: str, port: int) -> None:
         asking = _install_filter(calls)
         socket.send_fds(ours, [b"."], [asking])
         os.close(asking)
-        told = ours.recv(1000)
-    if told != b".":
-        raise OSError(told.decode(errors="replace") or "its helper has ended")
+        answer = ours.recv(1000)
+    if answer != b".":
+        raise OSError(answer.decode(errors="replace") or "its helper has ended")
 
 
 def _install_filter(calls: _Calls) -> int:
-    """Have bind and connect asked for; return the descriptor by which they are."""
+    """Ask a helper before each bind and connect; return the descriptor of the questions."""
     lines = (
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 0, 4, calls.architecture),
@@ -126,7 +126,7 @@ def _help(
 
 
 class _Helper:
-    """Puts sockets of its network in the place of others; gives them to who comes to the door."""
+    """Replaces sockets by those of its network, and gives such to whoever connects to the door."""
 
     def __init__(self, channel: socket.socket, run: str, port: int, calls: _Calls) -> None:
         self._port = port

@@ -60,7 +60,7 @@ def restrict(
     """Leave only these paths, with what is below them, and these ports.
 
     ``tcp_ports`` is None for all of them; ``signals`` is to let none out. What the kernel's version does not know, a signal or
-    a port, is not refused; ``abi`` tells. Sets no_new_privs. Raises OSError.
+    a port, is not refused; see ``abi``. Sets no_new_privs. Raises OSError.
     """
     version = abi()
     files = max(rights for since, rights in _RIGHTS_IN_ABI.items() if since <= version)

@@ -115,7 +115,7 @@ def join(process: int, flags: int) -> None:
 def fork_into(flags: int) -> int:
     """Fork into new namespaces, as ``os.fork`` does, by the system call alone.
 
-    Neither Python nor libc hear of it: the child of this single-threaded process must not start
+    Neither Python nor libc notice it: the child of this single-threaded process must not start
     a thread, nor be more than a few lines.
     """
     arguments = _CloneArguments(flags=flags, exit_signal=signal.SIGCHLD)

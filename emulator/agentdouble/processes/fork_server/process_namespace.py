@@ -26,8 +26,8 @@ _FOR_EVER_S = 2**31 - 1
 class ProcessNamespaces:
     """The namespaces of one single-threaded process; a session is known by its home.
 
-    A spare one saves a start the fork of its init. ``lacks_spare`` tells that ``prepare`` has
-    something to do: leave it until there is time.
+    A spare namespace saves a start the fork of its init. If ``lacks_spare``, call ``prepare`` when
+    there is time.
     """
 
     def __init__(self) -> None:
@@ -172,24 +172,24 @@ class ProcessNamespace:
             return 0
         os.close(writing)
         with os.fdopen(reading, "rb") as answer:
-            told = int(answer.read() or -errno.ECHILD)
+            answer_code = int(answer.read() or -errno.ECHILD)
         os.waitpid(helper, 0)
-        if told < 0:
-            raise OSError(-told, os.strerror(-told))
-        return told
+        if answer_code < 0:
+            raise OSError(-answer_code, os.strerror(-answer_code))
+        return answer_code
 
     def _help(self, writing: int) -> None:
         """Fork the member and end; return in the member alone."""
-        told = -errno.ECHILD
+        answer_code = -errno.ECHILD
         try:
             with _pidfd(self.init) as inside:
                 linux.join(inside, linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
-            told = os.fork()
+            answer_code = os.fork()
         except OSError as error:
-            told = -(error.errno or errno.ECHILD)
+            answer_code = -(error.errno or errno.ECHILD)
         finally:
-            if told:
-                os.write(writing, b"%d" % told)
+            if answer_code:
+                os.write(writing, b"%d" % answer_code)
                 os._exit(0)
 
 

@@ -52,7 +52,7 @@ class ForkProvisioner(KernelProvisionerBase):
         return self.connection_info
 
     async def poll(self) -> int | None:
-        """Return None while the process lives, else its exit code (-1 if nobody knows it)."""
+        """Return None while the process lives, else its exit code (-1 if it is unknown)."""
         if self.process is None:
             return 0
         if self.process.exited.done():
@@ -61,7 +61,7 @@ class ForkProvisioner(KernelProvisionerBase):
         return -1 if self.process.has_ended() else None
 
     async def wait(self) -> int | None:
-        """Return the exit code when the process has ended, None if nobody knows it."""
+        """Return the exit code when the process has ended, None if it is unknown."""
         if self.process is None:
             return 0
         code = await self.process.exited

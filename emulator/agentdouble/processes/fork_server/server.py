@@ -136,7 +136,7 @@ class ForkServer:
             datagram, descriptors, flags, _ = socket.recv_fds(
                 self._channel, protocol.MAX_DATAGRAM, protocol.MAX_DESCRIPTORS
             )
-        except ConnectionResetError:  # the double has ended before it read all that it was told
+        except ConnectionResetError:  # the double has ended before it read all messages
             return False
         if not datagram:
             return False

@@ -178,7 +178,7 @@ class Browser:
 async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
     """Fork a browser into a session; raise OSError or ForkServerGoneError.
 
-    ``run`` is a directory of its own, ``config`` what ``process.run`` is told.
+    ``run`` is a directory of its own, ``config`` that of ``process.run``.
     """
     from agentdouble.processes.fork_server.protocol import ForkRequest
 

@@ -48,26 +48,26 @@ def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
 
 @dataclass(frozen=True)
 class _Browser:
-    """A browser's process, and the ends of its pipes: what it says, what it hears."""
+    """A browser's process, and our ends of its pipes: to read from it, to write to it."""
 
     process: subprocess.Popen[bytes]
-    says: int
-    hears: int
+    reading: int
+    writing: int
 
     @classmethod
     def start(cls, config: dict[str, Any]) -> _Browser:
-        """Start the browser that hears on its descriptor 3 and speaks on 4."""
+        """Start the browser; it reads from its descriptor 3 and writes to 4."""
         directory = Path(config["directory"])
         profile = directory / "profile"
         profile.mkdir(parents=True, exist_ok=True)
         size = config["width"], config["height"]
         sandbox = chromium.sandbox_is_possible()
-        its_hears, hears = map(_moved_up, os.pipe())
-        says, its_says = map(_moved_up, os.pipe())
+        its_reading, writing = map(_moved_up, os.pipe())
+        reading, its_writing = map(_moved_up, os.pipe())
         # nothing else has 3 and 4 here; to move them between fork and exec would not be safe
-        os.dup2(its_hears, 3)
-        os.dup2(its_says, 4)
-        for end in (its_hears, its_says):
+        os.dup2(its_reading, 3)
+        os.dup2(its_writing, 4)
+        for end in (its_reading, its_writing):
             os.close(end)
         process = subprocess.Popen(  # noqa: S603 (the browser's own command)
             chromium.command(config["browser"], profile, size=size, sandbox=sandbox),
@@ -79,7 +79,7 @@ class _Browser:
         )
         os.close(3)
         os.close(4)
-        return cls(process, says, hears)
+        return cls(process, reading, writing)
 
 
 class _Host:
@@ -98,7 +98,7 @@ class _Host:
         self._control.setblocking(False)
         asyncio.get_running_loop().add_reader(self._control, self._on_control)
         speaking = asyncio.ensure_future(asyncio.to_thread(self._listen_to_words))
-        reader, self._to_browser = await _streams(self._browser.says, self._browser.hears)
+        reader, self._to_browser = await _streams(self._browser.reading, self._browser.writing)
         self._multiplexer = Multiplexer(lambda message: self._to_browser.write(_frame(message)))
         talking = asyncio.ensure_future(self._listen(reader))
         starting = asyncio.ensure_future(self._welcome())
@@ -123,7 +123,7 @@ class _Host:
         _tell(self._control, {"ready": version})
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Take in what the browser says, until it ends."""
+        """Read what the browser writes, until it ends."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 frame = await reader.readuntil(b"\0")
@@ -181,7 +181,7 @@ class _Host:
     async def _taken(self) -> None:
         """Return when the browser has taken what it was sent; never if it has ended.
 
-        The double must hear of the end before its clients do: they may ask for another browser.
+        The double must learn of the end before its clients do: they may ask for another browser.
         """
         try:
             await self._to_browser.drain()

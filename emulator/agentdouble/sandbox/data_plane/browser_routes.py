@@ -134,7 +134,7 @@ class BrowserRoutes:
     async def _page_size(self, request: Request) -> Size | None:
         try:
             return await (await self._hand(request)).size()
-        except BrowserMissingError:  # without Playwright the rest can still be told
+        except BrowserMissingError:  # without Playwright the rest is still known
             return None
 
 

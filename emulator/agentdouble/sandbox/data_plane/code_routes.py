@@ -90,50 +90,50 @@ class CodeRoutes:
             Route("/v1/code/info", self.languages),
         ]
 
-    async def execute(self, instance: Instance, asked: JupyterExecute) -> Response:
+    async def execute(self, instance: Instance, body: JupyterExecute) -> Response:
         """Run code in the kernel that InvokeTool uses too, or in a Jupyter session's own."""
-        kind = languages.find(asked.kernel_name)
-        timeout_s = self._timeout_s(asked.code, asked.timeout)
-        cwd = await instance.directory(asked.cwd)
-        if asked.session_id is None:
+        kind = languages.find(body.kernel_name)
+        timeout_s = self._timeout_s(body.code, body.timeout)
+        cwd = await instance.directory(body.cwd)
+        if body.session_id is None:
             result = await self._instances.execute(
-                instance, asked.code, asked.kernel_name, timeout_s, cwd
+                instance, body.code, body.kernel_name, timeout_s, cwd
             )
-            return _answer(result, result.to_data(instance.id, asked.kernel_name))
-        notebook = await instance.named_kernels.open(asked.session_id, kind)
-        result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
-        return _answer(result, result.to_data(notebook.name, asked.kernel_name))
+            return _answer(result, result.to_data(instance.id, body.kernel_name))
+        notebook = await instance.named_kernels.open(body.session_id, kind)
+        result = await self._in_notebook(instance, notebook, body.code, timeout_s, cwd)
+        return _answer(result, result.to_data(notebook.name, body.kernel_name))
 
-    async def create(self, instance: Instance, asked: JupyterCreate) -> Response:
+    async def create(self, instance: Instance, body: JupyterCreate) -> Response:
         """Make a Jupyter session; one that is there stays as it is."""
-        kind, cwd = languages.find(asked.kernel_name), await instance.directory(asked.cwd)
-        notebook = await instance.named_kernels.open(asked.session_id, kind, cwd)
+        kind, cwd = languages.find(body.kernel_name), await instance.directory(body.cwd)
+        notebook = await instance.named_kernels.open(body.session_id, kind, cwd)
         message = f"Session {notebook.name} is ready"
-        data = {"session_id": notebook.name, "kernel_name": asked.kernel_name, "message": message}
+        data = {"session_id": notebook.name, "kernel_name": body.kernel_name, "message": message}
         return envelope(data, message)
 
-    async def run(self, instance: Instance, asked: CodeExecute) -> Response:
+    async def run(self, instance: Instance, body: CodeExecute) -> Response:
         """Run code in a kernel that is kept only if that is asked for."""
-        kind = languages.find(asked.language)
-        timeout_s = self._timeout_s(asked.code, asked.timeout)
-        cwd = await instance.directory(asked.cwd)
-        name = asked.session_id if asked.stateful else None
+        kind = languages.find(body.language)
+        timeout_s = self._timeout_s(body.code, body.timeout)
+        cwd = await instance.directory(body.cwd)
+        name = body.session_id if body.stateful else None
         notebook = await instance.named_kernels.open(name, kind)
         try:
-            result = await self._in_notebook(instance, notebook, asked.code, timeout_s, cwd)
+            result = await self._in_notebook(instance, notebook, body.code, timeout_s, cwd)
         finally:
-            if not asked.stateful:
+            if not body.stateful:
                 await instance.named_kernels.close(notebook.name)
         data = {
-            "language": asked.language,
+            "language": body.language,
             "status": result.status,
             "outputs": [output.to_dict() for output in result.outputs],
-            "code": asked.code,
+            "code": body.code,
             "stdout": _stream(result, "stdout"),
             "stderr": _stream(result, "stderr"),
             "exit_code": 0 if result.status == "ok" else 1,
             "traceback": None if result.error is None else list(result.error.traceback or ()),
-            "session_id": notebook.name if asked.stateful else None,
+            "session_id": notebook.name if body.stateful else None,
         }
         return _answer(result, data)
 
@@ -193,23 +193,23 @@ class CodeRoutes:
         instance.check_usable()
         return result.without_colours() if self._settings.plain_tracebacks else result
 
-    def _timeout_s(self, code: str, asked: int | None) -> int:
+    def _timeout_s(self, code: str, timeout_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")
         limit, largest = self._settings.code_limit, self._settings.exec_timeout_max_s
         if len(code.encode()) > limit:
             raise Refused(413, f"The code is larger than {limit} bytes.")
-        if asked is not None and asked > largest:
+        if timeout_s is not None and timeout_s > largest:
             raise Refused(400, f"The timeout is larger than {largest} seconds.")
-        return min(self._settings.exec_timeout_s, largest) if asked is None else asked
+        return min(self._settings.exec_timeout_s, largest) if timeout_s is None else timeout_s
 
 
 def _post(
     path: str,
-    asked: type[_Model],
+    model: type[_Model],
     operation: Callable[[Instance, _Model], Coroutine[Any, Any, Response]],
 ) -> Route:
     async def endpoint(request: Request) -> Response:
-        body = asked.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(await request.body() or b"{}")
         work = operation(instance_of(request), body)
         try:
             return await cancel_on_disconnect(request.receive, work)

@@ -35,7 +35,7 @@ class Description:
         return Route(f"{PREFIX}/sandbox", self.describe)
 
     async def describe(self, request: Request) -> Response:
-        """Answer with a text for people, and the same as data beside it."""
+        """Answer with a text for people, and the same as data."""
         instance = instance_of(request)
         async with instance.use_workbench() as workbench:
             facts = await workbench.get(FACTS)
@@ -47,8 +47,8 @@ class Description:
                 _category("commands", dict.fromkeys(facts["commands"])),
             ],
         }
-        beside = {"home_dir": HOME, "workspace": HOME, "version": self._version, "detail": detail}
-        return envelope(self._text(facts), extra=beside)
+        extra = {"home_dir": HOME, "workspace": HOME, "version": self._version, "detail": detail}
+        return envelope(self._text(facts), extra=extra)
 
     def _text(self, facts: dict[str, Any]) -> str:
         system, settings = facts["system"], self._settings

@@ -96,8 +96,8 @@ async def _without_types(engine: Engine, code: str, number: int) -> str:
             return str(answer["code"])
     answer = await engine.help("stripTypes", {"value": code})
     if "error" in answer:
-        told: str = answer["error"].removeprefix("SyntaxError: ")
-        message = told.replace(_STRIPPED, f"cell-{number}.js")
+        reason: str = answer["error"].removeprefix("SyntaxError: ")
+        message = reason.replace(_STRIPPED, f"cell-{number}.js")
         first = message.partition("\n")[0]
         raise CellError("SyntaxError", first, f"SyntaxError: {message}".splitlines())
     source: str = answer["code"]

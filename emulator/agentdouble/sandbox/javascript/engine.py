@@ -68,7 +68,7 @@ class Ending:
 
 
 class Engine:
-    """A deno process and the connection to its inspector; ``gone`` tells how it ended."""
+    """A deno process and the connection to its inspector; ``gone`` is done when it has ended."""
 
     def __init__(self, options: deno.Options, home: str) -> None:
         """Start the process; it needs no event loop until ``open``. May raise DenoMissingError."""
@@ -121,7 +121,7 @@ class Engine:
             raise (await self._ending()).error() from None
 
     async def begin(self) -> None:
-        """Have boot.js expect a cell."""
+        """Announce a cell to boot.js."""
         # no awaitPromise: V8 would make a promise that nothing holds, and might collect it
         await self.call(
             "Runtime.callFunctionOn",
@@ -145,7 +145,7 @@ class Engine:
         return answer["result"].get("value")
 
     def release(self) -> None:
-        """Let go of the values that the inspector keeps for the cell that is over."""
+        """Release the values that the inspector keeps for the finished cell."""
         self._inspector.call("Runtime.releaseObjectGroup", objectGroup=CELL)
 
     async def interrupt(self) -> None:

@@ -1,4 +1,4 @@
-"""How a cell fails, as Jupyter tells it: a name, a value, the lines of a traceback."""
+"""Errors of a cell in Jupyter's form: a name, a value, the lines of a traceback."""
 
 from __future__ import annotations
 

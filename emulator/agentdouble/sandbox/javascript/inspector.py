@@ -75,7 +75,7 @@ class Inspector:
     def _acknowledge(self) -> None:
         """Acknowledge what was read now: deno sends no second small answer before that.
 
-        The system would take 40 ms for it, and forgets that it was told otherwise.
+        The system would delay it by 40 ms, and forgets the option that forbids that.
         """
         protocol = self._connection.protocol
         stream = None if protocol is None else protocol.stream

@@ -60,7 +60,7 @@ class JavaScriptKernel(Kernel):
         """Keep our own handler of SIGINT while a message is handled."""
 
     def post_handler_hook(self) -> None:
-        """Have nothing to restore."""
+        """Do nothing: there is nothing to restore."""
 
     async def do_execute(
         self,
@@ -141,7 +141,7 @@ class JavaScriptKernel(Kernel):
             engine.release()
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what some work comes to; raise CellError if that is interrupted."""
+        """Return the result of some work; raise CellError if it is interrupted."""
         running = asyncio.ensure_future(work)
         self._running = running
         try:
@@ -183,7 +183,7 @@ class JavaScriptKernel(Kernel):
         return engine
 
     def _replace(self) -> None:
-        """Have a new engine ready for the next cell."""
+        """Start a new engine for the next cell."""
         self._engine = None
         self._opened = asyncio.ensure_future(self._open())
 
@@ -227,7 +227,7 @@ class JavaScriptKernelApp(SandboxKernelApp):
     outstream_class = None  # type: ignore[assignment]  # nothing in this process prints
 
     def init_control(self, context: zmq.Context[Any]) -> None:
-        """Have no thread for subshells: a cell never keeps this process's own loop busy."""
+        """Start no thread for subshells: a cell never keeps this process's own loop busy."""
         super().init_control(context)  # type: ignore[no-untyped-call]
         self.shell_channel_thread = None
 

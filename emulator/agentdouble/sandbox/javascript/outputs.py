@@ -33,7 +33,7 @@ class Streams:
         self._timer: asyncio.TimerHandle | None = None
 
     def renew(self) -> None:
-        """Let each stream have its whole limit again: an execution begins."""
+        """Reset the limits of the streams: an execution begins."""
         self._left.clear()
 
     def write(self, name: str, text: str) -> None:

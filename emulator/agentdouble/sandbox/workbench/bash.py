@@ -121,57 +121,57 @@ class Bash:
             post(ABANDON, Abandon, self.abandon),
         ]
 
-    async def exec(self, asked: Exec) -> Answer:
+    async def exec(self, body: Exec) -> Answer:
         """Run a command; wait for it unless it is async, and no longer than its timeout."""
-        session, command = await self._command(asked)
+        session, command = await self._command(body)
         session.run(command)
-        if asked.async_mode:
+        if body.async_mode:
             return _answer(session, command, limit=0)
         with session.interrupting(command):
-            await _within(command.done.wait(), asked.timeout)
-        return _answer(session, command, asked.max_output_length)
+            await _within(command.done.wait(), body.timeout)
+        return _answer(session, command, body.max_output_length)
 
-    async def exec_live(self, asked: Exec) -> EventsThenAnswer:
+    async def exec_live(self, body: Exec) -> EventsThenAnswer:
         """Run a command as ``exec`` does, and send its output meanwhile: see ``LiveCommand``."""
-        session, command = await self._command(asked)
-        return self._live(session, command, asked)
+        session, command = await self._command(body)
+        return self._live(session, command, body)
 
-    async def _live(self, session: BashSession, command: Command, asked: Exec) -> EventsThenAnswer:
-        live = LiveCommand(session, command, asked.max_output_length)
+    async def _live(self, session: BashSession, command: Command, body: Exec) -> EventsThenAnswer:
+        live = LiveCommand(session, command, body.max_output_length)
         session.run(command)
         with session.interrupting(command):
-            over = asyncio.ensure_future(_within(command.done.wait(), asked.timeout))
+            over = asyncio.ensure_future(_within(command.done.wait(), body.timeout))
             async with aclosing(live.events(over)) as events:
                 async for event in events:
                     yield event
-        answer = _answer(session, command, asked.max_output_length)
+        answer = _answer(session, command, body.max_output_length)
         for event in live.rest(answer.data):
             yield event
         yield answer
 
-    async def abandon(self, asked: Abandon) -> None:
+    async def abandon(self, body: Abandon) -> None:
         """Interrupt a command as if its caller had gone, and still send its events to the end."""
-        command = _find_command(self._sessions.find(asked.session_id), asked.command_id)
+        command = _find_command(self._sessions.find(body.session_id), body.command_id)
         assert command is not None
         command.abandoned.set()
 
-    async def _command(self, asked: Exec) -> tuple[BashSession, Command]:
-        directory = self._sessions.directory(asked.exec_dir)
-        session = await self._sessions.get_or_make(asked.session_id, directory)
-        return session, Command(asked.command, asked.env or {}, directory, asked.hard_timeout)
+    async def _command(self, body: Exec) -> tuple[BashSession, Command]:
+        directory = self._sessions.directory(body.exec_dir)
+        session = await self._sessions.get_or_make(body.session_id, directory)
+        return session, Command(body.command, body.env or {}, directory, body.hard_timeout)
 
-    async def output(self, asked: ReadOutput) -> Any:
-        """Return what a session has put out since the offsets; wait for more if that is asked."""
-        session = self._sessions.find(asked.session_id)
-        command = _find_command(session, asked.command_id)
-        if asked.wait:
-            await _within(_news(session, asked, command), asked.wait_timeout)
+    async def output(self, body: ReadOutput) -> Any:
+        """Return what a session has put out since the offsets; wait for more if asked to."""
+        session = self._sessions.find(body.session_id)
+        command = _find_command(session, body.command_id)
+        if body.wait:
+            await _within(_news(session, body, command), body.wait_timeout)
         begins: tuple[int, int] = (0, 0)
         ends: tuple[int | None, int | None] = (None, None)
-        if asked.command_id is not None and command is not None:
+        if body.command_id is not None and command is not None:
             begins, ends = command.begins, command.ends
-        stdout, offset = session.stdout.read(max(asked.offset, begins[0]), ends[0])
-        stderr, stderr_offset = session.stderr.read(max(asked.stderr_offset, begins[1]), ends[1])
+        stdout, offset = session.stdout.read(max(body.offset, begins[0]), ends[0])
+        stderr, stderr_offset = session.stderr.read(max(body.stderr_offset, begins[1]), ends[1])
         return {
             "session_id": session.id,
             "stdout": stdout,
@@ -181,31 +181,31 @@ class Bash:
             "command": None if command is None else _command(command),
         }
 
-    async def write(self, asked: Write) -> Answer:
+    async def write(self, body: Write) -> Answer:
         """Write to the standard input of the command that runs."""
-        session = self._sessions.find(asked.session_id)
+        session = self._sessions.find(body.session_id)
         running = session.current
-        if running is None or asked.command_id not in (None, running.id):
+        if running is None or body.command_id not in (None, running.id):
             raise FailedError(f"No such command runs in the bash session {session.id!r}.")
         try:
-            await session.write(asked.input)
+            await session.write(body.input)
         except ConnectionError:
             raise FailedError(f"The bash session {session.id!r} has ended.") from None
         return Answer(None, "Input was written")
 
-    async def kill(self, asked: Kill) -> Answer:
+    async def kill(self, body: Kill) -> Answer:
         """Send a signal to what runs in a session."""
-        self._sessions.find(asked.session_id).signal(SIGNALS[asked.signal])
-        return Answer(None, f"{asked.signal} was sent")
+        self._sessions.find(body.session_id).signal(SIGNALS[body.signal])
+        return Answer(None, f"{body.signal} was sent")
 
     async def sessions(self, _request: Request) -> Any:
         """Return the bash sessions, oldest first."""
         return [session.to_dict() for session in self._sessions]
 
-    async def create(self, asked: Create) -> Any:
+    async def create(self, body: Create) -> Any:
         """Make a bash session; one that is there stays as it is."""
-        directory = self._sessions.directory(asked.exec_dir)
-        return (await self._sessions.get_or_make(asked.session_id, directory)).to_dict()
+        directory = self._sessions.directory(body.exec_dir)
+        return (await self._sessions.get_or_make(body.session_id, directory)).to_dict()
 
     async def close(self, request: Request) -> Answer:
         """End a bash session and all that it has started."""
@@ -258,10 +258,10 @@ def _find_command(session: BashSession, command_id: str | None) -> Command | Non
     raise FailedError(f"There is no command {command_id!r} in the bash session {session.id!r}.")
 
 
-async def _news(session: BashSession, asked: ReadOutput, command: Command | None) -> None:
+async def _news(session: BashSession, body: ReadOutput, command: Command | None) -> None:
     """Return when there is output behind the offsets, or the command is done."""
     while not (command is not None and command.done.is_set()):
-        if session.stdout.end > asked.offset or session.stderr.end > asked.stderr_offset:
+        if session.stdout.end > body.offset or session.stderr.end > body.stderr_offset:
             return
         changes = [asyncio.ensure_future(o.changed()) for o in (session.stdout, session.stderr)]
         try:

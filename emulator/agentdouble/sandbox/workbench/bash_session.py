@@ -124,7 +124,7 @@ class BashSession:
         return next((one for one in self.commands if not one.done.is_set()), None)
 
     def run(self, command: Command) -> None:
-        """Run a command when those before it are done; ``command.done`` tells."""
+        """Run a command after those before it; ``command.done`` is set when it is done."""
         self.last_used_at = _now()
         command.begins = command.ends = (self.stdout.end, self.stderr.end)
         if self.current is None:

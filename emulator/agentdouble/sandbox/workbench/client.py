@@ -25,7 +25,7 @@ SOCKET = "workbench.sock"  # beside the session's directories, so that its code 
 _END_PATIENCE_S = 5.0
 # A connection that is kept may be closed just when it is used again: that call would be lost.
 _LIMITS = httpx.Limits(max_keepalive_connections=0)
-_TOLD_S = 1.0  # a process's end is told a moment after its silence
+_END_REPORTED_S = 1.0  # the end of a process is reported a moment after its silence
 
 
 PROGRAM = Language(  # it is started as a kernel is
@@ -81,17 +81,17 @@ class Workbench:
             raise await self.ended_error(error) from error
         return _answer(response.json())
 
-    async def hear(
-        self, path: str, body: Mapping[str, Any], hear: Callable[[Mapping[str, Any]], None]
+    async def post_streamed(
+        self, path: str, body: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], None]
     ) -> dict[str, Any]:
-        """Post as ``post`` does to a route that tells of events; call ``hear`` with each."""
+        """Post as ``post`` does to a route that sends events; call ``on_event`` with each."""
         document: dict[str, Any] = {}
         try:
             async with self.http.stream("POST", path, json=body) as response:
                 async for line in response.aiter_lines():
                     document = json.loads(line)
                     if "event" in document:
-                        hear(document)
+                        on_event(document)
         except httpx.TransportError as error:
             raise await self.ended_error(error) from error
         return _answer(document)
@@ -107,9 +107,9 @@ class Workbench:
         await self.http.aclose()
 
     async def ended_error(self, error: Exception) -> WorkbenchError:
-        """Return the error that tells why it gave no answer, only ``error``."""
-        await asyncio.wait({self.died}, timeout=_TOLD_S)
-        if self._process.has_ended():  # who tells of it is busy with what it has left
+        """Return the error that says why the workbench gave no answer but ``error``."""
+        await asyncio.wait({self.died}, timeout=_END_REPORTED_S)
+        if self._process.has_ended():  # the fork server reports it late: it ends what is left first
             await asyncio.wait({self.died})
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
@@ -138,7 +138,7 @@ class SpawnedProcess:
         return self.exited.done()
 
     async def end(self) -> None:
-        """Have it end what it has started, and itself."""
+        """Make it end what it has started, and itself."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         await asyncio.wait({self.exited}, timeout=_END_PATIENCE_S)
@@ -190,11 +190,11 @@ async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench
 
 
 def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:
-    """Return what a workbench is told; ``mapped`` where it has no view of its own."""
-    told: dict[str, Any] = {"memory_limit": memory_limit}
+    """Return the configuration of a workbench; ``mapped`` if it has no view of its own."""
+    config: dict[str, Any] = {"memory_limit": memory_limit}
     if mapped:
-        told |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}
-    return {"Workbench": told}
+        config |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}
+    return {"Workbench": config}
 
 
 def _how_it_ended(died: asyncio.Future[int | None]) -> str:

@@ -107,62 +107,62 @@ class Files:
             post("/v1/file/list", List, self.list),
         ]
 
-    async def read(self, asked: Read) -> Answer:
+    async def read(self, body: Read) -> Answer:
         """Return what is in a file."""
-        with as_failure("read", asked.file):
-            path = self._paths.real(asked.file)
-            found = await asyncio.to_thread(content.read, path, asked.start_line, asked.end_line)
-        return Answer({"content": found, "file": asked.file}, "File read successfully")
+        with as_failure("read", body.file):
+            path = self._paths.real(body.file)
+            found = await asyncio.to_thread(content.read, path, body.start_line, body.end_line)
+        return Answer({"content": found, "file": body.file}, "File read successfully")
 
-    async def write(self, asked: Write) -> Answer:
+    async def write(self, body: Write) -> Answer:
         """Write to a file, made with its directories if need be."""
-        with as_failure("write", asked.file):
-            path = self._paths.real(asked.file)
-            data = content.encode(asked.content, asked.encoding)
-            if asked.encoding != "base64":
-                leading, trailing = asked.leading_newline, asked.trailing_newline
+        with as_failure("write", body.file):
+            path = self._paths.real(body.file)
+            data = content.encode(body.content, body.encoding)
+            if body.encoding != "base64":
+                leading, trailing = body.leading_newline, body.trailing_newline
                 data = b"\n" * leading + data + b"\n" * trailing
-            count = await asyncio.to_thread(content.write, path, data, append=asked.append)
-        return Answer({"file": asked.file, "bytes_written": count}, "File written successfully")
+            count = await asyncio.to_thread(content.write, path, data, append=body.append)
+        return Answer({"file": body.file, "bytes_written": count}, "File written successfully")
 
-    async def replace(self, asked: Replace) -> Answer:
+    async def replace(self, body: Replace) -> Answer:
         """Replace a text in a file wherever it stands."""
-        with as_failure("replace in", asked.file):
-            path = self._paths.real(asked.file)
-            count = await asyncio.to_thread(content.replace, path, asked.old_str, asked.new_str)
+        with as_failure("replace in", body.file):
+            path = self._paths.real(body.file)
+            count = await asyncio.to_thread(content.replace, path, body.old_str, body.new_str)
         message = f"Replacement completed, replaced {count} occurrences"
-        return Answer({"file": asked.file, "replaced_count": count}, message)
+        return Answer({"file": body.file, "replaced_count": count}, message)
 
-    async def search(self, asked: Search) -> Answer:
+    async def search(self, body: Search) -> Answer:
         """Return the lines of a file that a regular expression matches."""
-        with as_failure("search", asked.file):
-            path = self._paths.real(asked.file)
-        found = await _look_up("search", asked.file, file=path, regex=asked.regex)
+        with as_failure("search", body.file):
+            path = self._paths.real(body.file)
+        found = await _look_up("search", body.file, file=path, regex=body.regex)
         message = f"Search completed, found {len(found['matches'])} matches"
-        return Answer({"file": asked.file, **found}, message)
+        return Answer({"file": body.file, **found}, message)
 
-    async def find(self, asked: Find) -> Answer:
+    async def find(self, body: Find) -> Answer:
         """Return what lies below a directory and matches a glob pattern."""
-        with as_failure("find in", asked.path):
-            path = self._paths.real(asked.path)
-            if "\0" in asked.glob or asked.glob.startswith("/"):
+        with as_failure("find in", body.path):
+            path = self._paths.real(body.path)
+            if "\0" in body.glob or body.glob.startswith("/"):
                 raise ValueError("the pattern must be relative, and without NUL characters")
-        found = await _look_up("find", asked.path, path=path, pattern=asked.glob)
+        found = await _look_up("find", body.path, path=path, pattern=body.glob)
         files = [self._paths.shown(one) for one in found["files"]]
         message = f"Search completed, found {len(files)} files"
-        return Answer({"path": asked.path, "files": files}, message)
+        return Answer({"path": body.path, "files": files}, message)
 
-    async def list(self, asked: List) -> Answer:
+    async def list(self, body: List) -> Answer:
         """Return what is in a directory."""
-        wanted = listing.Wanted(**asked.model_dump(exclude={"path"}))
-        with as_failure("list", asked.path):
-            path = self._paths.real(asked.path)
+        wanted = listing.Wanted(**body.model_dump(exclude={"path"}))
+        with as_failure("list", body.path):
+            path = self._paths.real(body.path)
             found = await asyncio.to_thread(listing.entries, path, wanted)
         for entry in found:
             entry["path"] = self._paths.shown(entry["path"])
         directories = sum(entry["is_directory"] for entry in found)
         data = {
-            "path": asked.path,
+            "path": body.path,
             "files": found,
             "total_count": len(found),
             "directory_count": directories,
@@ -171,7 +171,7 @@ class Files:
         return Answer(data, f"Found {len(found)} items")
 
 
-async def _look_up(operation: str, shown: str, **asked: str) -> dict[str, Any]:
+async def _look_up(operation: str, shown: str, **question: str) -> dict[str, Any]:
     """Ask ``lookup`` in a process of its own; end it when it takes too long."""
     script = str(Path(lookup.__file__))
     process = await asyncio.create_subprocess_exec(
@@ -181,9 +181,9 @@ async def _look_up(operation: str, shown: str, **asked: str) -> dict[str, Any]:
         stderr=asyncio.subprocess.DEVNULL,
     )
     processes.started.add(process.pid)
-    question = json.dumps({"operation": operation, **asked}).encode()
+    request = json.dumps({"operation": operation, **question}).encode()
     try:
-        output, _ = await asyncio.wait_for(process.communicate(question), SEARCH_PATIENCE_S)
+        output, _ = await asyncio.wait_for(process.communicate(request), SEARCH_PATIENCE_S)
     except asyncio.TimeoutError:
         reason = TimeoutError(f"it took longer than {SEARCH_PATIENCE_S:g} s")
         raise failure(operation, shown, reason, "timeout") from None

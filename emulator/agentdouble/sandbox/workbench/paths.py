@@ -27,7 +27,7 @@ class Paths:
     """Turns paths of the session into paths of this process, and back.
 
     ``mapped`` names the directory behind each of the session's own, where it has no view of
-    the file system of its own: then nothing outside of them is to be had.
+    the file system of its own: then nothing outside of them can be reached.
     """
 
     mapped: tuple[tuple[str, str], ...] = ()

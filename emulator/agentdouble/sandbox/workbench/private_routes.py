@@ -25,9 +25,9 @@ _LOOKED_FOR = ("bash", "curl", "gcc", "git", "jq", "make", "node", "rg", "tar", 
 def routes(paths: Paths) -> list[Route]:
     """Return the routes."""
 
-    async def directory(asked: DirectoryRequest) -> Any:
+    async def directory(body: DirectoryRequest) -> Any:
         try:
-            return _directory(paths.real(asked.path))
+            return _directory(paths.real(body.path))
         except OSError as error:
             raise FailedError(str(error.strerror)) from None
 

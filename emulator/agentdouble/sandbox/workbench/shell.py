@@ -102,19 +102,19 @@ class Shell:
             without_body("/v1/shell/sessions/{session_id}", self.close, "DELETE"),
         ]
 
-    async def exec(self, asked: Exec) -> Answer:
+    async def exec(self, body: Exec) -> Answer:
         """Run a command and show what the terminal does; wait as long as that is asked for."""
-        directory = self._sessions.directory(asked.exec_dir, strict=bool(asked.strict))
-        session = await self._sessions.get_or_make(asked.id, directory)
-        command = Command(asked.command, {}, directory, asked.hard_timeout)
+        directory = self._sessions.directory(body.exec_dir, strict=bool(body.strict))
+        session = await self._sessions.get_or_make(body.id, directory)
+        command = Command(body.command, {}, directory, body.hard_timeout)
         prompt = session.prompt
         session.run(command)
-        still = asked.no_change_timeout or session.no_change_timeout_s
+        still = body.no_change_timeout or session.no_change_timeout_s
         with session.interrupting(command):
-            changing = asked.async_mode or await _settled(session, command, asked.timeout, still)
+            changing = body.async_mode or await _settled(session, command, body.timeout, still)
         status = _STATUS[command.status] if changing else "no_change_timeout"
         output, _ = session.stdout.read(command.begins[0], command.ends[0])
-        output = shorten(output, SHOWN_CHARS if asked.truncate else 0)
+        output = shorten(output, SHOWN_CHARS if body.truncate else 0)
         record = {"ps1": prompt, "command": command.text, "output": output}
         data = {
             "session_id": session.id,
@@ -126,9 +126,9 @@ class Shell:
         }
         return Answer(data, f"Command {status}")
 
-    async def view(self, asked: Which) -> Any:
+    async def view(self, body: Which) -> Any:
         """Return what a shell's terminal has shown, and the command it ran last."""
-        session = self._sessions.find(asked.id)
+        session = self._sessions.find(body.id)
         last = session.commands[-1] if session.commands else None
         output, _ = session.stdout.read(0)
         console = [
@@ -148,26 +148,26 @@ class Shell:
             "exit_code": None if last is None else last.exit_code,
         }
 
-    async def wait(self, asked: Wait) -> Any:
+    async def wait(self, body: Wait) -> Any:
         """Wait for the command that runs."""
-        session = self._sessions.find(asked.id)
-        limits = [s for s in (asked.seconds, asked.max_wait_seconds) if s is not None]
+        session = self._sessions.find(body.id)
+        limits = [s for s in (body.seconds, body.max_wait_seconds) if s is not None]
         running = session.current
         if running is not None:
             await _settled(session, running, min(limits, default=None), None)
         return {"status": _status(session)}
 
-    async def write(self, asked: Write) -> Any:
+    async def write(self, body: Write) -> Any:
         """Type into the terminal."""
-        session = self._sessions.find(asked.id)
+        session = self._sessions.find(body.id)
         if session.current is None:
             raise FailedError(f"Nothing runs in the shell {session.id!r}.")
-        await session.write(asked.input + "\n" * asked.press_enter)
+        await session.write(body.input + "\n" * body.press_enter)
         return {"status": _status(session)}
 
-    async def kill(self, asked: Which) -> Any:
+    async def kill(self, body: Which) -> Any:
         """End what runs in a shell."""
-        session = self._sessions.find(asked.id)
+        session = self._sessions.find(body.id)
         running = session.current
         if running is None:
             raise FailedError(f"Nothing runs in the shell {session.id!r}.")
@@ -176,13 +176,11 @@ class Shell:
         code = running.exit_code
         return {"status": _STATUS[running.status], "exit_code": code, "returncode": code}
 
-    async def create(self, asked: Create) -> Any:
+    async def create(self, body: Create) -> Any:
         """Make a shell; one that is there stays as it is."""
-        session = await self._sessions.get_or_make(
-            asked.id, self._sessions.directory(asked.exec_dir)
-        )
-        if asked.no_change_timeout is not None:
-            session.no_change_timeout_s = asked.no_change_timeout
+        session = await self._sessions.get_or_make(body.id, self._sessions.directory(body.exec_dir))
+        if body.no_change_timeout is not None:
+            session.no_change_timeout_s = body.no_change_timeout
         return {"session_id": session.id, "working_dir": session.working_dir}
 
     async def sessions(self, _request: Request) -> Any:

@@ -1,4 +1,4 @@
-"""One shell session: a bash on a terminal, whose output comes as a terminal shows it."""
+"""One shell session: a bash on a terminal, with its output as the terminal shows it."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Terminals:
             return made
 
     async def _make_room(self) -> None:
-        """End the oldest terminal that nobody looks at, if there are as many as may be."""
+        """End the oldest terminal without a client if there are as many as allowed."""
         if len(self._living) < MOST:
             return
         left = next((one for one in self._living.values() if not one.clients), None)

@@ -91,27 +91,27 @@ async def unrouted(_request: Request, error: Exception) -> Response:
     return answer
 
 
-def post(path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
+def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
     """Return a route that reads a JSON body, calls the operation and renders what it returns."""
 
     async def endpoint(request: Request) -> Response:
-        body = asked.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(await request.body() or b"{}")
         return _rendered(await operation(body))
 
     return Route(path, endpoint, methods=["POST"])
 
 
 def cancellable(
-    path: str, asked: type[_Model], operation: Callable[[_Model], Coroutine[Any, Any, Any]]
+    path: str, model: type[_Model], operation: Callable[[_Model], Coroutine[Any, Any, Any]]
 ) -> Route:
     """Return such a route whose operation is cancelled when its caller disconnects.
 
-    So whoever goes away takes the command along, at each hop: the double ends its own request, and
+    So a caller that goes away takes the command along, at each hop: the double ends its own request, and
     the workbench sees that.
     """
 
     async def endpoint(request: Request) -> Response:
-        body = asked.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(await request.body() or b"{}")
         try:
             return _rendered(await cancel_on_disconnect(request.receive, operation(body)))
         except ClientDisconnect:  # nobody is there to be answered
@@ -121,12 +121,12 @@ def cancellable(
 
 
 def streamed(
-    path: str, asked: type[_Model], operation: Callable[[_Model], Awaitable[EventsThenAnswer]]
+    path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[EventsThenAnswer]]
 ) -> Route:
     """Return such a route that sends events, each in a line of its own, before its answer."""
 
     async def endpoint(request: Request) -> Response:
-        body = asked.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(await request.body() or b"{}")
         return _Lines(_lines(await operation(body)))
 
     return Route(path, endpoint, methods=["POST"])
