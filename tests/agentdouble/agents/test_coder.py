@@ -79,7 +79,7 @@ def test_results_are_shown_by_their_best_form(shared: Emulator, code: str, shown
     assert shown == ask(shared, code)
 
 
-def test_what_the_sandbox_refuses_is_said(shared: Emulator) -> None:
+def test_a_refusal_of_the_sandbox_is_shown(shared: Emulator) -> None:
     """The platform's message is the answer."""
     answer = ask(shared, "```cobol\nx\n```")
 
@@ -101,7 +101,7 @@ def test_an_empty_message_asks_for_code(shared: Emulator, prompt: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", [None, 1, ["x"]])
-def test_a_prompt_that_is_no_text_is_told_so(shared: Emulator, prompt: object) -> None:
+def test_a_prompt_that_is_no_text_is_refused(shared: Emulator, prompt: object) -> None:
     """The example's own error text."""
     assert "Error: Missing required field 'prompt', a string." == ask(shared, prompt)
 

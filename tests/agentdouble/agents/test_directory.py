@@ -89,7 +89,9 @@ def test_an_application_can_import_its_own_modules(folder: Path) -> None:
         ("async def root_agent(message, session):\n    return 1", r"is root_agent, and no agent"),
     ],
 )
-def test_what_cannot_be_loaded_says_why_and_where(folder: Path, source: str, why: str) -> None:
+def test_an_application_that_does_not_load_is_refused_with_the_reason_and_the_place(
+    folder: Path, source: str, why: str
+) -> None:
     """With file and line of the user's own code; the others go on working."""
     write(folder, "broken_agent", source)
     write(folder, "working_agent", AGENT.format(text="works"))
@@ -104,7 +106,7 @@ def test_what_cannot_be_loaded_says_why_and_where(folder: Path, source: str, why
 
 
 @pytest.mark.parametrize("name", ["nothing", "a/b", "../x", "a b", "ü", "", ".", "a\n", "n" * 300])
-def test_what_is_no_application_is_not_found(folder: Path, name: str) -> None:
+def test_a_directory_without_an_application_is_not_found(folder: Path, name: str) -> None:
     """Nothing outside the directory is ever imported."""
     with pytest.raises(AgentNotFoundError):
         AgentsDirectory(folder).load(name)
@@ -127,7 +129,7 @@ def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
         AgentsDirectory(folder).load(name)
 
 
-def test_a_mended_application_loads(folder: Path) -> None:
+def test_a_repaired_application_loads(folder: Path) -> None:
     """A failure is not remembered."""
     path = write(folder, "mended_agent", "raise ValueError")
     directory = AgentsDirectory(folder)
@@ -185,7 +187,7 @@ def test_a_directory_that_does_not_exist_is_refused(folder: Path) -> None:
         AgentsDirectory(folder / "missing")
 
 
-def test_parts_say_what_they_are() -> None:
+def test_parts_have_their_kinds() -> None:
     """Text, bytes, calls and answers."""
     call = Part.of_call("f", {"a": 1})
     answer = Part.of_response(call, {"b": 2})

@@ -28,7 +28,7 @@ def body(app: str, user: str, text: str, **more: Any) -> Any:
     return {**run_body(user, app=app), "newMessage": message, **more}
 
 
-def test_the_echo_says_what_was_said(shared: Emulator) -> None:
+def test_the_echo_repeats_the_message(shared: Emulator) -> None:
     """In one event."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1"}, "echo")

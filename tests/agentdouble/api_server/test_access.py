@@ -11,7 +11,7 @@ PAGE = "http://page.example:3000"
 PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
 
 
-def test_nobody_is_asked_who_he_is(shared: Emulator) -> None:
+def test_no_credentials_are_needed(shared: Emulator) -> None:
     """AUT-01: no authentication by default."""
     assert 200 == http.get(f"{shared.url}/list-apps").status_code
 

@@ -144,7 +144,7 @@ def test_artifacts_outlive_their_session(shared: Emulator) -> None:
         ("/nope/versions/latest/metadata", 404, "Artifact version not found"),
     ],
 )
-def test_what_is_unknown_is_not_found(files: Files, path: str, status: int, why: str) -> None:
+def test_unknown_artifacts_are_not_found(files: Files, path: str, status: int, why: str) -> None:
     """Names and versions."""
     files.save("f", TEXT)
 
@@ -225,7 +225,7 @@ def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
     assert {**apart[0], "actions": apart[1]["actions"]} == kept
 
 
-def test_an_artifact_that_is_saved_last_is_told(agents: Emulator) -> None:
+def test_an_artifact_that_is_saved_last_is_in_an_event(agents: Emulator) -> None:
     """In an event of its own."""
     events = told(agents.url, new_user(), do="late_file")
 

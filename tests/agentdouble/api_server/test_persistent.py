@@ -107,7 +107,7 @@ def test_a_reset_is_kept_too(state: str) -> None:
         assert {} == create(second.url, "ann", {}, "scripted")["state"]
 
 
-def test_a_session_that_was_made_anew_has_no_old_events(state: str) -> None:
+def test_a_session_that_was_created_again_has_no_old_events(state: str) -> None:
     """Its history begins with it."""
     with serving(state) as first:
         told(first.url, "ann", do="tool")

@@ -143,7 +143,7 @@ def test_what_a_kill_left_is_removed_at_the_start(kept: Kept) -> None:
     assert sorted((named, theirs)) == kept.files()
 
 
-def test_what_cannot_be_written_is_not_kept(kept: Kept) -> None:
+def test_a_version_that_cannot_be_written_is_not_kept(kept: Kept) -> None:
     """The answer says why, and there is no such version; small ones go on."""
     kept.directory.write_text("in the way")
     with kept.serving() as url:

@@ -264,7 +264,7 @@ CANNOT_BEGIN = [
 
 
 @pytest.mark.parametrize(("change", "why"), CANNOT_BEGIN)
-def test_a_message_that_says_nothing_ends_in_an_error(
+def test_an_empty_message_ends_in_an_error(
     agents: Emulator, change: dict[str, Any], why: str
 ) -> None:
     """API-12: a 500 that says why, or a stream that does in its last line; nothing is kept."""
@@ -379,7 +379,7 @@ def test_an_agent_cannot_take_its_loop_down(
         ({"do": "unsayable"}, "TypeError: "),
     ],
 )
-def test_an_agent_that_yields_what_no_event_carries_is_told(
+def test_a_yielded_value_of_a_wrong_type_is_an_error(
     agents: Emulator, order: dict[str, str], said: str
 ) -> None:
     """The error names the type and what may be yielded."""
@@ -392,7 +392,7 @@ def test_an_agent_that_yields_what_no_event_carries_is_told(
     assert response.json()["detail"].startswith(said)
 
 
-def test_the_ledger_decides_how_errors_are_told() -> None:
+def test_the_ledger_decides_how_errors_are_shown() -> None:
     """Plain text, as the real server; and ``error`` alone, as its older releases."""
     body = run_body("ann", do="fail", texts=[], message="boom ü")
     chosen = {"U-RUN-ERROR": "text", "U-RUN-SSE-ERROR": "error-only"}
@@ -577,7 +577,7 @@ def test_the_ledger_decides_what_the_list_of_applications_is() -> None:
     assert "echo" in [app["name"] for app in listed]
 
 
-def test_a_wrong_wish_for_details_is_refused(agents: Emulator) -> None:
+def test_a_wrong_query_for_details_is_refused(agents: Emulator) -> None:
     """422 that names the query's field."""
     status, (problem,) = detail(http.get(f"{agents.url}/list-apps?detailed=maybe"))
 

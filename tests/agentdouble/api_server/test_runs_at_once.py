@@ -86,7 +86,7 @@ def test_headers_come_before_the_first_event(agents: Emulator, scripted: ModuleT
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_a_client_that_goes_away_aborts_its_run(
+def test_a_client_that_disconnects_aborts_its_run(
     agents: Emulator, scripted: ModuleType, route: str
 ) -> None:
     """The agent is cancelled, and the history says so; what it had said is kept."""
@@ -166,7 +166,7 @@ def test_the_ledger_can_mix_runs() -> None:
     assert ["begun", "second", "gone on"] == [text for text in history if "do" not in text]
 
 
-def test_an_agent_that_blocks_its_loop_blocks_nobody_else(
+def test_an_agent_that_blocks_its_loop_blocks_no_other_run(
     agents: Emulator, scripted: ModuleType
 ) -> None:
     """Neither the server nor another session's run of the same agent."""

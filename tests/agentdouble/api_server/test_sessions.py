@@ -182,7 +182,7 @@ EVENTS = [
 ]
 
 
-def test_events_can_be_brought_along(shared: Emulator) -> None:
+def test_a_session_can_be_created_with_events(shared: Emulator) -> None:
     """They get what they lack; partial ones are not kept; bytes come back URL-safe."""
     user = new_user()
 
@@ -219,10 +219,10 @@ def test_events_can_be_brought_along(shared: Emulator) -> None:
         ({"longRunningToolIds": ["c1"]}, "long-running tool IDs"),
     ],
 )
-def test_events_cannot_claim_to_have_done_something(
+def test_events_of_a_new_session_cannot_have_actions(
     shared: Emulator, event: dict[str, Any], what: str
 ) -> None:
-    """400 that says which event and what about it; no session is created."""
+    """400 with the event and the reason; no session is created."""
     user = new_user()
 
     response = http.post(shared.url + sessions_of(user), json={"events": [EVENTS[0], event]})

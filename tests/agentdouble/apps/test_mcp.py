@@ -87,7 +87,7 @@ STRUCTURED: list[tuple[str, dict[str, Any], Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "structured", "text"), STRUCTURED)
-def test_what_is_returned_arrives_as_structured_content(
+def test_a_returned_value_arrives_as_structured_content(
     mcp: McpClient, tool: str, arguments: dict[str, Any], structured: Any, text: str | None
 ) -> None:
     """An object as it is, and the same as text for clients that know no other."""
@@ -130,7 +130,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "text"), FAILURES)
-def test_what_a_tool_raises_is_a_tool_error(
+def test_an_exception_of_a_tool_is_a_tool_error(
     mcp: McpClient, tool: str, arguments: dict[str, Any], text: str
 ) -> None:
     """Its text reaches the caller and nothing else does; the next call is answered."""
@@ -209,13 +209,13 @@ def test_an_object_that_was_sent_as_a_string_is_taken(mcp: McpClient) -> None:
     assert '{"A": 1}' == mcp.call("agent", prompt='{"a": 1}').text
 
 
-def test_arguments_that_nobody_asked_for_are_ignored(mcp: McpClient, double: Emulator) -> None:
+def test_unknown_arguments_are_ignored(mcp: McpClient, double: Emulator) -> None:
     """As the SDK does; the journal says that the answer relies on that."""
     assert {"result": 3} == mcp.call("add", a=2, c=5).structured
     assert ["U-MCP-ARGUMENTS"] == double.journal.entries()[-1].unknowns
 
 
-def test_arguments_that_nobody_asked_for_can_be_refused() -> None:
+def test_unknown_arguments_can_be_refused() -> None:
     """The other alternative names them, and the schema forbids them."""
     unknowns = {"U-MCP-ARGUMENTS": "refused"}
     with Emulator(sample(), unknowns=unknowns) as double, Platform(Target.of(double)) as platform:

@@ -134,12 +134,12 @@ def answered(response: httpx.Response) -> tuple[int, str, str]:
         ("bytes", "\"b'x'\""),
     ],
 )
-def test_what_is_returned_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
+def test_a_returned_value_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
     """INV-04: bare JSON, letters literal; what JSON cannot say is sent as its text."""
     assert (200, "application/json", body) == answered(invoke(wire, "return", name))
 
 
-def test_what_json_cannot_say_inside_is_sent_as_text(wire: str) -> None:
+def test_a_value_that_is_no_json_is_sent_as_text(wire: str) -> None:
     """Even then the answer is valid JSON."""
     assert isinstance(invoke(wire, "return", "dict of objects").json(), str)
 
@@ -201,7 +201,7 @@ STREAMED = (
     ("kind", "body"),
     [("async stream", STREAMED), ("sync stream", "data: one\n\ndata: 2\n\n")],
 )
-def test_what_is_yielded_is_streamed_as_events(wire: str, kind: str, body: str) -> None:
+def test_yielded_values_are_streamed_as_events(wire: str, kind: str, body: str) -> None:
     """INV-05: one event a chunk, text raw, a newline in it as several data lines."""
     assert (200, "text/event-stream; charset=utf-8", body) == answered(invoke(wire, kind))
 
@@ -241,7 +241,7 @@ def test_an_exit_in_a_stream_is_an_event_too(wire: str) -> None:
         ("http 5xx", 503, {"message": FAILED, "type": "HTTPException"}),
     ],
 )
-def test_what_is_raised_is_answered_and_the_application_lives(
+def test_an_exception_is_answered_and_the_application_lives(
     wire: str, name: str, status: int, error: dict[str, str]
 ) -> None:
     """INV-07: an error in JSON, without what an inner error says; the next call works."""
@@ -251,7 +251,7 @@ def test_what_is_raised_is_answered_and_the_application_lives(
     assert '"prompt was hi"' == invoke(wire, "hi").text
 
 
-def test_what_is_raised_is_logged(wire: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_is_logged(wire: str, caplog: pytest.LogCaptureFixture) -> None:
     """The author finds the traceback in the log."""
     invoke(wire, "raise", "value")
 

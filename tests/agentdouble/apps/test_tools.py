@@ -83,7 +83,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "why"), REFUSED)
-def test_what_is_no_tool_is_refused_when_it_is_decorated(function: Any, why: str) -> None:
+def test_a_function_that_can_be_no_tool_is_refused_when_it_is_decorated(
+    function: Any, why: str
+) -> None:
     """The message names the function and what is wrong, and nothing is registered."""
     app = MCPApp()
 
@@ -146,7 +148,7 @@ NO_AGENTS = [
 
 
 @pytest.mark.parametrize(("function", "why"), NO_AGENTS)
-def test_what_is_no_agent_is_refused(function: Any, why: str) -> None:
+def test_a_function_that_can_be_no_agent_is_refused(function: Any, why: str) -> None:
     """Only ``async (prompt: str) -> str`` is an agent as a tool."""
     app = MCPApp()
 
@@ -296,7 +298,7 @@ RETURNS = [
 
 
 @pytest.mark.parametrize(("annotation", "schema", "wrapped"), RETURNS)
-def test_what_is_returned_has_a_schema(annotation: Any, schema: Any, wrapped: bool) -> None:
+def test_results_have_a_schema(annotation: Any, schema: Any, wrapped: bool) -> None:
     """Objects are announced as they are, all else as ``result``."""
 
     def returning():  # type: ignore[no-untyped-def]

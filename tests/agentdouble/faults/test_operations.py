@@ -93,7 +93,7 @@ def test_a_request_asks_for_another_operation(
         ("/**/exec", "at the end"),
     ],
 )
-def test_an_operation_that_is_none_is_refused(operation: str, message: str) -> None:
+def test_an_unknown_operation_is_refused(operation: str, message: str) -> None:
     """The nearest is suggested, and what there is is named."""
     with pytest.raises(FaultError, match=message.replace("?", "\\?")):
         find(operation, ACTIONS)

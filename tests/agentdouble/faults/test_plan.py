@@ -132,7 +132,7 @@ def test_the_routes_arm_show_and_take_away(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"[" * 100_000, b'{"kind": "fial"}'])
-def test_what_is_no_fault_is_refused(double: Emulator, content: bytes) -> None:
+def test_a_wrong_fault_is_refused(double: Emulator, content: bytes) -> None:
     """400 in JSON."""
     answer = http.post(f"{double.url}/_emulator/faults", content=content)
 

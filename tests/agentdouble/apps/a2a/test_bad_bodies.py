@@ -35,7 +35,7 @@ def app() -> A2AApp:
     [*((body, -32700) for body in NO_JSON.values()), *((b, -32600) for b in NO_REQUEST.values())],
     ids=[*NO_JSON, *NO_REQUEST],
 )
-def test_json_rpc_says_what_is_wrong(body: bytes, code: int) -> None:
+def test_json_rpc_names_the_error(body: bytes, code: int) -> None:
     """-32700 for what is no JSON, -32600 for what is no request."""
 
     async def conversation(wire: Wire) -> None:
@@ -46,7 +46,7 @@ def test_json_rpc_says_what_is_wrong(body: bytes, code: int) -> None:
 
 
 @pytest.mark.parametrize("path", REST)
-def test_rest_says_what_is_wrong(path: str) -> None:
+def test_rest_names_the_error(path: str) -> None:
     """400 with the protocol's error, also where a stream was asked for."""
     bodies = [body for name, body in NO_JSON.items() if name != "empty"]
     odd = [b"7", b"[]", b'{"message": 7}', b'{"message": {"role": []}}', DEEP]

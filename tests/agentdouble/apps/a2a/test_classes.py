@@ -123,7 +123,7 @@ def _function() -> None:
     ],
     ids=["class", "function", "store", "sync", "init"],
 )
-def test_what_is_no_executor_is_refused_at_decoration(given: Any, why: str) -> None:
+def test_another_class_than_an_executor_is_refused_at_decoration(given: Any, why: str) -> None:
     """DEC-05, with what is wrong and what to write."""
     with pytest.raises(DecorationError, match=why) as caught:
         A2AApp().agent_executor(runner="echo")(given)
@@ -229,7 +229,7 @@ class Half(TaskStore):
     ],
     ids=["class", "executor", "half"],
 )
-def test_what_is_no_task_store_is_refused_at_decoration(given: Any, why: str) -> None:
+def test_another_class_than_a_task_store_is_refused_at_decoration(given: Any, why: str) -> None:
     """DEC-06, with what is missing."""
     with pytest.raises(DecorationError, match=why) as caught:
         A2AApp().task_store()(given)

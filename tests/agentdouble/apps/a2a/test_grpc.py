@@ -238,7 +238,7 @@ def test_an_operation_that_there_is_not_is_refused(double: Emulator) -> None:
     assert ["UNIMPLEMENTED", "UNAUTHENTICATED"] == codes
 
 
-def test_what_lacks_something_is_refused(ann: Caller) -> None:
+def test_an_incomplete_card_is_refused(ann: Caller) -> None:
     """The protocol's rules for messages hold."""
     assert "INVALID_ARGUMENT" == ann.refusal("SendMessage", SendMessageRequest())[0]
 

@@ -224,7 +224,7 @@ def test_a_lone_message_is_the_answer() -> None:
     talk(playing(one_message), conversation)
 
 
-def test_the_text_of_an_exception_is_told_where_that_is_wanted() -> None:
+def test_the_text_of_an_exception_is_shown_with_show_errors() -> None:
     """Nowhere by default, in the task's status with show_errors."""
 
     async def conversation(wire: Wire) -> str:
@@ -258,7 +258,7 @@ def test_a_turn_without_end_fails_at_its_limit(turn: Turn) -> None:
     talk(playing(turn, turn_limit_s=0.2), conversation)
 
 
-def test_an_executor_that_blocks_holds_nobody_else_up() -> None:
+def test_an_executor_that_blocks_delays_nobody_else() -> None:
     """Executors run beside the server, and one that holds its loop has it for itself."""
     release = threading.Event()
 
@@ -361,7 +361,7 @@ def test_a_cancel_that_raises_cancels(error: Exception) -> None:
     talk(canceling(fails), conversation)
 
 
-def test_a_cancel_has_its_say() -> None:
+def test_the_executor_s_cancel_decides_how_a_task_ends() -> None:
     """What it sends is a part of the task."""
 
     async def says(self: Any, context: RequestContext, queue: EventQueue) -> None:

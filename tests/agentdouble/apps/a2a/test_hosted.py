@@ -47,7 +47,7 @@ def test_the_shipped_coder_answers_where_no_application_is_given(shared: Emulato
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_the_first_application_is_what_is_posted_to_the_root(double: Emulator, path: str) -> None:
+def test_the_first_application_answers_posts_to_the_root(double: Emulator, path: str) -> None:
     """POST / without an Action is A2A's."""
     assert "hello" == text_of(send(double.url + path))
 

@@ -162,7 +162,7 @@ def test_a_receiver_elsewhere_is_never_called(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", NO_URLS)
-def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
+def test_a_wrong_address_of_a_receiver_is_refused(url: str) -> None:
     """-32602, whatever is wrong with it."""
 
     async def conversation(wire: Wire) -> None:

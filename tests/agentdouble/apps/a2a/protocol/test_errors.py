@@ -169,7 +169,7 @@ DEEP = [
 
 
 @pytest.mark.parametrize("body", DEEP, ids=["open", "objects", "data"])
-def test_what_is_nested_deeply_is_refused(ordinary_double: Emulator, body: bytes) -> None:
+def test_a_deeply_nested_body_is_refused(ordinary_double: Emulator, body: bytes) -> None:
     """It harms nobody."""
     rest = posted(ordinary_double, body, "/message:send")
     start = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":'
@@ -206,10 +206,10 @@ def test_half_a_character_is_refused(wire: Binding) -> None:
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("place", ["data", "metadata"])
-def test_what_is_no_number_is_refused(
+def test_a_number_that_json_does_not_have_is_refused(
     wire: Binding, ordinary_double: Emulator, place: str, number: str
 ) -> None:
-    """Kept, it could never be told again: JSON has no such numbers."""
+    """Stored, it could never be sent again."""
     part = {"data": {"n": 77}} if place == "data" else {"text": "a", "metadata": {"n": 77}}
     params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [part]}}
     body = params if isinstance(wire, Rest) else {**WHOLE, "params": params}

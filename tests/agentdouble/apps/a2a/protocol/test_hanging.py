@@ -174,7 +174,7 @@ def test_a_message_to_a_task_at_work_is_answered() -> None:
     talk(playing(works), conversation)
 
 
-def test_what_comes_after_the_turn_is_not_heard() -> None:
+def test_an_event_after_the_turn_is_dropped() -> None:
     """A task that the executor has left behind finds nobody."""
     ended = threading.Event()
 
@@ -256,7 +256,7 @@ async def no_number_in_a_message(
     [no_number, no_number_within, no_number_in_a_task, no_number_in_a_message],
     ids=lambda one: one.__name__,
 )
-def test_what_cannot_be_written_fails_the_task(turn: Turn) -> None:
+def test_an_event_that_cannot_be_written_fails_the_task(turn: Turn) -> None:
     """JSON has no NaN; tasks and lists can be read afterwards."""
 
     async def conversation(wire: Wire) -> None:

@@ -205,7 +205,7 @@ def test_a_message_of_other_types_is_refused(wire: Binding, params: dict[str, An
     assert found.reason in ("INVALID_PARAMS", "INVALID_REQUEST")
 
 
-def test_what_is_unheard_of_is_ignored(wire: Binding) -> None:
+def test_unknown_fields_are_ignored(wire: Binding) -> None:
     """Fields and extensions of a later version do no harm (5.7)."""
     params = {**raw(later="version"), "more": {"of": "it"}}
     found = wire.call("SendMessage", params, **{"A2A-Extensions": "https://e.com/1,urn:x"})

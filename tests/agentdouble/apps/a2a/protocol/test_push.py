@@ -93,7 +93,7 @@ def test_a_receiver_is_an_http_url(wire: Binding, url: str) -> None:
     assert Refused("INVALID_PARAMS") == config(wire, "CreateConfig", taskId=id_, url=url)
 
 
-def test_a_receiver_is_told_of_everything(wire: Binding, receiver: Receiver) -> None:
+def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
     """With its token and credentials, in the order in which things happen (4.3.3)."""
     asked = {
         "url": receiver.url,
@@ -113,7 +113,7 @@ def test_a_receiver_is_told_of_everything(wire: Binding, receiver: Receiver) -> 
     )
 
 
-def test_a_receiver_hears_what_happens_after_it_is_named(wire: Binding, receiver: Receiver) -> None:
+def test_a_receiver_gets_the_events_after_it_is_named(wire: Binding, receiver: Receiver) -> None:
     """And nothing of what was before."""
     asked = send(wire, "ask")
     config(wire, "CreateConfig", taskId=asked["id"], url=receiver.url)
@@ -157,7 +157,7 @@ def test_a_receiver_elsewhere_is_taken_and_not_called(
     ]
 
 
-def test_a_stream_and_a_receiver_hear_the_same(wire: Binding, receiver: Receiver) -> None:
+def test_a_stream_and_a_receiver_get_the_same_events(wire: Binding, receiver: Receiver) -> None:
     """Neither takes anything from the other."""
     asked = {"taskPushNotificationConfig": {"url": receiver.url}}
     with wire.stream("SendStreamingMessage", message("work", configuration=asked)) as events:
@@ -166,7 +166,7 @@ def test_a_stream_and_a_receiver_hear_the_same(wire: Binding, receiver: Receiver
     assert streamed == receiver.until("completed")
 
 
-def test_a_receiver_of_0_3_is_told_the_whole_task(
+def test_a_receiver_of_0_3_gets_the_whole_task(
     ordinary_double: Emulator, receiver: Receiver
 ) -> None:
     """In that version's words, each time that something happens; one of 1.0 hears what it is."""

@@ -109,7 +109,7 @@ def test_a_store_that_cannot_write_is_an_error(asked: str, error: BaseException)
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("rubbish", ["text", 7, [1], {"id": "t"}, Task, Task(id="u")], ids=repr)
-def test_what_is_no_task_is_an_error(asked: str, rubbish: object) -> None:
+def test_a_stored_object_that_is_no_task_is_an_error(asked: str, rubbish: object) -> None:
     """Of every operation that reads one."""
 
     async def conversation(wire: Wire) -> None:

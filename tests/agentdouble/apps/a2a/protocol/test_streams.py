@@ -65,7 +65,7 @@ def test_each_event_names_its_task_and_context(wire: Binding) -> None:
         assert [{"text": text}] == event["statusUpdate"]["status"]["message"]["parts"]
 
 
-def test_what_was_streamed_is_what_is_kept(wire: Binding) -> None:
+def test_the_stored_task_is_the_streamed_one(wire: Binding) -> None:
     """The task has the pieces of the artifact as one, and the last state."""
     events = streamed(wire, "work")
     task = wire.call("GetTask", {"id": events[0]["task"]["id"]})
@@ -225,7 +225,7 @@ def _with(name: str, **capabilities: Any) -> A2AApp:
 
 
 @pytest.mark.parametrize("kind", [JsonRpc, Rest])
-def test_what_a_card_does_not_promise_is_refused(modest: Emulator, kind: type) -> None:
+def test_a_feature_that_the_card_does_not_promise_is_refused(modest: Emulator, kind: type) -> None:
     """By name, for each capability (3.3.4)."""
     wire = kind(modest.url)
     task = send(wire, "ask")

@@ -35,9 +35,7 @@ def test_an_unknown_task_is_not_found(wire: Binding, operation: str) -> None:
 
 
 @pytest.mark.parametrize(("length", "kept"), [(0, 0), (1, 1), (2, 2), (9, 3)])
-def test_a_task_is_told_with_the_history_that_is_asked_for(
-    wire: Binding, length: int, kept: int
-) -> None:
+def test_a_task_has_the_requested_length_of_history(wire: Binding, length: int, kept: int) -> None:
     """Its newest messages (3.2.4)."""
     asked = send(wire, "ask")
     send(wire, "this", taskId=asked["id"])
@@ -92,7 +90,7 @@ def test_pages_stay_right_while_tasks_come(wire: Binding, context: str) -> None:
     assert made[::-1] == ids(first) + ids(second)
 
 
-def test_a_page_has_50_tasks_where_nobody_says_otherwise(wire: Binding, context: str) -> None:
+def test_a_page_has_50_tasks_by_default(wire: Binding, context: str) -> None:
     """Also one that has fewer, and one without any (3.1.4)."""
     page = listed(wire, contextId=context)
 
