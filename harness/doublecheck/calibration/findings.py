@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Collection, Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
@@ -10,13 +11,16 @@ from pathlib import Path
 
 from agentdouble import ledger
 from agentdouble.ledger import Unknown
-from doublecheck.calibration import evidence
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.probes import NotSettledError, Probe, probes
 from doublecheck.probes.probing import Patience, Probing
+from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
+_KEPT = 12  # exchanges for an unknown
+_BODY_CHARS = 2000  # characters of a body
+_KEY = re.compile(r'("(?:Key|ApiKey|Authorization)"\s*:\s*")[^"]*')
 _UNSEEN = "no probe tells its answers apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
@@ -117,7 +121,7 @@ def _finding(
     platform.exchanges.clear()
     date = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
     answer, reason = _asked(platform, probe, patience)
-    seen = tuple(evidence.told(one) for one in platform.exchanges[-evidence.KEPT :])
+    seen = tuple(evidence(one) for one in platform.exchanges[-_KEPT:])
     return Finding(unknown.id, answer, reason, date, seen)
 
 
@@ -132,3 +136,24 @@ def _asked(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, s
             return "", "an answer did not come in time"
         except _UNEXPECTED as error:
             return "", f"an answer has not the shape that the probe reads: {error!r:.200}"
+
+
+def evidence(exchange: Exchange) -> str:
+    """Return request and answer in a few lines, without their secrets."""
+    shown = redacted(exchange)
+    request = shown.request
+    came = shown.error if shown.status is None else f"HTTP {shown.status}"
+    parts = [f"{request.method} {request.url}", _text(request.content), f"-> {came}"]
+    return "\n".join([one for one in (*parts, _text(shown.body)) if one])
+
+
+def _text(content: bytes) -> str:
+    text = _KEY.sub(rf"\1{HIDDEN}", content.decode(errors="replace"))
+    kept = "".join(
+        one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in text
+    )
+    return (
+        kept
+        if len(kept) <= _BODY_CHARS
+        else f"{kept[:_BODY_CHARS]}... ({len(kept) - _BODY_CHARS} more characters)"
+    )

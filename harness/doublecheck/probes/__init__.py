@@ -1,4 +1,8 @@
-"""Probes: small exchanges that tell the alternatives of the ledger apart, on any platform."""
+"""Probes: small exchanges that tell the alternatives of the ledger apart, on any platform.
+
+What tells answers apart is written once: ``doublecheck calibrate`` puts a probe to a deployment, and
+the tests of alternatives put it to a double that lives each answer in turn.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from doublecheck.probes.probe import NotSettledError, Probe, registered
 
 __all__ = ["NotSettledError", "Probe", "probes"]
 
-_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "runs", "sandbox", "validity")
+_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "sandbox")
 
 
 def probes() -> Mapping[str, Probe]:

@@ -1,11 +1,19 @@
-"""Probes of API-server mode: the applications and their sessions."""
+"""Probes of API-server mode: applications, their sessions, runs, and two runs at once."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import REFERENCE_AGENT, Probing, unlike
+from doublecheck.probes.probing import (
+    REFERENCE_AGENT,
+    Probing,
+    answered_meanwhile,
+    background,
+    unlike,
+)
+from doublecheck.values.agents import AgentSession
 
 if TYPE_CHECKING:
     import httpx
@@ -43,7 +51,7 @@ def session_create(at: Probing) -> str:
 @probe("U-SESSION-DUPLICATE", "api_server", writes=True)
 def session_duplicate(at: Probing) -> str:
     """Make one of the same id again."""
-    path = f"{sessions(at)}/s-{at.token}"
+    path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     first, second = (at.ask("POST", path, {}).status_code for _ in range(2))
     answers = {409: "409", 400: "400", 200: "existing"}
@@ -56,7 +64,7 @@ def session_duplicate(at: Probing) -> str:
 def session_list(at: Probing) -> str:
     """List a user's sessions."""
     _made(at)
-    listed = at.ask("GET", sessions(at)).json()
+    listed = at.ask("GET", _sessions(at)).json()
     if not isinstance(listed, list) or not listed:
         raise unlike("the list is", listed)
     return "ids" if isinstance(listed[0], str) else "sessions"
@@ -65,7 +73,7 @@ def session_list(at: Probing) -> str:
 @probe("U-SESSION-DELETE", "api_server", writes=True)
 def session_delete(at: Probing) -> str:
     """Delete a session, and then once more, when it is unknown."""
-    path = f"{sessions(at)}/{_made(at)['id']}"
+    path = f"{_sessions(at)}/{_made(at)['id']}"
     known, unknown = at.ask("DELETE", path), at.ask("DELETE", path)
     if known.status_code == 204:
         return "204"
@@ -75,7 +83,7 @@ def session_delete(at: Probing) -> str:
     return answers[unknown.status_code]
 
 
-def agent(at: Probing) -> str:
+def _agent(at: Probing) -> str:
     """Return the agent to ask: the reference one, if there is one."""
     document = at.ask("GET", "/list-apps").json()
     apps = document.get("apps", ()) if isinstance(document, dict) else document
@@ -85,22 +93,124 @@ def agent(at: Probing) -> str:
     return REFERENCE_AGENT if REFERENCE_AGENT in names else names[0]
 
 
-def sessions(at: Probing) -> str:
+def _sessions(at: Probing) -> str:
     """Return the path of the sessions of a user that no other probe has."""
-    return f"/apps/{agent(at)}/users/u-{at.token}/sessions"
+    return f"/apps/{_agent(at)}/users/u-{at.token}/sessions"
 
 
 def _made(at: Probing, body: Any = None) -> dict[str, Any]:
     """Make a session that is deleted in the end."""
-    path = sessions(at)
-    made = read(at.ask("POST", path, body or {}))
+    path = _sessions(at)
+    made = _read(at.ask("POST", path, body or {}))
     at.finally_(lambda: at.ask("DELETE", f"{path}/{made['id']}"))
     return made
 
 
-def read(response: httpx.Response) -> dict[str, Any]:
+def _read(response: httpx.Response) -> dict[str, Any]:
     """Return the session of an answer; raise NotSettledError if it is none."""
     document = response.json() if response.is_success else None
     if not isinstance(document, dict) or "id" not in document:
         raise NotSettledError(f"no session is made: HTTP {response.status_code}")
     return document
+
+
+@probe("U-EVENT-FIELDS", "api_server", writes=True)
+def event_fields(at: Probing) -> str:
+    """Look at the events of a run."""
+    events = at.ask("POST", "/run", _run_body(at, _session(at), "hello")).json()
+    if not isinstance(events, list) or not events:
+        raise NotSettledError("the run has no events")
+    fields = events[0].keys()
+    if fields == {"content"}:
+        return "content-only"
+    if {"content", "id", "author"} <= fields:
+        return "full"
+    raise unlike("the fields are", sorted(fields))
+
+
+@probe("U-RUN-UNKNOWN-SESSION", "api_server", writes=True)
+def unknown_session(at: Probing) -> str:
+    """Run in a session that is not there."""
+    path = f"{_sessions(at)}/s-{at.token}"
+    at.finally_(lambda: at.ask("DELETE", path))
+    status = at.ask("POST", "/run", _run_body(at, f"s-{at.token}", "hello")).status_code
+    answers = {404: "404", 200: "create"}
+    if status not in answers:
+        raise unlike("the answer is", f"HTTP {status}")
+    return answers[status]
+
+
+@probe("U-RUN-ERROR", "api_server", writes=True, reference=True)
+def run_error(at: Probing) -> str:
+    """Have the agent raise."""
+    answer = at.ask("POST", "/run", _run_body(at, _session(at), _failing(at)))
+    if answer.status_code != 500:
+        raise unlike("the answer is", f"HTTP {answer.status_code}")
+    try:
+        answer.json()
+    except ValueError:
+        return "text"
+    return "json"
+
+
+@probe("U-RUN-SSE-ERROR", "api_server", writes=True, reference=True)
+def stream_error(at: Probing) -> str:
+    """Have the agent raise in a stream."""
+    text = at.ask("POST", "/run_sse", _run_body(at, _session(at), _failing(at))).text
+    last = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1:]
+    fields = json.loads(last[0]).keys() if last else set()
+    answers = {("error",): "error-only", ("error", "error_details"): "detailed"}
+    if tuple(sorted(fields)) not in answers:
+        raise unlike("the last line is", last)
+    return answers[tuple(sorted(fields))]
+
+
+@probe("U-RUN-CONCURRENT", "api_server", writes=True, reference=True)
+def at_once(at: Probing) -> str:
+    """Run in a session in which a run is waiting."""
+    session = AgentSession(_session(at), _reference(at), f"u-{at.token}")
+    other = _session(at)
+    waiting = {"do": "stream", "chunks": ["begun", "gone on"], "gate": at.token, "within_s": 20}
+    run = at.platform.run_sse(session, json.dumps(waiting), streaming=True)
+    next(run)
+    second = background(lambda: at.ask("POST", "/run", _run_body(at, session.id, "second")))
+    meanwhile = answered_meanwhile(
+        second, lambda: at.ask("POST", "/run", _run_body(at, other, "hello"))
+    )
+    for _ in range(2):
+        release = json.dumps({"do": "release", "gate": at.token})
+        at.ask("POST", "/run", _run_body(at, other, release))
+    list(run)
+    if second.result(30).status_code != 200:
+        raise unlike("the second run is answered", f"HTTP {second.result().status_code}")
+    return "interleaved" if meanwhile else "queued"
+
+
+def _session(at: Probing) -> str:
+    """Make a session that is deleted in the end; return its id."""
+    path = _sessions(at)
+    made = at.ask("POST", path, {}).json()["id"]
+    at.finally_(lambda: at.ask("DELETE", f"{path}/{made}"))
+    return str(made)
+
+
+def _run_body(at: Probing, session: str, message: str) -> dict[str, Any]:
+    return {
+        "appName": _agent(at),
+        "userId": f"u-{at.token}",
+        "sessionId": session,
+        "newMessage": {"role": "user", "parts": [{"text": message}]},
+    }
+
+
+def _failing(at: Probing) -> str:
+    """Return a message at which the reference agent raises."""
+    _reference(at)
+    order = {"do": "stream", "chunks": ["a"], "gate": at.token, "within_s": 0.01}
+    return json.dumps(order)
+
+
+def _reference(at: Probing) -> str:
+    if _agent(at) != REFERENCE_AGENT:
+        raise NotSettledError(f"the platform does not serve the agent {REFERENCE_AGENT}")
+    return REFERENCE_AGENT

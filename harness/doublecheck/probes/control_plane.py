@@ -8,7 +8,7 @@ import json
 from agentdouble import invoke_tool
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import TTL_S, Answer, Probing, unlike
-from doublecheck.probes.validity import moment
+from doublecheck.probes.sandbox import moment
 from doublecheck.wire.calls import Request
 
 

@@ -1,10 +1,14 @@
-"""Probes of the sandbox: what executing code comes to."""
+"""Probes of the sandbox: what executing code comes to, and how long a session lives."""
 
 from __future__ import annotations
 
-from doublecheck.probes.held import Held
+import datetime as dt
+import math
+from typing import Any
+
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import (
+    TTL_S,
     WITHIN_S,
     Probing,
     answered_meanwhile,
@@ -13,6 +17,10 @@ from doublecheck.probes.probing import (
     printed,
     unlike,
 )
+
+_MOMENT_S = 3  # more than the second that a stamp may be cut to
+_SHORT_S = 60
+_LONG_S = 5 * TTL_S
 
 
 @probe("U-EXEC-SUCCESS", "sandbox", writes=True)
@@ -39,13 +47,13 @@ def timeout(at: Probing) -> str:
 def at_once(at: Probing) -> str:
     """Run code while other code waits to be let go."""
     at.begin()
-    held = Held(at, WITHIN_S)
+    held = _HeldCode(at, WITHIN_S)
     first = background(lambda: at.run(held.code, timeout_s=held.timeout_s))
     held.wait_until_begun()
     second = background(lambda: at.run("1"))
     # a refusal comes at once
     answered_meanwhile(second, lambda: at.run("true", "bash", ttl_s=None))
-    held.let_go()
+    held.release()
     if first.result(WITHIN_S).error:
         raise NotSettledError(f"the first call is refused: {first.result().error}")
     return "refused" if second.result(WITHIN_S).error else "queued"
@@ -67,3 +75,95 @@ def kernel_names(at: Probing) -> str:
     """Run code in ``python``, which is ``python3`` where aliases are taken."""
     at.run("0").ok()
     return "python3-only" if at.run("0", "python").error else "aliases"
+
+
+@probe("U-TTL-EXTENDS", "sandbox", "control_plane", writes=True)
+def extends(at: Probing) -> str:
+    """Use a session and look whether its end has moved."""
+    session = at.begin()
+    before = _end(at, session)
+    at.patience.wait(_MOMENT_S)
+    at.run("1", ttl_s=None).ok()
+    return "sliding" if _end(at, session) > before else "absolute"
+
+
+@probe("U-TTL-REPEATED", "sandbox", "control_plane", writes=True)
+def repeated(at: Probing) -> str:
+    """Send a longer Ttl for a session that lives; look whether its end has moved that far."""
+    session = at.begin()
+    before = _end(at, session)
+    at.run("1", ttl_s=_LONG_S).ok()
+    moved = _end(at, session) - before
+    return "renews" if moved > dt.timedelta(seconds=(_LONG_S - TTL_S) / 2) else "ignored"
+
+
+@probe("U-TTL-PAUSED", "sandbox", "control_plane", writes=True)
+def paused(at: Probing) -> str:
+    """Pause a session for a moment and look whether its end has moved."""
+    session = at.begin()
+    before = _end(at, session)
+    one = {"ToolId": at.tool_id, "SessionId": session}
+    at.act("PauseSession", **one).ok()
+    at.patience.wait(_MOMENT_S)
+    at.act("ResumeSession", **one).ok()
+    return "stops" if _end(at, session) > before else "runs"
+
+
+@probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
+def during(at: Probing) -> str:
+    """Have code run when the end comes."""
+    held = _HeldCode(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
+    at.run("0", ttl_s=_SHORT_S).ok()
+    running = background(lambda: at.run(held.code, ttl_s=None, timeout_s=held.timeout_s))
+    held.wait_until_begun()
+    at.patience.wait(_SHORT_S + 1)
+    held.release()
+    ended = running.result(held.timeout_s)
+    return "finishes" if not ended.error and inner(ended).get("success") else "killed"
+
+
+@probe("U-TTL-AFTER", "sandbox", writes=True, slow_s=_SHORT_S + 2)
+def after(at: Probing) -> str:
+    """Call when the end has come."""
+    first = at.run("0", ttl_s=_SHORT_S).ok()["SessionId"]
+    at.patience.wait(_SHORT_S + 2)
+    answer = at.run("0", ttl_s=_SHORT_S)
+    if answer.error:
+        return "error"
+    if answer.ok()["SessionId"] == first:
+        raise NotSettledError(f"the instance lives on after its Ttl of {_SHORT_S} s")
+    return "new-instance"
+
+
+def _end(at: Probing, session: str) -> dt.datetime:
+    return moment(at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok(), "ExpireAt")
+
+
+def moment(shown: Any, field: str) -> dt.datetime:
+    """Return a time that a session shows; raise NotSettledError if it shows none."""
+    try:
+        return dt.datetime.fromisoformat(str(shown.get(field)).replace("Z", "+00:00"))
+    except ValueError:
+        raise NotSettledError(f"the session shows no {field} that can be read") from None
+
+
+class _HeldCode:
+    """Code that waits for a file, at most ``hold_s``; the session's bash makes the file."""
+
+    def __init__(self, at: Probing, hold_s: float) -> None:
+        self._at = at
+        self._begun, self._go = (f"/tmp/{at.token}.{name}" for name in ("begun", "go"))  # noqa: S108
+        self.timeout_s = math.ceil(hold_s) + 5
+        self.code = (
+            f"import os, time\nopen({self._begun!r}, 'w').close()\n"
+            f"end = time.monotonic() + {hold_s}\n"
+            f"while not os.path.exists({self._go!r}) and time.monotonic() < end: time.sleep(0.01)"
+        )
+
+    def wait_until_begun(self) -> None:
+        """Return when it runs."""
+        self._at.run(f"until [ -e {self._begun} ]; do sleep 0.02; done", "bash", ttl_s=None).ok()
+
+    def release(self) -> None:
+        """Let it end, if it still runs."""
+        self._at.run(f"touch {self._go}", "bash", ttl_s=None)

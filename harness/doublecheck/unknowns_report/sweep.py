@@ -1,7 +1,8 @@
 """--platform-sweep: each test again, under each alternative of each unknown that it relied on.
 
-The double stays: it is told the alternative, the test runs, and it is told to go back.
-Fixtures of the module and the session stay, too, those of the test are made anew.
+The double stays, since its ledger can be told other answers while it runs: it is told the
+alternative, the test runs, and it is told to go back. Fixtures of the module and the session stay,
+too; those of the test are made anew.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Sweeping:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         """Run a test, and again under each alternative; only the first run is reported."""
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        following = _Following(item, nextitem, lambda: bool(self._choices(item)))
+        following = _NextItem(item, nextitem, lambda: bool(self._choices(item)))
         reports = _run(item, following)
         swept = self._sweep(item, nextitem, _outcome(reports))
         if swept:
@@ -59,14 +60,14 @@ class Sweeping:
         properties = list(item.user_properties)
         swept = []
         for number, (id_, alternative) in enumerate(choices, start=1):
-            following = _Following(item, nextitem, partial(int.__gt__, len(choices), number))
+            following = _NextItem(item, nextitem, partial(int.__gt__, len(choices), number))
             outcome = self._under({id_: alternative}, item, following)
             choice = {"unknown": id_, "in_force": in_force[id_], "alternative": alternative}
             swept.append({**choice, "before": before, "outcome": outcome})
         item.user_properties[:] = properties
         return swept
 
-    def _under(self, choice: dict[str, str], item: pytest.Item, following: _Following) -> str:
+    def _under(self, choice: dict[str, str], item: pytest.Item, following: _NextItem) -> str:
         """Return what a test comes to while the double lives an alternative."""
         target = self._noting.target
         assert target is not None, "an alternative without a double"
@@ -78,10 +79,11 @@ class Sweeping:
                 _choose(target, {})
 
 
-class _Following:
-    """Stands for the test that comes next, which decides on what is torn down.
+class _NextItem:
+    """Stands for the test that comes next, by which pytest decides what it tears down.
 
-    As long as a test is to be run ``again``, what it shares with others stays.
+    pytest asks when a test has run. As long as it is to be run ``again``, what it shares with
+    others stays.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ def _choose(target: Target, choice: dict[str, str]) -> None:
         platform._call(admin.choose(target, choice))
 
 
-def _run(item: pytest.Item, following: _Following) -> list[pytest.TestReport]:
+def _run(item: pytest.Item, following: _NextItem) -> list[pytest.TestReport]:
     return runtestprotocol(item, log=False, nextitem=following)  # type: ignore[arg-type]
 
 

@@ -19,10 +19,10 @@ _FIXTURES = ("platform_server", "platform")
 class Noting:
     """Asks the double of a test, once it has run, what its answers rested on.
 
-    Answers name that in a header, and the journal has it also for requests that other clients
-    sent. ``shared`` says that other workers ask the same double: its journal is not this
-    test's alone then, and only what the fixture ``platform`` was answered counts. ``running``
-    says that the double was there before the tests, and so its journal.
+    Answers name that in a header. It is read in the double's journal, because code under test has
+    clients of its own. ``shared`` says that other workers use the same double: its journal is not
+    this test's alone then, and only the answers to the fixture ``platform`` count. ``running`` says
+    that the double was there before the tests, and so was its journal.
     """
 
     def __init__(self, *, strict: bool, running: bool, shared: bool) -> None:
