@@ -23,7 +23,7 @@ from doublecheck.client.open_target import opened
 from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.sanitize import visible
 from doublecheck.target.config_files import nearest_project
-from doublecheck.target.plan import Said, plan
+from doublecheck.target.plan import Sources, plan
 
 SETTLED, NOTHING_SETTLED = 0, 3
 
@@ -38,11 +38,11 @@ def calibrate(
     """
     _check(only)
     profile_file.check(output)
-    said = _said(options)
-    planned = plan(said)
+    sources = _sources(options)
+    planned = plan(sources)
     if "url" not in planned.facts:
         raise TargetError("A deployment is calibrated where it runs: say where with --url.")
-    with opened(said, planned) as target, Platform(target) as platform:
+    with opened(sources, planned) as target, Platform(target) as platform:
         found = []
         for one in findings.calibrate(platform, slow=slow, only=only):
             _progress(one)
@@ -65,9 +65,9 @@ def _check(only: Sequence[str]) -> None:
             raise CalibrationError(str(error)) from None
 
 
-def _said(options: Mapping[str, Any]) -> Said:
+def _sources(options: Mapping[str, Any]) -> Sources:
     given = {key: value for key, value in options.items() if value not in (None, False)}
-    return Said(given, project=nearest_project(), spelled="--{}".format)
+    return Sources(given, project=nearest_project(), spelled="--{}".format)
 
 
 def _document(target: str, found: Sequence[Finding]) -> dict[str, Any]:

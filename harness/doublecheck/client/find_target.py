@@ -17,7 +17,7 @@ from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.facts import FACTS
-from doublecheck.target.plan import Said, plan
+from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target, named_url
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ class Wanted:
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The target {name!r} has its keys from the environment.")
         given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
-        said = Said(given, project=nearest_project(), spelled=str)
-        planned = plan(said, name)
+        sources = Sources(given, project=nearest_project(), spelled=str)
+        planned = plan(sources, name)
         if planned.in_process:
             return _own_double()
         with ExitStack() as stack:
-            target = stack.enter_context(open_target.opened(said, planned))
+            target = stack.enter_context(open_target.opened(sources, planned))
             return target, stack.pop_all().close
 
 

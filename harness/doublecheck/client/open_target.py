@@ -9,12 +9,12 @@ from dataclasses import replace
 from doublecheck.client import doubles, emulator_command, preflight
 from doublecheck.errors import TargetError
 from doublecheck.target import from_plan
-from doublecheck.target.plan import Plan, Said, SourcedValue, plan
+from doublecheck.target.plan import Plan, SourcedValue, Sources, plan
 from doublecheck.target.target import Target
 
 
 @contextmanager
-def opened(said: Said, planned: Plan) -> Iterator[Target]:
+def opened(sources: Sources, planned: Plan) -> Iterator[Target]:
     """Yield the target of a plan that says where the platform is.
 
     A double that a command starts ends with the context. The target has the problems of surfaces
@@ -23,12 +23,12 @@ def opened(said: Said, planned: Plan) -> Iterator[Target]:
     """
     with ExitStack() as stack:
         if "emulator_command" in planned.facts:
-            planned = stack.enter_context(_started(said, planned))
-        yield _checked(said, _located(said, planned))
+            planned = stack.enter_context(_started(sources, planned))
+        yield _checked(sources, _located(sources, planned))
 
 
 @contextmanager
-def _started(said: Said, planned: Plan) -> Iterator[Plan]:
+def _started(sources: Sources, planned: Plan) -> Iterator[Plan]:
     """Yield the plan with the address of the double that its command starts."""
     command = planned.facts["emulator_command"]
 
@@ -36,19 +36,19 @@ def _started(said: Said, planned: Plan) -> Iterator[Plan]:
         return replace(planned, facts={**planned.facts, "url": SourcedValue(url, command.source)})
 
     def answers(url: str) -> bool:
-        return doubles.is_double(_located(said, at(url)))
+        return doubles.is_double(_located(sources, at(url)))
 
     with emulator_command.started(planned.value("emulator_command"), answers) as url:
         yield at(url)
 
 
-def _checked(said: Said, target: Target) -> Target:
+def _checked(sources: Sources, target: Target) -> Target:
     """Return a target that answers; raise TargetError if it should be a double and is none."""
     target = require_answer(target)
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
-            f"its URL and by {said.option('target')}=live."
+            f"its URL and by {sources.option('target')}=live."
         )
     return target
 
@@ -61,11 +61,11 @@ def require_answer(target: Target) -> Target:
     return replace(target, problems=problems)
 
 
-def _located(said: Said, planned: Plan) -> Target:
+def _located(sources: Sources, planned: Plan) -> Target:
     """Return the target, with the keys of this user's double if it is one."""
     if planned.kind == "live":
-        return from_plan.target(planned, said.environ)
-    environ = doubles.environment_of(planned.value("url"), said.environ)
-    known = plan(replace(said, environ=environ), planned.name)
+        return from_plan.target(planned, sources.environ)
+    environ = doubles.environment_of(planned.value("url"), sources.environ)
+    known = plan(replace(sources, environ=environ), planned.name)
     facts = {**known.facts, "url": planned.facts["url"]}
     return from_plan.target(replace(known, facts=facts), environ)

@@ -53,7 +53,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         return
     with ExitStack() as stack:
         try:
-            target = stack.enter_context(open_target.opened(pytest_options.said(config), plan))
+            target = stack.enter_context(open_target.opened(pytest_options.sources(config), plan))
         except TargetError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         yield target

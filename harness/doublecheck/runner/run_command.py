@@ -14,7 +14,7 @@ from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target import plan_text
 from doublecheck.target.config_files import nearest_project
-from doublecheck.target.plan import Plan, Said, plan
+from doublecheck.target.plan import Plan, Sources, plan
 from doublecheck.target.target import Kind
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ class RunOptions:
     spelled: Callable[[str], str] = "--{}".format
 
     @cached_property
-    def said(self) -> Said:
+    def sources(self) -> Sources:
         """The options about the platform, with the environment and the project."""
         given = {name: value for name, value in self.platform.items() if value is not None}
-        return Said(given, project=nearest_project(), spelled=self.spelled)
+        return Sources(given, project=nearest_project(), spelled=self.spelled)
 
     @cached_property
     def plan(self) -> Plan:
         """What the platform is to be; raises TargetError."""
-        return plan(self.said)
+        return plan(self.sources)
 
     @property
     def kind(self) -> Kind:
@@ -62,8 +62,8 @@ class RunOptions:
 
     def arguments(self) -> list[str]:
         """Return them as pytest options."""
-        given = [f"--platform-project={self.said.project or ''}"]
-        for name, value in self.said.options.items():
+        given = [f"--platform-project={self.sources.project or ''}"]
+        for name, value in self.sources.options.items():
             option = f"--platform-{name.replace('_', '-')}"
             given.append(option if value is True else f"{option}={value}")
         if self.strict_should:
@@ -115,7 +115,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> int:
     outputs.require_writable()
     for run in runs:
         if run.verbose:
-            told = plan_text.lines(run.plan, run.said.environ)
+            told = plan_text.lines(run.plan, run.sources.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
     reports, codes = _run_all(runs)
@@ -156,7 +156,7 @@ def require_target(run: RunOptions) -> None:
         from doublecheck.client import credentials_check, open_target
         from doublecheck.target import from_plan
 
-        with open_target.opened(run.said, run.plan) as target:
+        with open_target.opened(run.sources, run.plan) as target:
             credentials_check.require(target, from_plan.pair_variables(run.plan))
 
 

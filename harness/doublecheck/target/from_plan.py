@@ -13,7 +13,7 @@ from doublecheck.target.plan import Plan
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
 
-# what a target holds as it is said; the rest is secrets, or says how a target comes to be
+# what a target holds as it is; the rest is secrets, or about how a target comes to be
 FIELDS = {
     fact.key: "offered" if fact.name == "offers" else fact.name
     for fact in FACTS
@@ -28,12 +28,12 @@ def target(plan: Plan, environ: Mapping[str, str]) -> Target:
     Raises TargetError for one that is unusable, and for a variable that a file names and that
     is not set.
     """
-    said = {field: plan.value(key) for key, field in FIELDS.items() if key in plan.facts}
+    fields = {field: plan.value(key) for key, field in FIELDS.items() if key in plan.facts}
     addresses = (plan.value(key) or "" for key in _ADDRESSES)
     if not any(address.startswith("https") for address in addresses):
-        said.pop("ca_file", None)  # SSL_CERT_FILE is often set, and need not be readable here
+        fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and need not be readable here
     return Target(
-        **said,
+        **fields,
         kind=plan.kind,
         name=plan.name,
         credentials=_pair(plan, environ, ""),

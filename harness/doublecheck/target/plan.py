@@ -57,8 +57,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Said:
-    """Everything that is said: options by key, environment, pytest's ini, pyproject.toml.
+class Sources:
+    """Where facts come from: options by key, environment, pytest's ini, pyproject.toml.
 
     A further file is one of the options, ``config``.
     ``spelled`` returns how an option is written: ``--platform-url`` for ``url``.
@@ -75,18 +75,18 @@ class Said:
         return self.spelled(key.replace("_", "-"))
 
 
-def plan(said: Said, name: str | None = None) -> Plan:
+def plan(sources: Sources, name: str | None = None) -> Plan:
     """Return the plan of a target: the one of that name, or the one that is chosen.
 
     Raises ConfigurationError for what is wrong in what is said, and TargetError for a choice
     that cannot be.
     """
-    read = _files(said)
-    name, chosen_by = _chosen(said, read) if name is None else (name, BY_CALLER)
-    kind, tables = _described(said, read, name)
-    layers = [_options(said), *_environment(said, kind), _ini(said), *tables]
+    read = _files(sources)
+    name, chosen_by = _chosen(sources, read) if name is None else (name, BY_CALLER)
+    kind, tables = _described(sources, read, name)
+    layers = [_options(sources), *_environment(sources, kind), _ini(sources), *tables]
     made = Plan(name, kind, _merged(layers), chosen_by)
-    _require(said, made)
+    _require(sources, made)
     return made
 
 
@@ -99,26 +99,26 @@ def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, Source
     for layer in reversed(layers):
         located = _WAYS & layer.keys()
         if len(located) == 2:
-            sources = " and ".join(layer[key].source for key in sorted(located))
-            raise TargetError(f"{sources}: say where the double is, or how it starts, not both.")
+            both = " and ".join(layer[key].source for key in sorted(located))
+            raise TargetError(f"{both}: say where the double is, or how it starts, not both.")
         if located:
             facts = {key: one for key, one in facts.items() if key not in located ^ _WAYS}
         facts.update(layer)
     return facts
 
 
-def _files(said: Said) -> Sequence[File]:
-    project = None if said.project is None else config_files.read_project(said.project)
-    named = said.options.get("config") or said.environ.get(variable("config"))
+def _files(sources: Sources) -> Sequence[File]:
+    project = None if sources.project is None else config_files.read_project(sources.project)
+    named = sources.options.get("config") or sources.environ.get(variable("config"))
     file = config_files.read(Path(named)) if named else None
     return [one for one in (project, file) if one is not None]
 
 
-def _chosen(said: Said, read: Sequence[File]) -> tuple[str, str]:
-    if said.options.get("target"):
-        return said.options["target"], said.option("target")
-    if said.environ.get(variable("target")):
-        return said.environ[variable("target")], variable("target")
+def _chosen(sources: Sources, read: Sequence[File]) -> tuple[str, str]:
+    if sources.options.get("target"):
+        return sources.options["target"], sources.option("target")
+    if sources.environ.get(variable("target")):
+        return sources.environ[variable("target")], variable("target")
     for file in read:
         if file.chosen:
             return file.chosen, f"{file.own.where} target"
@@ -126,7 +126,7 @@ def _chosen(said: Said, read: Sequence[File]) -> tuple[str, str]:
 
 
 def _described(
-    said: Said, read: Sequence[File], name: str
+    sources: Sources, read: Sequence[File], name: str
 ) -> tuple[Kind, list[dict[str, SourcedValue]]]:
     """Return the kind of a target and what the files say of it."""
     if name in ("double", "live"):
@@ -141,9 +141,9 @@ def _described(
 
 def _kind_of(table: Table) -> Kind | None:
     """Return which kind of target a table is about: as it says, or as its keys tell."""
-    said = table.values.get("kind")
-    if said is not None:
-        return "live" if said == "live" else "double"
+    kind = table.values.get("kind")
+    if kind is not None:
+        return "live" if kind == "live" else "double"
     if "emulator_command" in table.values:
         return "double"
     return "live" if table.values.keys() & _LOCATING else None
@@ -163,25 +163,29 @@ def _facts(table: Table) -> dict[str, SourcedValue]:
     return {key: SourcedValue(value, f"{table.where} {key}") for key, value in table.values.items()}
 
 
-def _options(said: Said) -> dict[str, SourcedValue]:
-    return _read(said.options, {fact.key: said.option(fact.key) for fact in FACTS})
+def _options(sources: Sources) -> dict[str, SourcedValue]:
+    return _read(sources.options, {fact.key: sources.option(fact.key) for fact in FACTS})
 
 
-def _environment(said: Said, kind: Kind) -> list[dict[str, SourcedValue]]:
+def _environment(sources: Sources, kind: Kind) -> list[dict[str, SourcedValue]]:
     variables = {
         fact.key: fact.variable for fact in FACTS if fact.variable is not None and not fact.secret
     }
-    held = {key: said.environ[name] for key, name in variables.items() if said.environ.get(name)}
+    held = {
+        key: sources.environ[name] for key, name in variables.items() if sources.environ.get(name)
+    }
     # a double is its own control plane: the variable may be another platform's
-    host = named_control_plane(said.environ) if kind == "live" else None
+    host = named_control_plane(sources.environ) if kind == "live" else None
     return [
         _read(held, variables),
         _read({"control_plane": host}, {"control_plane": environment.TOOL_HOST}),
     ]
 
 
-def _ini(said: Said) -> dict[str, SourcedValue]:
-    return _read(said.ini, {key: f"platform_{key} of pytest's configuration" for key in said.ini})
+def _ini(sources: Sources) -> dict[str, SourcedValue]:
+    return _read(
+        sources.ini, {key: f"platform_{key} of pytest's configuration" for key in sources.ini}
+    )
 
 
 def _read(given: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
@@ -201,21 +205,21 @@ def _value(fact: Fact, given: Any, source: str) -> Value:
         raise ConfigurationError(message, source=source, key=fact.key) from None
 
 
-def _require(said: Said, made: Plan) -> None:
+def _require(sources: Sources, made: Plan) -> None:
     """Raise TargetError for a target that cannot be meant as it is said."""
     if made.kind == "live":
-        _require_meant(said, made)
+        _require_meant(sources, made)
     if not made.in_process:
         return
     for key, fact in made.facts.items():
-        if key != "allow_writes" and fact.source == said.option(key):
+        if key != "allow_writes" and fact.source == sources.option(key):
             raise TargetError(
-                f"{fact.source} is about a platform that runs: say where with {said.option('url')}."
+                f"{fact.source} is about a platform that runs: say where with {sources.option('url')}."
             )
 
 
-def _require_meant(said: Said, made: Plan) -> None:
-    target, url = said.option("target"), said.option("url")
+def _require_meant(sources: Sources, made: Plan) -> None:
+    target, url = sources.option("target"), sources.option("url")
     twice = (
         f"A live platform is opted into twice: {url} or a file says which one, and {target} "
         "that it is meant."

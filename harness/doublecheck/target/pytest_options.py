@@ -17,7 +17,7 @@ import pytest
 from doublecheck.target.facts import BY_NAME, OPTIONS
 
 if TYPE_CHECKING:
-    from doublecheck.target.plan import Plan, Said
+    from doublecheck.target.plan import Plan, Sources
 
 BOTH = "both"
 _INI = "platform_emulator_command"
@@ -64,7 +64,7 @@ def plan_of(config: pytest.Config) -> Plan:
     from doublecheck.target.plan import plan
 
     if _PLAN not in config.stash:
-        config.stash[_PLAN] = plan(said(config))
+        config.stash[_PLAN] = plan(sources(config))
     return config.stash[_PLAN]
 
 
@@ -131,13 +131,13 @@ def _without_secrets(command: str) -> str:
         return command
 
 
-def said(config: pytest.Config) -> Said:
-    """Return all that is said about the platform."""
-    from doublecheck.target.plan import Said
+def sources(config: pytest.Config) -> Sources:
+    """Return where the facts about the platform come from."""
+    from doublecheck.target.plan import Sources
 
     command = config.getini(_INI)
     ini = {"emulator_command": command} if command else {}
-    return Said(_options(config), os.environ, _project(config), ini=ini)
+    return Sources(_options(config), os.environ, _project(config), ini=ini)
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from doublecheck.client import doubles, open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import TargetError
 from doublecheck.target.config_files import nearest_project
-from doublecheck.target.plan import Said, plan
+from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
 from doublecheck.twins import conversation, document, html_page, scripts, tree
 from doublecheck.twins import run as conversation_run
@@ -65,11 +65,11 @@ class PlatformOptions:
     def opened(self) -> Iterator[Target]:
         """Yield it for as long as the context lasts; raise what stands in the way."""
         given = {name: value for name, value in vars(self).items() if value is not None}
-        said = Said(given, project=nearest_project(), spelled="--{}".format)
-        planned = plan(said)
+        sources = Sources(given, project=nearest_project(), spelled="--{}".format)
+        planned = plan(sources)
         if planned.in_process:
             raise TargetError("Say where the platform is that is meant: --url, or --target.")
-        with open_target.opened(said, planned) as target:
+        with open_target.opened(sources, planned) as target:
             yield target
 
 

@@ -14,7 +14,7 @@ from doublecheck.cli.app import app
 from doublecheck.target import config_files
 from doublecheck.target.facts import FACTS, OPTIONS, Fact
 from doublecheck.target.from_plan import FIELDS
-from doublecheck.target.plan import Said, plan
+from doublecheck.target.plan import Sources, plan
 
 EXAMPLES = {
     "address": "http://127.0.0.1:1",
@@ -67,7 +67,7 @@ def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
     """Under its variable, which is named as what said it."""
     assert fact.variable is not None
 
-    made = plan(Said({}, {fact.variable: EXAMPLES[fact.type]}))
+    made = plan(Sources({}, {fact.variable: EXAMPLES[fact.type]}))
 
     assert [fact.variable] == [found.source for found in made.facts.values()]
     assert [fact.key] == list(made.facts)

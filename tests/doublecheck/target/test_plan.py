@@ -9,7 +9,7 @@ import pytest
 from doublecheck import Credentials, Secret
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import from_plan, plan_text
-from doublecheck.target.plan import Plan, Said, plan
+from doublecheck.target.plan import Plan, Sources, plan
 
 pytestmark = pytest.mark.smoke
 
@@ -40,8 +40,8 @@ def project(tmp_path: Path) -> Path:
 
 def said(
     environ: Mapping[str, str] | None = None, project: Path | None = None, **options: Any
-) -> Said:
-    return Said(options, environ or {}, project)
+) -> Sources:
+    return Sources(options, environ or {}, project)
 
 
 def sources(made: Plan) -> dict[str, str]:
