@@ -158,6 +158,7 @@ class SimpleApp:
         except PlatformError as error:
             if not is_refused_for_its_id(error, invocation):
                 return self._failed(error)
+            # 400, not the 500 of an exception (INV-07): only the caller can correct the ids.
             _log.warning(
                 "The caller of %s has an id that run_code cannot use: %s", self.name, error
             )
