@@ -5,7 +5,9 @@ address: it calls from this machine, and a page that a runtime serves calls from
 origin. So what lets anybody in, lets in neither the code of sessions nor web pages that nobody
 has allowed. The double's own routes refuse runtimes too, and what the double itself asks on
 somebody's behalf. A page is told by what browsers send with its requests and no script can leave
-out: ``Origin``, ``Sec-Fetch-Site``.
+out: ``Origin``, ``Sec-Fetch-Site``. What the double asks is told by a mark, which no address can
+hide: every client that it asks with on somebody's behalf is made by ``on_behalf``. Runtimes are let
+in where anybody is, because agents call each other.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A certificate authority lives in a directory: ``ca.pem`` has its key and stays private,
 ``ca-bundle.pem`` is what clients are to trust. The bundle holds what was trusted before as
-well, because a client that is pointed at it may call other servers too.
+well, because ``SSL_CERT_FILE`` replaces a client's trust, and an agent calls its model too.
+``agentdouble serve`` keeps its authority, so that the file stays right over a restart.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -
     the work has been cancelled.
     """
     task = asyncio.ensure_future(work)
-    left = asyncio.ensure_future(gone(receive))
+    left = asyncio.ensure_future(wait_for_disconnect(receive))
     try:
         await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -33,16 +33,16 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -
         await asyncio.gather(task, left, return_exceptions=True)
 
 
-async def gone(receive: Receive) -> None:
-    """Return when the caller has gone away; the request's body has been read."""
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the caller has disconnected; the request's body has been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-class Events(StreamingResponse):
-    """Events that are sent as they come; ends what they are made of when the caller has gone.
+class EventStreamResponse(StreamingResponse):
+    """Events that are sent as they come.
 
-    Not when that is collected, as Starlette's own does.
+    What makes them is closed when the caller has gone; Starlette leaves that to the garbage collector.
     """
 
     media_type = "text/event-stream"

@@ -89,7 +89,7 @@ class Failing:
             elif not held.begun:
                 await self._render(HTTPConnection(scope), refusal)(scope, receive, send)
             return  # an answer that had begun is broken off by the server
-        await held.let_go()
+        await held.flush()
 
     async def _close(self, websocket: WebSocket, refusal: Refusal, held: _Held) -> None:
         if held.closed:
@@ -126,7 +126,7 @@ class _Held:
         if bare or (self._kept and not message.get("more_body", False)):
             self._kept.append(message)
             return
-        await self.let_go()
+        await self.flush()
         self.begun = True
         self.closed = self.closed or message["type"] == "websocket.close"
         try:
@@ -135,7 +135,7 @@ class _Held:
             self.left = True
             raise
 
-    async def let_go(self) -> None:
+    async def flush(self) -> None:
         """Pass on what was kept."""
         kept, self._kept = self._kept, []
         for message in kept:

@@ -2,7 +2,9 @@
 
 Every unspecified behaviour of the double is read from here, so that each answer can name the
 guesses it rests on. ``choose()`` returns the name of the chosen alternative and notes the
-unknown for the request at hand (see ``using``).
+unknown for the request at hand (see ``using``). The ledger in force is a context variable, so
+nothing needs to be passed in. Choose where the answer matters, not before: a request that never met
+the question does not rely on its answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Files by which programs of one user find each other: the local key pair, the running doubles.
 
 All in one directory that only this user can read. The key pair is made once, so that an
-environment that was exported stays right when the double is started again.
+environment that was exported stays right when the double is started again. That is for
+``agentdouble serve``: an ``Emulator()`` makes a new pair each time.
 """
 
 from __future__ import annotations

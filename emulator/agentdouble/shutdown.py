@@ -1,4 +1,8 @@
-"""The end of a request that is still being answered when its server stops."""
+"""The end of a request that is still being answered when its server stops.
+
+It is refused in the shape of its surface, and the journal has that. Where an answer has begun, the
+connection is closed before its end, so that no client takes half an answer for a whole one.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from agentdouble.code_tool import (
     invoked_by,
     is_refused_for_its_id,
 )
-from agentdouble.disconnects import Events
+from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import PlatformError
 from agentdouble.failing import KIND, beneath
 from agentdouble.shutdown import ShutdownMiddleware
@@ -162,12 +162,13 @@ class SimpleApp:
             _log.warning(
                 "The caller of %s has an id that run_code cannot use: %s", self.name, error
             )
+            # 400, as only the caller can mend an id: nothing is wrong with the application (INV-07)
             return responses.failure(400, error.message, error.code)
         except Exception as error:
             return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation))
-            return Events(stream)
+            return EventStreamResponse(stream)
         return responses.result(value)
 
     def _failed(self, error: Exception) -> Response:

@@ -1,4 +1,9 @@
-"""``agentdouble exec``: a command in the foreground, beside a double that its clients find."""
+"""``agentdouble exec``: a command in the foreground, beside a double that its clients find.
+
+It passes a Ctrl-C on only where no terminal has. A terminal signals its whole foreground group, so
+the command has heard it already; a second one makes many programs give up their cleaning. It passes
+everything else on, and the double stops when the command has ended.
+"""
 
 from __future__ import annotations
 

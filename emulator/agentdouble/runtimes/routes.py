@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agentdouble.clock import Clock
-from agentdouble.disconnects import Events
+from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, Stream
@@ -81,7 +81,7 @@ class RuntimeRoutes:
         if _chosen(query, "follow", ("false", "true")) == "true":
             last = request.headers.get("last-event-id")
             after = None if last is None else _number(last, "Last-Event-ID")
-            return Events(_events(logs, wanted, tail, after))
+            return EventStreamResponse(_events(logs, wanted, tail, after))
         lines = logs.read(wanted, tail)
         if _chosen(query, "format", ("json", "text")) == "text":
             return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")

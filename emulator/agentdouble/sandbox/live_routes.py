@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import threads
-from agentdouble.disconnects import Events
+from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LiveRequestError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instances
@@ -68,7 +68,7 @@ class _Routes:
         return JSONResponse({"matches": found.matches, **ends})
 
 
-class _ListenerEvents(Events):
+class _ListenerEvents(EventStreamResponse):
     """The events of a listener, which stays registered until all of them are sent."""
 
     def __init__(self, listening: AbstractContextManager[Listener]) -> None:

@@ -38,7 +38,7 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
             copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
     encrypted = transport.get_extra_info("ssl_object") is not None
     if reset or (encrypted and not transport.get_write_buffer_size()):
-        transport.abort()  # over TLS a close would wait for the client's farewell
+        transport.abort()  # over TLS a close would wait for the client's closing alert
     else:
         transport.close()
     while (await receive())["type"] != "http.disconnect":

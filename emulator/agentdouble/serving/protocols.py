@@ -109,7 +109,7 @@ class HttpProtocol(TurnTaking):
     def shutdown(self) -> None:
         """Close an idle connection at once.
 
-        Over TLS a close waits for the client's farewell, which one that keeps its connection
+        Over TLS a close waits for the client's closing alert, which one that keeps its connection
         for later does not send: the server would stop seconds late and leave a socket open.
         """
         super().shutdown()

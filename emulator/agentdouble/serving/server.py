@@ -18,7 +18,7 @@ from agentdouble.serving.sockets import BACKLOG
 ACCEPTED_AT_ONCE = 64  # connections in a step of the loop, as asyncio takes its backlog
 TICK_S = 1
 QUIET_S = 1  # how long it stops without a word
-FAREWELL_S = 1  # how long what is cancelled has to say so
+CANCELLED_S = 1  # how long what is cancelled has to say so
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Server(uvicorn.Server):
         for task in left:
             task.cancel()
         if left:
-            await asyncio.wait(left, timeout=FAREWELL_S)
+            await asyncio.wait(left, timeout=CANCELLED_S)
 
     async def _wait(self, at_most_s: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):

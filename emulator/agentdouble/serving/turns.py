@@ -1,7 +1,9 @@
 """Whose turn it is to be read and answered: a few connections in each step of the event loop.
 
 What comes from thousands of connections at once would otherwise be taken up in one step, and
-every call of others waits for the whole of it at each of its own steps.
+every call of others waits for the whole of it at each of its own steps, of which an answer takes
+some thirty. Requests are not limited in number, because many are long and idle. A session that is
+a user of its own is a caller of its own.
 """
 
 from __future__ import annotations

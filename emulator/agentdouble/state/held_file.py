@@ -13,7 +13,7 @@ _PAUSE_S = 0.02
 
 
 class HeldFile:
-    """A file of a path, from ``hold()`` until ``let_go()``.
+    """A file of a path, from ``hold()`` until ``release()``.
 
     SQLite's lock is the process's, and ends when anything in the process that has read the file
     closes it. On Linux a second one is held that does not; elsewhere it would meet SQLite's.
@@ -51,7 +51,7 @@ class HeldFile:
             return False
         return (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Let go of the file; once is enough."""
         if self._descriptor is not None:
             os.close(self._descriptor)

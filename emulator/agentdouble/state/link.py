@@ -3,6 +3,9 @@
 Who owns them holds an advisory lock on the connection that it writes with, and has its name in
 the table ``owner``. A connection made anew takes the lock again, and finds its name there unless
 another double was the owner meanwhile: then what is in memory is not what is kept.
+
+Nobody knows whether a commit that got no answer was made. So it is kept what the records were
+before, and put back if the callers were refused.
 """
 
 from __future__ import annotations

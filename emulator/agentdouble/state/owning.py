@@ -1,6 +1,7 @@
 """Who owns the records in PostgreSQL: a lock for as long as a connection lives, and a name.
 
-Nothing but the owner writes: each transaction names it, and counts.
+Nothing but the owner writes: each transaction names it, and counts. So a pooler, behind which a
+lock says little, cannot make two owners.
 """
 
 from __future__ import annotations

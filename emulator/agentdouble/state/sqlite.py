@@ -60,14 +60,14 @@ class SqliteStore(SqlStore):
         try:
             await asyncio.to_thread(self._touch)
         except (sqlite3.Error, OSError) as error:
-            self._file.let_go()
+            self._file.release()
             raise self._error("cannot be opened", error) from None
         connection = await self._engine.connect()
         try:
             await self._prepare(connection)
         except BaseException as error:
             await connection.close()
-            self._file.let_go()
+            self._file.release()
             if isinstance(error, DBAPIError):
                 raise self._error("cannot be used", error) from None
             raise
@@ -82,7 +82,7 @@ class SqliteStore(SqlStore):
             gc.collect()  # a statement that failed keeps the file open while its error is there
         await self._connection.close()
         self._connection = None
-        self._file.let_go()
+        self._file.release()
         await self._engine.dispose()
 
     async def check(self) -> None:

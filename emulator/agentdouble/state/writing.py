@@ -1,4 +1,12 @@
-"""The order in which changes are written: many together, and each set whole or not at all."""
+"""The order in which changes are written: many together, and each set whole or not at all.
+
+Where a write of many fails, each set of changes is tried alone. One that is refused is taken back,
+after the later ones that share a record with it. What nothing can take back, the end of a sandbox
+session, is tried again until it is written.
+
+A double that stops writes no ends: the next one finds sessions without an end and says that it
+was restarted, the same as after a kill.
+"""
 
 from __future__ import annotations
 

@@ -106,4 +106,7 @@ class Surface:
         yield
 
     def begin_shutdown(self) -> None:
-        """End what only waits: the double is about to stop."""
+        """End what only waits, before calls have their time to finish.
+
+        Whoever listens for notifications would hold up the end until uvicorn's patience ends.
+        """

@@ -1,4 +1,8 @@
-"""``agentdouble doctor``: what this machine offers the double, and what would bring the rest."""
+"""``agentdouble doctor``: what this machine offers the double, and what would bring the rest.
+
+It runs code in a double, because everything can be installed and nothing run. Only that, the system
+and the settings decide its exit code. It looks up what would take most of a second to import.
+"""
 
 from __future__ import annotations
 

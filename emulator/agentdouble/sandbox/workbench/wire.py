@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.disconnects import Events, cancel_on_disconnect
+from agentdouble.disconnects import EventStreamResponse, cancel_on_disconnect
 
 _Model = TypeVar("_Model", bound="RequestBody")
 
@@ -47,7 +47,7 @@ class FailedError(Exception):
 EventsThenAnswer = AsyncGenerator[Mapping[str, Any] | Answer, None]
 
 
-class _Lines(Events):
+class _Lines(EventStreamResponse):
     """JSON, a line for each event, as it comes."""
 
     media_type = "application/x-ndjson"
