@@ -54,7 +54,7 @@ def connect(
     where, stop = wanted.open()
     if stop is None:
         return Platform(where, timeout_s=timeout_s)
-    return _kept(where, timeout_s, stop)
+    return _platform(where, timeout_s, stop)
 
 
 @checked
@@ -83,14 +83,14 @@ async def connect_async(
     wanted = Wanted(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = await _opened(wanted)
+    where, stop = await _open_in_thread(wanted)
     if stop is None:
         return AsyncPlatform(where, timeout_s=timeout_s)
-    return _kept_async(where, timeout_s, stop)
+    return _async_platform(where, timeout_s, stop)
 
 
-async def _opened(wanted: Wanted) -> tuple[Target, Stop | None]:
-    """Open it in a thread; what has started by then is stopped if nobody waits for it any more."""
+async def _open_in_thread(wanted: Wanted) -> tuple[Target, Stop | None]:
+    """Open the target in a thread; on cancellation, stop a double that has started by then."""
     opening = asyncio.ensure_future(asyncio.to_thread(wanted.open))
     try:
         return await asyncio.shield(opening)
@@ -103,8 +103,8 @@ async def _opened(wanted: Wanted) -> tuple[Target, Stop | None]:
         raise
 
 
-def _kept(target: Target, timeout_s: float, stop: Stop) -> Platform:
-    """Return a platform that is closed when the interpreter exits, at the latest."""
+def _platform(target: Target, timeout_s: float, stop: Stop) -> Platform:
+    """Return a platform that is closed when the interpreter exits, or before."""
 
     def on_close() -> None:
         atexit.unregister(platform.close)
@@ -115,8 +115,11 @@ def _kept(target: Target, timeout_s: float, stop: Stop) -> Platform:
     return platform
 
 
-def _kept_async(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
-    """Return a platform whose double stops when the interpreter exits, at the latest."""
+def _async_platform(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
+    """Return a platform whose double stops when the interpreter exits, or before.
+
+    By then no loop runs in which it could be closed, so only its double is stopped.
+    """
 
     async def on_close() -> None:
         atexit.unregister(stop)
