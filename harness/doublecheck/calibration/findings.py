@@ -16,7 +16,8 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.probes import NotSettledError, Probe, probes
 from doublecheck.probes.probing import Patience, Probing
-from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
+from doublecheck.wire.exchanges import Exchange, redacted
+from doublecheck.wire.redaction import HIDDEN
 
 _KEPT = 12  # exchanges for an unknown
 _BODY_CHARS = 2000  # characters of a body

@@ -15,7 +15,7 @@ from doublecheck.client import transport
 from doublecheck.client.preflight import PATIENCE_S
 from doublecheck.errors import CredentialsRefusedError, DoubleCheckError, RefusedError
 from doublecheck.wire import sandbox
-from doublecheck.wire.redaction import hidden, secrets_of
+from doublecheck.wire.redaction import redact, secrets_of
 
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
@@ -37,7 +37,7 @@ def require(target: Target, variables: tuple[str, str]) -> None:
         return
     refusal = _refusal(target)
     if refusal is not None:
-        reason = hidden(str(refusal), secrets_of(target))
+        reason = redact(str(refusal), secrets_of(target))
         raise CredentialsRefusedError(target.control_plane, reason, variables)
 
 

@@ -24,7 +24,7 @@ from doublecheck.contracts.should_level import LEVEL
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.target import pytest_options
-from doublecheck.wire.redaction import hidden, secrets_of
+from doublecheck.wire.redaction import redact, secrets_of
 
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
@@ -181,14 +181,14 @@ def pytest_runtest_makereport(
 
 def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
     """Take the target's secrets out of what a report quotes; of a failure, Failure does so."""
-    report.sections = [(name, hidden(text, secrets)) for name, text in report.sections]
+    report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
     report.user_properties = [
-        (name, hidden(value, secrets) if isinstance(value, str) else value)
+        (name, redact(value, secrets) if isinstance(value, str) else value)
         for name, value in report.user_properties
     ]
     if isinstance(report.longrepr, tuple):
         path, line, reason = report.longrepr
-        report.longrepr = (path, line, hidden(reason, secrets))
+        report.longrepr = (path, line, redact(reason, secrets))
 
 
 def _unseen(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:

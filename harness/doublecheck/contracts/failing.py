@@ -12,7 +12,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.wire.exchanges import Exchange, curl, redacted
-from doublecheck.wire.redaction import hidden
+from doublecheck.wire.redaction import redact
 
 SHOWN = 2
 BODY_CHARS = 2000
@@ -49,22 +49,22 @@ class Failure:
         writer.line(str(self._clause), bold=True)
         writer.line(f"specification, section {self._clause.section}")
         writer.line()
-        writer.write(hidden(_rendered(self._shown, writer), self._secrets))
+        writer.write(redact(_rendered(self._shown, writer), self._secrets))
         for line in self._after():
             writer.line(line)
 
     def __str__(self) -> str:
         before = (str(self._clause), f"specification, section {self._clause.section}", "")
-        return "\n".join((*before, hidden(str(self._shown), self._secrets), *self._after()))
+        return "\n".join((*before, redact(str(self._shown), self._secrets), *self._after()))
 
     def _redacted(self, crash: Any) -> Any:
         """Return where and why it failed, the line that sums it up."""
         if crash is None:
             return None
-        return dataclasses.replace(crash, message=hidden(crash.message, self._secrets))
+        return dataclasses.replace(crash, message=redact(crash.message, self._secrets))
 
     def _after(self) -> Iterator[str]:
-        return (hidden(line, self._secrets) for line in self._exchanged())
+        return (redact(line, self._secrets) for line in self._exchanged())
 
     def _exchanged(self) -> Iterator[str]:
         for exchange in self._exchanges:

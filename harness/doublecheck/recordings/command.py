@@ -21,8 +21,7 @@ from doublecheck.recordings import recording_file
 from doublecheck.recordings.recording_file import Writer
 from doublecheck.target.target import Target
 from doublecheck.twins.command import DoubleOptions, OutputOptions, PlatformOptions
-from doublecheck.wire.exchanges import Exchange
-from doublecheck.wire.redaction import without_secrets
+from doublecheck.wire.exchanges import Exchange, without_secrets
 
 if TYPE_CHECKING:
     import socket

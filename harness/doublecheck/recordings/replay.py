@@ -18,8 +18,8 @@ from doublecheck.target.surfaces import surface_of
 from doublecheck.twins import run as conversation_run
 from doublecheck.twins.comparison import Compared, Comparison, Part, pair
 from doublecheck.wire.calls import Request
-from doublecheck.wire.exchanges import HIDDEN, Exchange
-from doublecheck.wire.redaction import without_secrets
+from doublecheck.wire.exchanges import Exchange, without_secrets
+from doublecheck.wire.redaction import HIDDEN
 
 PATIENCE_S = 330.0
 _SESSION_HEADER = "mcp-session-id"

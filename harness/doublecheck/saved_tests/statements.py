@@ -18,7 +18,8 @@ from doublecheck.comparing.references import References, parsed
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.saved_tests.literals import WIDTH, literal
 from doublecheck.wire import a2a, api_server, application, mcp, sandbox
-from doublecheck.wire.exchanges import HIDDEN, Exchange
+from doublecheck.wire.exchanges import Exchange
+from doublecheck.wire.redaction import HIDDEN
 
 INDENT = 4
 PLATFORM = "<platform>"

@@ -17,8 +17,7 @@ from doublecheck.twins.comparison import (
 )
 from doublecheck.twins.conversation import Topic
 from doublecheck.values.double import JournalEntry
-from doublecheck.wire.exchanges import Exchange
-from doublecheck.wire.redaction import without_secrets
+from doublecheck.wire.exchanges import Exchange, without_secrets
 
 _UNKNOWNS = "x-agentdouble-unknowns"
 

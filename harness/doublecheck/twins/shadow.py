@@ -21,7 +21,7 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.twins import run as conversation_run
 from doublecheck.twins.comparison import Compared, compared, seeded
 from doublecheck.wire.calls import Request
-from doublecheck.wire.redaction import without_secrets
+from doublecheck.wire.exchanges import without_secrets
 
 _CLIENTS = (A2aClient, Browser, McpClient)
 _WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)

@@ -5,30 +5,23 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agentdouble.signing import ALGORITHM
 from doublecheck.notebook_repr import Shown
 from doublecheck.target.facts import variable
+from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
-
-HIDDEN = "***"
-
-_NAMES = "authorization|cookie|set-cookie|x-api-key|x-security-token|proxy-authorization"
-_SECRET_HEADER = re.compile(rf"(?:{_NAMES})|.*(?:secret|token|password|api[-_]?key).*", re.I)
-_SCHEME = re.compile(r"(Bearer|Basic) ", re.I)
-_IN_TEXT = (
-    # the token of a session's Endpoint, also where its & is an escape of JSON
-    re.compile(r"([?&]Authorization=|\\u0026Authorization=)[^&#\s\"'\\]+", re.I),
-    re.compile(r"(\b(?:Bearer|Basic) )[\w.~+/=-]+", re.I),
-    re.compile(
-        r"(\\?\"[\w-]*(?:secret|token|password|api[_-]?key|access[_-]?key)[\w-]*\\?\"\s*:\s*\\?\")"
-        r"[^\"\\]+",
-        re.I,
-    ),
-    re.compile(rf"({ALGORITHM} Credential=)[^\s\"\\]+.*?Signature=[0-9a-f]+"),
+from doublecheck.wire.redaction import (
+    HIDDEN,
+    redacted_bytes,
+    redacted_header,
+    redacted_headers,
+    redacted_text,
+    secrets_of,
 )
+
 _PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
 
 
@@ -62,23 +55,38 @@ def redacted(exchange: Exchange) -> Exchange:
     shown = dataclasses.replace(
         request,
         url=redacted_text(request.url),
-        headers=_redacted_headers(request.headers),
-        content=_redacted_bytes(request.content),
+        headers=redacted_headers(request.headers),
+        content=redacted_bytes(request.content),
     )
     return dataclasses.replace(
         exchange,
         request=shown,
-        headers=_redacted_headers(exchange.headers),
-        body=_redacted_bytes(exchange.body),
+        headers=redacted_headers(exchange.headers),
+        body=redacted_bytes(exchange.body),
         error=None if exchange.error is None else redacted_text(exchange.error),
     )
 
 
-def redacted_text(text: str) -> str:
-    """Return a text whose keys, tokens and signatures are ``***``."""
-    for pattern in _IN_TEXT:
-        text = pattern.sub(rf"\1{HIDDEN}", text)
-    return text
+def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
+    """Return exchanges that may be shown to anybody: redacted, and without the target's secrets."""
+    secrets = [one.encode() for one in sorted(secrets_of(target), key=len, reverse=True)]
+    return tuple(_without(redacted(one), secrets) for one in exchanges)
+
+
+def _without(exchange: Exchange, secrets: Iterable[bytes]) -> Exchange:
+    request = exchange.request
+    shown = dataclasses.replace(
+        request,
+        url=_hide(request.url.encode(), secrets).decode(),
+        content=_hide(request.content, secrets),
+    )
+    return dataclasses.replace(exchange, request=shown, body=_hide(exchange.body, secrets))
+
+
+def _hide(content: bytes, secrets: Iterable[bytes]) -> bytes:
+    for secret in secrets:
+        content = content.replace(secret, HIDDEN.encode())
+    return content
 
 
 def curl(exchange: Exchange) -> str:
@@ -125,7 +133,7 @@ def _header(name: str, value: str) -> str:
     if name.lower() == "authorization" and value.startswith("Bearer "):
         held_in = variable("api_key")
         return f'"{name}: Bearer ${held_in}"'
-    return shlex.quote(f"{name}: {_redacted_value(name, value)}")
+    return shlex.quote(f"{name}: {redacted_header(name, value)}")
 
 
 def _with_content(line: str, content: bytes) -> str:
@@ -136,26 +144,6 @@ def _with_content(line: str, content: bytes) -> str:
         return f"{line} --data-raw {shlex.quote(redacted_text(text))}"
     octets = "".join(f"\\{octet:03o}" for octet in content)
     return f"printf '{octets}' | {line} --data-binary @-"
-
-
-def _redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: _redacted_value(name, value) for name, value in headers.items()}
-
-
-def _redacted_value(name: str, value: str) -> str:
-    if not _SECRET_HEADER.fullmatch(name):
-        return redacted_text(value)
-    scheme = _SCHEME.match(value)
-    return (scheme[0] if scheme else "") + HIDDEN
-
-
-def _redacted_bytes(content: bytes) -> bytes:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-        return redacted_text(text).encode("latin-1")
-    return redacted_text(text).encode()
 
 
 def _value(headers: Mapping[str, str], name: str) -> str:

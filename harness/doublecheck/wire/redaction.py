@@ -1,18 +1,38 @@
-"""Redaction by type: the secrets of a target are taken out of every text about it."""
+"""Redaction: by the look of a secret, and by type, the secrets of a target.
+
+What may be shown to anybody goes through both: a platform can answer with a key that looks like
+none, and a text can have a key that is not the target's.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from agentdouble.signing import Credentials
+from agentdouble.signing import ALGORITHM, Credentials
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target
-from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted, redacted_text
 
+HIDDEN = "***"
+
+_NAMES = "authorization|cookie|set-cookie|x-api-key|x-security-token|proxy-authorization"
+_SECRET_HEADER = re.compile(rf"(?:{_NAMES})|.*(?:secret|token|password|api[-_]?key).*", re.I)
+_SCHEME = re.compile(r"(Bearer|Basic) ", re.I)
+_IN_TEXT = (
+    # the token of a session's Endpoint, also where its & is an escape of JSON
+    re.compile(r"([?&]Authorization=|\\u0026Authorization=)[^&#\s\"'\\]+", re.I),
+    re.compile(r"(\b(?:Bearer|Basic) )[\w.~+/=-]+", re.I),
+    re.compile(
+        r"(\\?\"[\w-]*(?:secret|token|password|api[_-]?key|access[_-]?key)[\w-]*\\?\"\s*:\s*\\?\")"
+        r"[^\"\\]+",
+        re.I,
+    ),
+    re.compile(rf"({ALGORITHM} Credential=)[^\s\"\\]+.*?Signature=[0-9a-f]+"),
+)
 _SHORTEST = 4  # a shorter one would be found in every other word, and guarded by nobody
 
 
@@ -23,27 +43,41 @@ def secrets_of(target: Target) -> frozenset[str]:
     return frozenset(form for secret in known for form in _forms(secret))
 
 
-def hidden(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without those secrets, and without what has the look of one."""
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text without those secrets, and without whatever looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return redacted_text(text)
 
 
-def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
-    """Return exchanges as they may be shown: what is secret of the target stands nowhere."""
-    secrets = [one.encode() for one in sorted(secrets_of(target), key=len, reverse=True)]
-    return tuple(_hidden_in(redacted(one), secrets) for one in exchanges)
+def redacted_text(text: str) -> str:
+    """Return a text whose keys, tokens and signatures are ``***``."""
+    for pattern in _IN_TEXT:
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    return text
 
 
-def _hidden_in(exchange: Exchange, secrets: Iterable[bytes]) -> Exchange:
-    request, body = exchange.request, exchange.body
-    content, url = request.content, request.url.encode()
-    for secret in secrets:
-        content, url = content.replace(secret, b"***"), url.replace(secret, b"***")
-        body = body.replace(secret, HIDDEN.encode())
-    shown = dataclasses.replace(request, content=content, url=url.decode())
-    return dataclasses.replace(exchange, request=shown, body=body)
+def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers, the values of secret ones as ``***``."""
+    return {name: redacted_header(name, value) for name, value in headers.items()}
+
+
+def redacted_header(name: str, value: str) -> str:
+    """Return the value of a header, ``***`` if it is a secret one."""
+    if not _SECRET_HEADER.fullmatch(name):
+        return redacted_text(value)
+    scheme = _SCHEME.match(value)
+    return (scheme[0] if scheme else "") + HIDDEN
+
+
+def redacted_bytes(content: bytes) -> bytes:
+    """Return a body whose keys, tokens and signatures are ``***``."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+        return redacted_text(text).encode("latin-1")
+    return redacted_text(text).encode()
 
 
 def _secrets(value: Any) -> Iterator[str]:

@@ -92,7 +92,7 @@ def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
     told = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
     looks = "GET /v1?Authorization=unknown-token HTTP/1.1 Bearer unknown-key"
 
-    shown = redaction.hidden(f"{told} {looks} AKLTknown", redaction.secrets_of(TARGET))
+    shown = redaction.redact(f"{told} {looks} AKLTknown", redaction.secrets_of(TARGET))
 
     assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == shown
 
@@ -113,8 +113,8 @@ def test_no_report_has_a_secret(
         "    pytest.fail(f'{keys} http://x/?Authorization=the-token')\n"
     )
     if not redacting:
-        monkeypatch.setattr(redaction, "hidden", _as_it_is)
-        monkeypatch.setattr(failing, "hidden", _as_it_is)
+        monkeypatch.setattr(redaction, "redact", _as_it_is)
+        monkeypatch.setattr(failing, "redact", _as_it_is)
     arguments = (*CHECKS, "-k", "DEC-03", "-p", "breaking")
 
     pytester.syspathinsert()

@@ -465,7 +465,7 @@ class AsyncPlatform:
         It asserts what was answered, ids and times aside. Raises SaveError.
         """
         from doublecheck.saved_tests import module
-        from doublecheck.wire.redaction import without_secrets
+        from doublecheck.wire.exchanges import without_secrets
 
         return module.save(without_secrets(self.exchanges, self.target), Path(path))
 

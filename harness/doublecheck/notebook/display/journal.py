@@ -29,7 +29,7 @@ from doublecheck.notebook.display.markup import (
 )
 from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import counted
-from doublecheck.wire.exchanges import redacted_text
+from doublecheck.wire.redaction import redacted_text
 
 if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry
