@@ -641,7 +641,7 @@ def test_code_in_c_that_heeds_no_interrupt_is_killed(
     assert '"text": "False\\n"' in after["Result"]
 
 
-@pytest.mark.libraries
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flood",
     [

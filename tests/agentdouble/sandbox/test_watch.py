@@ -21,7 +21,7 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process
 from agentdouble.sandbox import watch as watching
 from agentdouble.sandbox.watch import Watch, WatchedSession
-from tests.agentdouble.calling import has_gone, http, instances_of, pid_of, run, text
+from tests.agentdouble.calling import eventually, has_gone, http, instances_of, pid_of, run, text
 
 pytestmark = pytest.mark.once
 
@@ -206,6 +206,7 @@ def test_directories_deeper_than_linux_can_name_end_a_session(
     assert [{}, {"s": reason}] == seen
 
 
+@pytest.mark.slow
 def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,8 +290,7 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
         settle(double)
         os.write(begin, b"x")
         os.close(begin)
-        while not reasons_of(double):
-            look(double)
+        eventually(lambda: look(double) or reasons_of(double), bool)
 
         assert {"hidden": f"killed: {ENDS_WITH[what]}"} == reasons_of(double)
 
@@ -298,10 +298,13 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
 def settle(double: Emulator) -> None:
     """Look until every session is idle and was counted since it was busy."""
     counted = instances_of(double)._watch._counted
-    while not counted or any(
-        usage.busy_ns(pid) != busy for times in counted.values() for pid, busy in times.items()
-    ):
+
+    def changed() -> list[int]:
         look(double)
+        times = [one for times in counted.values() for one in times.items()]
+        return [pid for pid, busy in times if usage.busy_ns(pid) != busy] if counted else [0]
+
+    eventually(changed, lambda pids: not pids)
 
 
 def test_sessions_that_do_nothing_are_not_counted(

@@ -78,8 +78,11 @@ TABLES: Mapping[Surface, Table] = {
         dict.fromkeys(RUNTIMES, "starts processes"),
     ),
 }
+SLOW: tuple[Surface, ...] = ("sandbox", "runtimes")  # their checks start kernels and programs
 CASES = [
-    pytest.param(surface, mutation, id=str(mutation))
+    pytest.param(
+        surface, mutation, id=str(mutation), marks=[pytest.mark.slow] if surface in SLOW else []
+    )
     for surface, table in TABLES.items()
     for mutation in table.mutations
 ]
