@@ -21,7 +21,7 @@ MOST = 2000  # or as many as there is memory for: each takes 20 MiB
 
 def test_many_sessions_alive(stress: Stress) -> None:
     """None fails, each keeps its state, and all that are due together are gone together."""
-    count = min(stress.scale(24, MOST), capacity.holds().sessions - 8)
+    count = min(stress.scale(24, MOST), capacity.session_limit().sessions - 8)
     with Emulator(pool_size=0, max_instances=count + 8) as double:
         text(double, "x = -1", "stays", ttl_s=86_400)
         numbers = list(range(count))
