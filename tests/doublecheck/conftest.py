@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import warnings
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ import pytest
 import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
 
 from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
+from doublecheck import log_filter
 
 with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -27,6 +29,19 @@ def _doubles_of_nobody() -> Iterator[None]:
             if variable != "AGENTDOUBLE_BROWSER":
                 patch.delenv(variable)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loggers_as_before() -> Iterator[None]:
+    """What keeps the noise of libraries out of a notebook's cells stays until the module ends.
+
+    Other modules of this process, in whatever order they run, read the logs of a double.
+    """
+    before = {name: logging.getLogger(name) for name in log_filter._LEAST}
+    kept = {name: (list(one.handlers), one.propagate) for name, one in before.items()}
+    yield
+    for name, (handlers, propagate) in kept.items():
+        before[name].handlers[:], before[name].propagate = handlers, propagate
 
 
 @pytest.fixture(autouse=True)

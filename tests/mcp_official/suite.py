@@ -7,6 +7,7 @@ where it then is.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -104,8 +105,12 @@ class Suite:
 
     def install(self) -> None:
         """Bring the suite into its folder, unless it is there; raise NotInstalledError."""
-        if self._installed():
-            return
+        with (self.folder / "lock").open("w") as lock:  # of two processes one brings it for both
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self._installed():
+                self._install()
+
+    def _install(self) -> None:
         for file in PINNED.iterdir():
             shutil.copy(file, self.folder)
         command = [*self.node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]

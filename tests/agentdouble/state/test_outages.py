@@ -141,11 +141,7 @@ def test_another_owner_meanwhile_is_the_end(
     monkeypatch.setattr(link, "PATIENCE_S", 0.3)
     with Emulator(state=server.url) as first:
         assert 200 == create(first, "of-the-first")
-        held = f"SELECT pg_advisory_lock({owning.LOCK})"
-        name = "UPDATE agentdouble.owner SET name = 'another'"
-        ask(server.url, f"WITH ended AS ({_OTHERS}) SELECT count(*) FROM ended")
-        ask(server.url, held)
-        ask(server.url, name)
+        asyncio.run(own(server.url))
         refused = http.post(f"{first.url}/apps/coder/users/u/sessions/x", json={}, timeout=60)
         status, told = health(first)
 
