@@ -44,13 +44,13 @@ def twin(
     **platform: Any,
 ) -> None:
     """Say the same to a double and to another platform and print what differs."""
-    from doublecheck.twins import command as ordering
+    from doublecheck.twins import command
 
-    code = ordering.twin(
-        ordering.PlatformOptions(**platform),
-        ordering.DoubleOptions(double, apps or ()),
+    code = command.twin(
+        command.PlatformOptions(**platform),
+        command.DoubleOptions(double, apps or ()),
         script,
-        ordering.OutputOptions(html, as_json),
+        command.OutputOptions(html, as_json),
         agent,
     )
     raise typer.Exit(code)
@@ -80,10 +80,10 @@ def record(
     **platform: Any,
 ) -> None:
     """Stand in front of a platform and record what it is asked and answers."""
-    from doublecheck.recordings import command as ordering
+    from doublecheck.recordings import command
     from doublecheck.twins.command import PlatformOptions
 
-    ordering.record(PlatformOptions(**platform), output, port)
+    command.record(PlatformOptions(**platform), output, port)
 
 
 REPLAY_EXAMPLES = """
@@ -107,10 +107,10 @@ def replay(
     as_json: options.AsJson = False,
 ) -> None:
     """Send what was recorded to a double and print what differs, operation by operation."""
-    from doublecheck.recordings import command as ordering
+    from doublecheck.recordings import command
     from doublecheck.twins.command import DoubleOptions, OutputOptions
 
-    code = ordering.replay(recording, DoubleOptions(url, apps or ()), OutputOptions(html, as_json))
+    code = command.replay(recording, DoubleOptions(url, apps or ()), OutputOptions(html, as_json))
     raise typer.Exit(code)
 
 
