@@ -17,25 +17,25 @@ from ipykernel.iostream import IOPubThread, OutStream
 from jupyter_client.session import Session
 from traitlets import Integer
 
-LIMIT = 8 * 1024 * 1024  # characters or bytes; the double keeps less of a whole execution
+from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 
 class CappedStream(OutStream):
-    """Passes on at most ``LIMIT`` characters of each execution and drops the rest.
+    """Passes on at most ``OUTPUT_LIMIT`` characters of each execution and drops the rest.
 
     It begins anew with ``clear_output()``, as what the double keeps does: or a long loop that shows
     its progress would end with nothing.
     """
 
     _about: Any = None
-    _left = LIMIT
+    _left = OUTPUT_LIMIT
 
     def write(self, string: str) -> int:
         """Write to the stream, up to the limit."""
         written, string = len(string), _encodable(string)
         about = (self.parent_header.get("msg_id"), self.session.cleared)
         if about != self._about:
-            self._about, self._left = about, LIMIT
+            self._about, self._left = about, OUTPUT_LIMIT
         if len(string) <= self._left:
             self._left -= len(string)
             super().write(string)
@@ -56,19 +56,19 @@ def _encodable(text: str) -> str:
 
 DROPPED = "agentdouble_dropped"  # known to ``sandbox/outputs.py``, which is not imported here
 
-_ROOM = LIMIT // 16  # characters of an error's text; one may take up to six bytes
+_ROOM = OUTPUT_LIMIT // 16  # characters of an error's text; one may take up to six bytes
 _SAYS_HOW_IT_WENT = ("status", "execution_count", "ename", "evalue", "traceback", "context_lost")
 
 
 class CappedSession(Session):
     """Sends in place of a large message a small one that says how much was dropped.
 
-    An error over ``LIMIT`` stays an error, with the start of its text; a display or whatever
+    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text; a display or whatever
     else is over ``limit`` becomes a message of the type ``DROPPED``. Streams have a limit of
     their own.
     """
 
-    limit = Integer(LIMIT, config=True)
+    limit = Integer(OUTPUT_LIMIT, config=True)
     cleared = 0  # how often what was put out has been cleared
 
     def serialize(
@@ -79,7 +79,7 @@ class CappedSession(Session):
         self.cleared += msg["header"]["msg_type"] == "clear_output"
         size = sum(map(len, parts))
         cut = _CUT.get(msg["header"]["msg_type"], _dropped)
-        if size <= self.limit or (cut is not _dropped and size <= LIMIT):
+        if size <= self.limit or (cut is not _dropped and size <= OUTPUT_LIMIT):
             return parts
         return super().serialize({**msg, **cut(msg, size)}, ident)
 

@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+# what a kernel writes of one execution, in characters or bytes; the double keeps less of it
+OUTPUT_LIMIT = 8 * 1024 * 1024
+
 MAX_DATAGRAM = 256 * 1024
 MAX_DESCRIPTORS = 4
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from agentdouble.processes.fork_server.kernel_output import LIMIT
+from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 _INHERITED = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
 _READABLE = ("HOME", "LANG", "TMPDIR", "TZ")
@@ -163,6 +163,8 @@ def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:
     # from standard input, because then a relative path of an import means the session's own
     # directory, and the engine needs to read nothing of the double's
     assert stdin is not None
-    script = _BOOT.read_text("utf-8").replace("@TOKEN@", token).replace("@LIMIT@", str(LIMIT))
+    script = (
+        _BOOT.read_text("utf-8").replace("@TOKEN@", token).replace("@LIMIT@", str(OUTPUT_LIMIT))
+    )
     with stdin:
         stdin.write(script.encode())

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agentdouble.processes.fork_server.kernel_output import LIMIT
+from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 Send = Callable[[str, dict[str, Any]], None]
 
@@ -38,7 +38,7 @@ class Streams:
 
     def write(self, name: str, text: str) -> None:
         """Take in text, as far as the limit goes."""
-        left = self._left.get(name, LIMIT)
+        left = self._left.get(name, OUTPUT_LIMIT)
         text = text[:left]
         self._left[name] = left - len(text)
         if not text:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.processes.fork_server import kernel_output
+from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 from tests.agentdouble.sandbox.javascript.session import Session, shown, streams
 
 pytestmark = pytest.mark.once
@@ -53,7 +53,7 @@ def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
     for _ in range(2):
         (name, text), last = streams(session(f"{code}; console.error('after')"))
 
-        assert ("stdout", kernel_output.LIMIT) == (name, len(text or ""))
+        assert ("stdout", OUTPUT_LIMIT) == (name, len(text or ""))
         assert ("stderr", "after\n") == last
 
 
