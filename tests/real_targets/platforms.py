@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble import Emulator
-from doublecheck.contracts import writing
+from doublecheck.contracts import reference_files
 from tests.real_targets.processes import doublecheck, serving
 
 Addresses = Mapping[str, str]
@@ -74,7 +74,7 @@ def report_of(document: Mapping[str, Any]) -> Report:
 @contextmanager
 def _adk(python: str, folder: Path) -> Iterator[Addresses]:
     """google-adk's own API server, with the reference agent."""
-    writing.write("agentkit", folder)
+    reference_files.write("agentkit", folder)
     words = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
     with serving(python, *words, "agents", folder=folder) as url:
         yield {"api_server": url}
@@ -83,7 +83,7 @@ def _adk(python: str, folder: Path) -> Iterator[Addresses]:
 @contextmanager
 def _agentkit(python: str, folder: Path) -> Iterator[Addresses]:
     """The reference applications with the platform's SDK; their sandbox is a double's."""
-    writing.write("agentkit", folder)
+    reference_files.write("agentkit", folder)
     files = {
         "application": "app.py",
         "mcp": "mcp_app.py",

@@ -185,8 +185,8 @@ def app(
     ] = False,
 ) -> None:
     """Write the reference applications, with what to deploy and how to check them."""
-    from doublecheck.contracts import writing
+    from doublecheck.contracts import reference_files
 
-    for path in writing.write(sdk, output, force=force):
+    for path in reference_files.write(sdk, output, force=force):
         typer.echo(path)
     typer.echo(f"\n{output / 'README.md'} says how to run and check them.", err=True)

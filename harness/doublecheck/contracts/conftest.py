@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from doublecheck.client import preflight
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts
-from doublecheck.contracts.answering import Answering
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.failing import Failure, last_exchanges
+from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.should_level import LEVEL
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
+from doublecheck.errors import DoubleCheckError, NoAnswerError, UnreachableError
 from doublecheck.target import pytest_options
+from doublecheck.target.surfaces import Surface
 from doublecheck.wire.redaction import redact, secrets_of
 
 if TYPE_CHECKING:
@@ -32,9 +34,39 @@ if TYPE_CHECKING:
 Observe = Callable[[str], None]
 
 SECRETS = pytest.StashKey[Collection[str]]()
-ANSWERING = pytest.StashKey[Answering]()
+SURFACES = pytest.StashKey["SurfaceStates"]()
 START_WITHIN_S = 50.0  # below the patience of a Platform, and this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
+
+
+class SurfaceStates:
+    """Whether the surfaces of a target answer.
+
+    A check that got no answer casts doubt on its surface: before the next check of it, one request
+    finds out whether anything answers at all. So a platform that begins to hang in the middle does
+    not cost a time limit for each check that is left.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._problems: dict[Surface, DoubleCheckError] = dict(target.problems)
+        self._doubted: set[Surface] = set()
+
+    def doubt(self, surface: Surface, error: BaseException) -> None:
+        """Note how a check of a surface ended."""
+        if isinstance(error, (NoAnswerError, UnreachableError)):
+            self._doubted.add(preflight.probed(surface))
+
+    def require(self, surface: Surface) -> None:
+        """Raise what stands in the way of checks of a surface."""
+        asked = preflight.probed(surface)
+        if asked in self._doubted:
+            self._doubted.discard(asked)
+            found = preflight.problem(self._target, asked)
+            if found is not None:
+                self._problems[asked] = found
+        if asked in self._problems:
+            raise self._problems[asked]
 
 
 @pytest.fixture(scope="session")
@@ -123,14 +155,16 @@ def observe(request: pytest.FixtureRequest) -> Observe:
 
 
 @pytest.fixture(scope="session")
-def _answering(request: pytest.FixtureRequest, platform_server: Target) -> Answering:
+def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
     """What is known of the surfaces of this target."""
-    request.config.stash[ANSWERING] = Answering(platform_server)
-    return request.config.stash[ANSWERING]
+    request.config.stash[SURFACES] = SurfaceStates(platform_server)
+    return request.config.stash[SURFACES]
 
 
 @pytest.fixture(autouse=True)
-def _observable(request: pytest.FixtureRequest, platform: Platform, _answering: Answering) -> None:
+def _observable(
+    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates
+) -> None:
     """Skip, with its reason, what this target cannot show; an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
     needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
@@ -138,7 +172,7 @@ def _observable(request: pytest.FixtureRequest, platform: Platform, _answering: 
     if reason is not None:
         pytest.skip(reason)
     platform.exchanges.clear()
-    _answering.require(mark.args[0].surface)
+    _surfaces.require(mark.args[0].surface)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -147,6 +181,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
     clause, unknown = marks[0].args[0], marks[0].kwargs["unknown"]
     level = clause.level if unknown is None else "unspecified"
+    # the only thing besides text that pytest-xdist carries over from its workers
     item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
     item.extra_keyword_matches.add(clause.id)  # so that -k INV-05 finds it
     if unknown is not None:
@@ -163,8 +198,8 @@ def pytest_runtest_makereport(
     mark = item.get_closest_marker(MARKER)
     if not report.failed or call.excinfo is None or mark is None:
         return report
-    if ANSWERING in item.config.stash:
-        item.config.stash[ANSWERING].doubt(mark.args[0].surface, call.excinfo.value)
+    if SURFACES in item.config.stash:
+        item.config.stash[SURFACES].doubt(mark.args[0].surface, call.excinfo.value)
     if mark.kwargs["unknown"] is not None and report.when == "call":
         _unseen(report, call.excinfo)
         _redact(report, secrets)

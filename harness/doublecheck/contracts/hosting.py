@@ -1,4 +1,8 @@
-"""The reference applications as runtimes: how a double declares them, where they answer."""
+"""The reference applications as runtimes: how a double declares them, where they answer.
+
+A check finds them as a client does: it asks the control plane for the address and the key of a
+runtime by its name, on a double and on a live platform alike.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import wire, writing
+from doublecheck.contracts import reference_files, wire
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.secret import Secret
 from doublecheck.target.facts import variable
@@ -51,14 +55,15 @@ class Declared:
 def declared() -> Iterator[Declared]:
     """Yield the reference runtimes, in folders of their own, with secrets of their own.
 
-    They are those of the agentdouble.toml that ``doublecheck contracts app`` writes, but for the
-    neighbour, which is put beside the others' folder here, and so is not inside it.
+    They are those of the agentdouble.toml that ``doublecheck contracts app`` writes. The neighbour,
+    which hides what HST-03 looks for, gets a folder beside theirs: inside it, its files would be
+    the application's own.
     """
     with tempfile.TemporaryDirectory(prefix="doublecheck-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # instances may be users of their own
         applications, neighbour = folder / "applications", folder / "neighbour"
-        writing.write("agentdouble", applications)
+        reference_files.write("agentdouble", applications)
         shutil.copytree(_NEIGHBOUR, neighbour, ignore=shutil.ignore_patterns("__pycache__"))
         tables = tomllib.loads((applications / "agentdouble.toml").read_text("utf-8"))["runtimes"]
         keys = [secrets.token_hex(16) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What a check makes on a platform, removed again when it ends, however it ends."""
+"""Leftovers: what a check makes on a platform is removed when it ends, however it ends."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _NOTHING_SENSIBLE = (
 class Leftovers:
     """What is to be removed from a platform.
 
-    Removing is no check: what a platform refuses to delete is left to end by itself, and the
-    checks of deletion speak of that.
+    Removing judges nothing: what a platform refuses to delete is left to end by itself, and whether
+    deletion works is for other checks. Sessions of sandboxes are found by their names in the list,
+    since an application may have named them.
     """
 
     def __init__(self, platform: Platform) -> None:

@@ -1,4 +1,4 @@
-"""What a run of the checks came to: values, which say nothing of how it was carried out."""
+"""Results of a run of the checks, as values that do not know how it was carried out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.notebook_repr import Shown
 
-FORGIVEN = "failed (should)"  # what is only recommended failed, and the run does not
+# A verdict says what was seen, so a should that is not kept is "failed", as a must is. What sums up
+# says this instead, unless the run is strict: counts, report.failed and the exit code then agree.
+FORGIVEN = "failed (should)"
 
 
 @dataclass(frozen=True)

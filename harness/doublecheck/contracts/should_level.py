@@ -1,4 +1,8 @@
-"""Leniency: a check of what is only recommended fails, and the run does not."""
+"""Checks of level should: they fail, and the run does not.
+
+A failed should is a failure that the exit code ignores. Hidden, it would be no recommendation;
+failing the run, it would be a must.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,11 @@ def add(group: pytest.OptionGroup) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Let it listen to a run."""
-    config.pluginmanager.register(Leniency(config.getoption("platform_strict_should")))
+    """Register the plugin."""
+    config.pluginmanager.register(ShouldLevel(config.getoption("platform_strict_should")))
 
 
-class Leniency:
+class ShouldLevel:
     """A pytest plugin that lets failed checks of level should not fail the run.
 
     They are shown like any other. With ``--platform-strict-should`` they do fail it.
@@ -34,7 +38,7 @@ class Leniency:
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
-        self._lenient = 0
+        self._recommended = 0
         self._others = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -43,7 +47,7 @@ class Leniency:
             return
         told = dict(report.user_properties)
         if (told.get(LEVEL), told.get(VERDICT)) == (SHOULD, FAILED):
-            self._lenient += 1
+            self._recommended += 1
         else:
             self._others += 1
 
@@ -58,9 +62,9 @@ class Leniency:
         """Say what was let pass."""
         if self._forgives():
             terminalreporter.write_line(
-                f"{self._lenient} failed of what is only recommended (should); "
+                f"{self._recommended} failed of what is only recommended (should); "
                 "--strict-should lets that fail the run (in pytest --platform-strict-should)."
             )
 
     def _forgives(self) -> bool:
-        return not self._strict and self._lenient > 0
+        return not self._strict and self._recommended > 0

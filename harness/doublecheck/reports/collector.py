@@ -116,7 +116,7 @@ def _name(nodeid: str) -> str:
 
 
 def _marked(nodeid: str) -> str | None:
-    """Return the clause of a check that could not tell it, as its worker crashed."""
+    """Return the clause of a check by its name: the report of a crashed worker carries nothing."""
     home = _home(nodeid)
     if home is None:
         return None

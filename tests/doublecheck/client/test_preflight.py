@@ -10,7 +10,7 @@ import pytest
 from agentdouble import Emulator
 from doublecheck import Credentials, DoubleCheckError, Platform, Secret, Target
 from doublecheck.client import preflight
-from doublecheck.contracts.answering import Answering
+from doublecheck.contracts.conftest import SurfaceStates
 from doublecheck.errors import (
     AnswerError,
     NoAnswerError,
@@ -154,17 +154,17 @@ def test_a_check_without_an_answer_casts_doubt_on_its_surface(
 ) -> None:
     """The next one asks first; what hangs from now on costs one time limit, not one a check."""
     with bad_servers.serving(bad_servers.hang) as server:
-        answering = Answering(Target(server.url, api_server=platform_server.url))
+        states = SurfaceStates(Target(server.url, api_server=platform_server.url))
         for surface in ("sandbox", "api_server"):
-            answering.require(surface)
-            answering.doubt(surface, NoAnswerError(server.url, "timed out"))
+            states.require(surface)
+            states.doubt(surface, NoAnswerError(server.url, "timed out"))
 
         monkeypatch.setattr(preflight, "PATIENCE_S", SOON_S)
         for _ in range(3):
             with pytest.raises(NoAnswerError):
-                answering.require("sandbox")
+                states.require("sandbox")
         monkeypatch.setattr(preflight, "PATIENCE_S", LATE_S)
-        answering.require("api_server")
-        answering.require("application")
+        states.require("api_server")
+        states.require("application")
 
     assert 1 == len(server.accepted)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import Credentials, Secret, Target
-from doublecheck.contracts import failing
+from doublecheck.contracts import failure_report
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import document
 from doublecheck.wire import redaction
@@ -114,7 +114,7 @@ def test_no_report_has_a_secret(
     )
     if not redacting:
         monkeypatch.setattr(redaction, "redact", _as_it_is)
-        monkeypatch.setattr(failing, "redact", _as_it_is)
+        monkeypatch.setattr(failure_report, "redact", _as_it_is)
     arguments = (*CHECKS, "-k", "DEC-03", "-p", "breaking")
 
     pytester.syspathinsert()
@@ -136,5 +136,5 @@ def _as_it_is(text: str, secrets: Sequence[str] = ()) -> str:
 
 def _checks(module: str) -> list[str]:
     """Return the names of a module's checks, in its order."""
-    source = Path(failing.__file__).with_name(f"{module}.py").read_text("utf-8")
+    source = Path(failure_report.__file__).with_name(f"{module}.py").read_text("utf-8")
     return [f"{module}.py::{name}" for name in re.findall(r"^def (test_\w+)", source, re.M)]

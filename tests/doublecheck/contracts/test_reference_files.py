@@ -14,7 +14,7 @@ import pytest
 
 from doublecheck import contracts
 from doublecheck.cli.check_commands import app as command
-from doublecheck.contracts import writing
+from doublecheck.contracts import reference_files
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import FolderError
 from doublecheck.reports.collector import Collector
@@ -34,7 +34,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "written"
-    writing.write("agentdouble", folder)
+    reference_files.write("agentdouble", folder)
     process = subprocess.Popen(
         [sys.executable, "-c", "from agentdouble.cli import main; main()", *SERVE],
         cwd=folder,
@@ -82,9 +82,9 @@ def test_what_is_written_passes_the_checks(
 
 
 @pytest.mark.parametrize("sdk", ["agentdouble", "agentkit"])
-def test_there_is_what_to_deploy(sdk: writing.Sdk, tmp_path: Path) -> None:
+def test_there_is_what_to_deploy(sdk: reference_files.Sdk, tmp_path: Path) -> None:
     """An application for each protocol, an agents directory, requirements, and a README."""
-    written = writing.write(sdk, tmp_path)
+    written = reference_files.write(sdk, tmp_path)
 
     assert {"app.py", "mcp_app.py", "a2a_app.py", "requirements.txt", "README.md"} <= {
         path.name for path in written if path.parent == tmp_path
@@ -102,12 +102,12 @@ def test_a_file_of_the_user_s_is_not_overwritten(tmp_path: Path) -> None:
     mine.write_text("mine")
 
     with pytest.raises(FolderError, match=r"other files by these names: app\.py\. Nothing was"):
-        writing.write("agentdouble", tmp_path)
+        reference_files.write("agentdouble", tmp_path)
     assert [mine] == list(tmp_path.iterdir())
 
-    writing.write("agentdouble", tmp_path, force=True)
+    reference_files.write("agentdouble", tmp_path, force=True)
     assert "mine" != mine.read_text()
-    assert writing.write("agentdouble", tmp_path)
+    assert reference_files.write("agentdouble", tmp_path)
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (folder / "app.py").symlink_to(elsewhere)
 
     with pytest.raises(FolderError):
-        writing.write("agentdouble", folder)
-    writing.write("agentdouble", folder, force=True)
+        reference_files.write("agentdouble", folder)
+    reference_files.write("agentdouble", folder, force=True)
 
     assert "mine" == elsewhere.read_text()
     assert not (folder / "app.py").is_symlink()
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(FolderError, match=r"file.* cannot be written: .*Name another folder"):
-        writing.write("agentdouble", tmp_path / "file")
+        reference_files.write("agentdouble", tmp_path / "file")
 
 
 def test_the_command_tells_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,5 +138,7 @@ def test_the_command_tells_the_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     command(sdk="agentkit", output=tmp_path)
 
     told = capsys.readouterr()
-    assert [str(path) for path in writing.write("agentkit", tmp_path)] == told.out.splitlines()
+    assert [
+        str(path) for path in reference_files.write("agentkit", tmp_path)
+    ] == told.out.splitlines()
     assert "README.md says how to run" in told.err
