@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,13 +37,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab() -> Iterator[Lab]:
     """A JupyterLab with copies of the notebooks of this repository."""
     _needed()
-    place = tmp_path_factory.mktemp("jupyterlab")
-    shutil.copytree(NOTEBOOKS, place / "notebooks")
-    with serving(place) as lab:
-        yield lab
+    # pytest's own directories, below one for each worker, are too long for the kernels' sockets
+    with TemporaryDirectory(prefix="lab-") as folder:
+        place = Path(folder)
+        shutil.copytree(NOTEBOOKS, place / "notebooks")
+        with serving(place) as lab:
+            yield lab
 
 
 @pytest.fixture(scope="package")
