@@ -16,6 +16,8 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import text
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = """
 import json, resource, sys
 soft, hard, most = map(int, sys.argv[1:])

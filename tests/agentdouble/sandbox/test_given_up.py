@@ -28,6 +28,8 @@ from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import has_gone
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 When = Literal["while it waits", "while it waits, and again", "when its answer is there"]
 

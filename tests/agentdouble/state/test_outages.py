@@ -25,7 +25,7 @@ from agentdouble.state import Change, Store, link, make_store, owning, postgresq
 from tests.agentdouble.calling import http
 from tests.postgresql import Server
 
-pytestmark = pytest.mark.libraries
+pytestmark = [pytest.mark.libraries, pytest.mark.slow]
 
 _OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
 
