@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from agentdouble import environment, ledger, routing, serving
+from agentdouble import environment, ledger, serving
 from agentdouble.apps.loading import App, application
 from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices, McpToolsets
 from agentdouble.platform import Platform
+from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface
 
@@ -46,7 +47,7 @@ class Emulator:
         with ExitStack() as resources:
             listener = serving.open_socket(self.settings.host, self.settings.port)
             resources.callback(listener.close)
-            self._tls = routing.certificate(self.settings)
+            self._tls = certificate(self.settings)
             if self._tls is not None:
                 resources.callback(self._tls.close)
             self.url = serving.address_of(listener, "http" if self._tls is None else "https")

@@ -7,13 +7,17 @@ import datetime as dt
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from agentdouble import __version__, ledger, routing
+from agentdouble import __version__, ledger
 from agentdouble.admission import Address
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.faults import Faults
 from agentdouble.journal import Journal
+
+# names and no module: pytester drops modules from sys.modules, but not from their package, and
+# an old module would ask for surfaces of other classes than those that are made here
+from agentdouble.routing import admission, application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import make_store
@@ -54,11 +58,9 @@ class Platform:
             self.context.surfaces.append(make(self.context))
         self._starting = tuple(reversed(self.context.surfaces))  # what is called before its callers
         self._resetting = asyncio.Lock()
-        policy = routing.policy_of(self.context)
-        self.rules = routing.admission(self.context, policy)
-        self.app = routing.application(
-            self.context, policy, self.rules, lambda _app: self._running()
-        )
+        policy = policy_of(self.context)
+        self.rules = admission(self.context, policy)
+        self.app = application(self.context, policy, self.rules, lambda _app: self._running())
 
     async def restore(self) -> None:
         """Restore what was kept; raise StateError, and DeclarationError, with nothing left open."""

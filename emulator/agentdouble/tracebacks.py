@@ -3,6 +3,10 @@
 A notebook shows every frame of a traceback with its source, and an error that comes from ours is
 a page of frames of ours, of httpx and of asyncio. IPython asks an exception how it wants to be
 shown: ``_render_traceback_``. Anywhere else tracebacks are as they always are.
+
+Files tell which frames are whose: a function of the user's that we call is shown, and what is
+installed is not. ``%xmode Verbose`` shows every frame, but no variables: IPython would print those of
+httpx, and with them keys.
 """
 
 from __future__ import annotations
