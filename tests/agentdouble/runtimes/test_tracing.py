@@ -154,7 +154,7 @@ def test_a_collector_that_is_not_there_fails_no_request(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor does it hold up the end of the double, or leave a thread behind."""
-    monkeypatch.setattr(tracing, "_FAREWELL_S", 0.1)
+    monkeypatch.setattr(tracing, "_SHUTDOWN_S", 0.1)
     closed = Collector()
     closed.server_close()
     with double(otel_endpoint=closed.url) as one:
