@@ -26,7 +26,7 @@ class HostedA2A(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return those of the applications, and of the first one's card."""
         return {
-            paths.CARD: "the card of the one at /",
+            paths.CARD: "the card of the application at /",
             **{
                 at: f"the application {name}, by POST" for at, name in self.hosted.addresses.items()
             },

@@ -146,14 +146,14 @@ class Admin(Surface):
 
 
 _PAGES = {
-    "/health": "whether the double lives, its version and its time",
+    "/health": "whether the double is alive, its version and its time",
     "/clock": "the platform's time; POST moves it",
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
     "/runtimes": "the runtimes with their instances",
-    "/metrics": "the runtimes' figures, in a format of Prometheus",
+    "/metrics": "metrics of the runtimes, in the format of Prometheus",
 }
 
 

@@ -43,7 +43,7 @@ class ApiServerMode(Surface):
         return {
             "/list-apps": "the agents",
             "/apps/<agent>/users/<user>/sessions": "a user's sessions",
-            "/run": "runs an agent; /run_sse does so with events as they come",
+            "/run": "runs an agent; /run_sse streams the events",
         }
 
     def routes(self) -> Sequence[BaseRoute]:

@@ -26,7 +26,7 @@ class HostedApplications(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return those of the applications, and of the first one's probe."""
         found = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
-        return {**found, "/ping": "whether the one at /invoke lives"}
+        return {**found, "/ping": "a probe: whether the application at /invoke is alive"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return them, ``/health`` among them, which API-server mode has, too."""

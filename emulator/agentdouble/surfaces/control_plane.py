@@ -28,7 +28,9 @@ class ControlPlaneActions(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return the one at which actions are posted."""
-        return {f"/?Action=InvokeTool&Version={VERSION}": "this action and others, by signed POST"}
+        return {
+            f"/?Action=InvokeTool&Version={VERSION}": "InvokeTool and every other action, by a signed POST"
+        }
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the one for actions."""

@@ -28,7 +28,7 @@ class MCPServices(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return that of all endpoints."""
-        return {f"{mcp_hosting.PREFIX}<name>": "one of them, for who has its key"}
+        return {f"{mcp_hosting.PREFIX}<name>": "the service or toolset of that name, with its key"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return that of all endpoints."""

@@ -47,7 +47,7 @@ class Runtimes(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return that of all runtimes."""
-        return {f"{PREFIX}<name>": "the one of that name"}
+        return {f"{PREFIX}<name>": "the runtime of that name"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the gateway."""
