@@ -12,13 +12,13 @@ from pathlib import Path
 def write(path: Path, text: str) -> None:
     """Write a file in one step, so that readers see the old one or the new; raise OSError."""
     content = text.encode(errors="replace")
-    with beside(path) as new:
+    with temporary_sibling(path) as new:
         new.write_bytes(content)
         new.replace(path.resolve())
 
 
 @contextlib.contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def temporary_sibling(path: Path) -> Iterator[Path]:
     """Yield a new file in the folder of another; it is removed if it was not renamed."""
     place = path.resolve()
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:40]}.")

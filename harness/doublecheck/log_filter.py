@@ -52,12 +52,12 @@ class _HandingOn(logging.Handler):
     def handle(self, record: logging.LogRecord) -> bool:
         """Hand a record on, or drop it."""
         ours = caller(sys._getframe(1)) == "ours"
-        if not ours or record.levelno >= _LEAST[self._top] or _asked_for(record.name):
+        if not ours or record.levelno >= _LEAST[self._top] or _has_level(record.name):
             logging.getLogger().callHandlers(_short(record) if ours else record)
         return True
 
 
-def _asked_for(name: str) -> bool:
+def _has_level(name: str) -> bool:
     """Whether somebody has set a level for a logger, or for one that it is below."""
     parts = name.split(".")
     loggers = (logging.getLogger(".".join(parts[:end])) for end in range(1, len(parts) + 1))

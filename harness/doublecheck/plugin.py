@@ -13,8 +13,8 @@ from doublecheck import traceback_filter
 from doublecheck.contracts import should_level
 from doublecheck.reports import pytest_report
 from doublecheck.target import pytest_options
-from doublecheck.twins import options as twin
-from doublecheck.unknowns_report import options as unknowns
+from doublecheck.twins import pytest_twin
+from doublecheck.unknowns_report import pytest_unknowns
 
 pytest_plugins = ("doublecheck.fixtures",)
 
@@ -24,18 +24,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     pytest_options.add(group)
     pytest_options.add_ini(parser)
     should_level.add(group)
-    unknowns.add(group)
+    pytest_unknowns.add(group)
     pytest_report.add_option(group)
-    twin.add(group)
+    pytest_twin.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(clause): the clause that a contract check checks")
     pytest_options.check(config)
     should_level.configure(config)
-    unknowns.configure(config)
+    pytest_unknowns.configure(config)
     pytest_report.configure(config)
-    twin.configure(config)
+    pytest_twin.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:

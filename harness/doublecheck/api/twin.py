@@ -14,8 +14,7 @@ from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.runner.progress_bar import Bar
 from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target
-from doublecheck.twins import conversation, scripts
-from doublecheck.twins import run as holding
+from doublecheck.twins import conversation, conversation_run, scripts
 from doublecheck.twins.command import PlatformOptions
 from doublecheck.twins.comparison import Comparison, Part
 
@@ -53,13 +52,13 @@ def twin(
         )
         bar, parts = stack.enter_context(Bar("twin")), list[Part]()
 
-        def told(part: Part) -> None:
+        def on_part(part: Part) -> None:
             parts.append(part)
             bar.show(len(parts), len(topics), part.name)
 
         allowed = allow_writes or theirs.allow_writes
         try:
-            return holding.hold(topics, one, two, allow_writes=allowed, told=told)
+            return conversation_run.run(topics, one, two, allow_writes=allowed, on_part=on_part)
         except KeyboardInterrupt:
             came = Comparison(one.url, two.url, tuple(parts))
             raise InterruptedTwinError(came, len(topics)) from None
@@ -69,7 +68,7 @@ def _ours(double: Platform | AsyncPlatform | str | None, stack: ExitStack) -> Ta
     if double is None:
         return stack.enter_context(doubles.serving_double())
     if isinstance(double, str):
-        return doubles.running(double)
+        return doubles.running_double(double)
     target = target_of(double)
     if target.kind != "double":
         raise TargetError(f"{target.url} is a live platform: the double comes first, then that.")

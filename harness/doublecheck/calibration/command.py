@@ -93,7 +93,7 @@ def _table(settled: Sequence[Finding]) -> Table:
     table.add_column("answer", no_wrap=True)
     table.add_column("")
     for one in settled:
-        table.add_row(one.unknown, *_told(one))
+        table.add_row(one.unknown, *_table_row(one))
     return table
 
 
@@ -106,7 +106,7 @@ def _unsettled(found: Sequence[Finding]) -> Mapping[str, Sequence[str]]:
     return by_reason
 
 
-def _told(one: Finding) -> tuple[Text, Text]:
+def _table_row(one: Finding) -> tuple[Text, Text]:
     default = ledger.find(one.unknown).default.name == one.answer
     meaning = one.meaning if one.lived else f"{one.meaning} (the double cannot live that yet)"
     return Text(one.answer, "green" if default else "bold magenta"), Text(meaning)

@@ -121,12 +121,12 @@ def _finding(
         return Finding(unknown.id, reason=str(reason))
     platform.exchanges.clear()
     date = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
-    answer, reason = _asked(platform, probe, patience)
+    answer, reason = _probe_answer(platform, probe, patience)
     seen = tuple(evidence(one) for one in platform.exchanges[-_KEPT:])
     return Finding(unknown.id, answer, reason, date, seen)
 
 
-def _asked(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
+def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
     """Return the answer, or why there is none; what the probe made is removed by then."""
     with Probing(platform, patience) as at:
         try:

@@ -78,7 +78,7 @@ def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
         hint = hints.get(name, Any)
         if not _fits(value, hint):
             raise ArgumentError(
-                f"{function.__qualname__}() takes {name} as {_said(hint)}, and was given "
+                f"{function.__qualname__}() takes {name} as {_type_name(hint)}, and was given "
                 f"{type(value).__name__}: {reprlib.repr(value)}.{_remedy(value, hint)}"
             )
         if isinstance(value, str) and not _sendable(value):
@@ -150,11 +150,11 @@ def _sendable(text: str) -> bool:
         return False
 
 
-def _said(hint: Any) -> str:
+def _type_name(hint: Any) -> str:
     """Return a type as people say it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return " or ".join(_said(one) for one in inner)
+        return " or ".join(_type_name(one) for one in inner)
     if origin is Literal:
         return f"one of {', '.join(map(repr, inner))}"
     if origin is not None and issubclass(origin, Mapping):

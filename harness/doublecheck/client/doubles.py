@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from agentdouble import environment
-from agentdouble import running as running_doubles
+from agentdouble import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 60.0
 
 
-def running(url: str) -> Target:
+def running_double(url: str) -> Target:
     """Return the double at ``url``, its keys as ``agentdouble env`` or the environment has them.
 
     Raises TargetError for an unusable address and for what is no double, and UnreachableError if
@@ -43,7 +42,7 @@ def running(url: str) -> Target:
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment, with the keys of this user's double at ``url`` if it is one."""
     try:
-        found = running_doubles.at(urlsplit(url).port) if is_loopback(url) else None
+        found = running.at(urlsplit(url).port) if is_loopback(url) else None
     except ValueError:  # a port that is none: the address will be refused
         found = None
     return environ if found is None else {**environ, **environment.variables(found)}

@@ -47,7 +47,7 @@ def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface
         if target.offers(surface):
             by_address.setdefault(target.at(surface), []).append(surface)
     asked = [_Address(target, surfaces) for surfaces in by_address.values()]
-    _ask(target, asked, patience_s)
+    _probe_all(target, asked, patience_s)
     return {surface: found for one in asked for surface, found in one.problems().items()}
 
 
@@ -58,7 +58,7 @@ def problem(
     if probed(surface) not in _PROBES:
         return None
     asked = _Address(target, [probed(surface)])
-    _ask(target, [asked], patience_s)
+    _probe_all(target, [asked], patience_s)
     return asked.problems().get(probed(surface))
 
 
@@ -72,14 +72,14 @@ def probed(surface: Surface) -> Surface:
     return _BEHIND.get(surface, surface)
 
 
-def _ask(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
+def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
     """Ask all at once; an answer that comes byte by byte is not waited for either."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()
     with httpx.Client(**options) as client:
         for probe in [probe for one in asked for probe in one.probes]:
-            threading.Thread(target=probe.ask, args=(client, ended), daemon=True).start()
+            threading.Thread(target=probe.run, args=(client, ended), daemon=True).start()
         with suppress(queue.Empty):
             while not all(one.ended for one in asked):
                 answered = all(one.answered or one.ended for one in asked)
@@ -122,10 +122,10 @@ class _Probe:
         self.ended = False
         self.problem: DoubleCheckError | None = self._no_answer("its answer did not end")
 
-    def ask(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
+    def run(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
         try:
             with transport.translated(self._request.url):
-                self.problem = self._asked(client)
+                self.problem = self._wrong_address(client)
                 self.answered = True
         except DoubleCheckError as error:
             self.problem = error
@@ -134,11 +134,11 @@ class _Probe:
         self.ended = True
         ended.put(None)
 
-    def _asked(self, client: httpx.Client) -> DoubleCheckError | None:
+    def _wrong_address(self, client: httpx.Client) -> DoubleCheckError | None:
         url = self._request.url
         with client.stream(**transport.arguments(self._request)) as response:
             if response.has_redirect_location:
-                return WrongAddressError(url, f"sends us on to {_elsewhere(response)}")
+                return WrongAddressError(url, f"sends us on to {_redirect_target(response)}")
             page = response.headers.get("content-type", "").startswith("text/html")
             if page and response.is_success:
                 return WrongAddressError(url, "answers with a web page")
@@ -148,7 +148,7 @@ class _Probe:
         return NoAnswerError(self._request.url, reason)
 
 
-def _elsewhere(response: httpx.Response) -> str:
+def _redirect_target(response: httpx.Response) -> str:
     """Return where a redirection leads, without what may be a secret in it."""
     url = urljoin(str(response.request.url), response.headers["location"])
     parts = urlsplit(url)

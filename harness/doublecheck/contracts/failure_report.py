@@ -69,7 +69,7 @@ class Failure:
     def _exchanged(self) -> Iterator[str]:
         for exchange in self._exchanges:
             yield ""
-            yield from _told(redacted(exchange))
+            yield from _exchange_lines(redacted(exchange))
         yield ""
         yield "Again:"
         if self._exchanges:
@@ -81,7 +81,7 @@ def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
     """Return the last exchanges of the platforms that a check was given, the double's own aside."""
     platforms = [one for one in arguments.values() if isinstance(one, Platform)]
     for one in arguments.values():
-        platforms += one.asked if isinstance(one, Hosted) else ()
+        platforms += one.opened if isinstance(one, Hosted) else ()
     found: list[Exchange] = []
     for platform in sorted(platforms, key=lambda one: one is arguments.get("platform")):
         found += [one for one in platform.exchanges if "/_emulator/" not in one.request.url]
@@ -99,7 +99,7 @@ def _rendered(shown: Any, writer: Any) -> str:
     return text.getvalue()
 
 
-def _told(exchange: Exchange) -> Iterator[str]:
+def _exchange_lines(exchange: Exchange) -> Iterator[str]:
     request = exchange.request
     yield f"> {request.method} {request.url}"
     yield from (f"> {name}: {value}" for name, value in request.headers.items())

@@ -96,7 +96,7 @@ class Hosted:
         self._found: dict[str, Platform] = {}
 
     @property
-    def asked(self) -> tuple[Platform, ...]:
+    def opened(self) -> tuple[Platform, ...]:
         """Those that have been asked for, the last one first, and their control plane."""
         return (*reversed(self._found.values()), self._platform)
 
@@ -120,14 +120,14 @@ class Hosted:
     def instances(self, name: str) -> tuple[str, ...]:
         """Return the names of the instances of a runtime that live."""
         body = {"RuntimeId": self._shown(name)["RuntimeId"]}
-        found = self._asked("ListRuntimeInstances", body)["InstanceItems"]
+        found = self._call_action("ListRuntimeInstances", body)["InstanceItems"]
         return tuple(item["InstanceName"] for item in found)
 
     def logs(self, name: str) -> str:
         """Return what the instances of a runtime that live have printed."""
         id_ = self._shown(name)["RuntimeId"]
         bodies = [{"RuntimeId": id_, "InstanceName": one} for one in self.instances(name)]
-        logs = [self._asked("GetRuntimeInstanceLogs", body)["Logs"] for body in bodies]
+        logs = [self._call_action("GetRuntimeInstanceLogs", body)["Logs"] for body in bodies]
         return "\n".join(logs)
 
     def close(self) -> None:
@@ -154,12 +154,12 @@ class Hosted:
 
     def _shown(self, name: str) -> Mapping[str, Any]:
         body = {"Filters": [{"Name": "Name", "Values": [name]}]}
-        found: list[Mapping[str, Any]] = self._asked("ListRuntimes", body)["AgentKitRuntimes"]
+        found: list[Mapping[str, Any]] = self._call_action("ListRuntimes", body)["AgentKitRuntimes"]
         if not found:
             _unseen(f"needs the reference application as a runtime, {name}")
         return found[0]
 
-    def _asked(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _call_action(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         _, result = wire.envelope(wire.control_plane(self._platform, body, action=action))
         return result
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import agentdouble
 from doublecheck.contracts.reference import executor, tools
-from doublecheck.contracts.reference.deeds import BARE_NAME, NAME, Deeds, Headers
+from doublecheck.contracts.reference.actions import BARE_NAME, NAME, Actions, Headers
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
@@ -20,15 +20,15 @@ def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
 def reference_app() -> SimpleApp:
     """Return the reference application."""
     app = agentdouble.SimpleApp(NAME)
-    deeds = Deeds(_run_code)
+    actions = Actions(_run_code)
 
     @app.entrypoint
     async def entrypoint(payload: dict[str, Any], headers: dict[str, str]) -> Any:
-        return await deeds.do(payload, headers)
+        return await actions.do(payload, headers)
 
     @app.ping
     def ping() -> str:
-        return deeds.ping()
+        return actions.ping()
 
     return app
 

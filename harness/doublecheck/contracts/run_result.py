@@ -72,9 +72,9 @@ class Run:
 
         ``failed`` are those that fail the run; the others that failed are ``failed (should)``.
         """
-        return in_order(self.told_of(clause, one) for clause, one in self.verdicts().items())
+        return in_order(self.outcome(clause, one) for clause, one in self.verdicts().items())
 
-    def told_of(self, clause: Clause, verdict: Verdict) -> str:
+    def outcome(self, clause: Clause, verdict: Verdict) -> str:
         """Return the word for the verdict on a clause: whether a failure fails the run is in it."""
         lenient = clause.level == "should" and not self.strict_should
         return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value

@@ -9,7 +9,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.reference import deeds
+from doublecheck.contracts.reference import actions
 from doublecheck.wire import application
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")
@@ -22,7 +22,7 @@ def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
 
     assert text.strip(), "the ping function's string is empty"
     if platform.target.reference_app:
-        assert deeds.PING == text
+        assert actions.PING == text
 
 
 @clause("PRB-02")
@@ -48,7 +48,7 @@ def test_probes_exist_without_a_ping_function(platform: Platform) -> None:
     """An application with an entrypoint alone has all four, and a short text for ping."""
     if platform.target.kind == "live":
         pytest.skip("not observable: needs the reference application without a ping function")
-    base = f"/runtimes/{deeds.BARE_NAME}"
+    base = f"/runtimes/{actions.BARE_NAME}"
 
     answers = {probe: platform.request("GET", base + probe) for probe in PROBES}
 
@@ -70,10 +70,10 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
     """
     for _ in range(wire.PINGS):
         said, heard = _pinged_while_it_blocks(platform)
-        if deeds.BUSY in heard:
+        if actions.BUSY in heard:
             break  # otherwise those that it counted were answered too late to be heard
 
-    assert (deeds.BUSY, True) == (said, deeds.BUSY in heard)
+    assert (actions.BUSY, True) == (said, actions.BUSY in heard)
 
 
 @clause("PRB-07")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
-from doublecheck.magics import faults as fault_commands
+from doublecheck.magics import fault_commands
 from doublecheck.magics.durations import format_duration, parse_duration
-from doublecheck.magics.messages import refuse, refuse_unknown, tell
+from doublecheck.magics.messages import refuse, refuse_unknown, write_line
 from doublecheck.magics.options import Parser, words
 from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.sessions import living
@@ -53,7 +53,7 @@ def run(line: str, platforms: Platforms) -> object:
     """Carry out a subcommand and return what it has to show; raise UsageError for none."""
     name, _, rest = line.strip().partition(" ")
     if not name:
-        tell(status(platforms))
+        write_line(status(platforms))
         return None
     command = COMMANDS.get(name)
     if command is None:
@@ -75,7 +75,7 @@ def _sessions(rest: str, platforms: Platforms) -> object:
     _refuse_rest("sessions", rest)
     found = _platform(platforms).sessions()
     if not found:
-        tell("No session is living: the first cell makes one.")
+        write_line("No session is living: the first cell makes one.")
     return found or None
 
 
@@ -86,7 +86,7 @@ def _destroy(rest: str, platforms: Platforms) -> None:
     given = parser.parse_args(words(rest))
     platform = _platform(platforms)
     if platform.destroy_session(user_id=given.user, session_id=given.session):
-        tell(f"The session {given.session!r} is destroyed; its state is gone.")
+        write_line(f"The session {given.session!r} is destroyed; its state is gone.")
         return
     named = ", ".join(living(platform, given.user)) or "none"
     there = f" Living are: {named}." if platform.target.admin else ""
@@ -97,9 +97,9 @@ def _clock(rest: str, platforms: Platforms) -> None:
     action, _, duration = rest.partition(" ")
     platform = _platform(platforms)
     if not action:
-        tell(_time(platform.clock.now(), platform))
+        write_line(_time(platform.clock.now(), platform))
     elif action == "advance":
-        tell(_time(platform.clock.advance(parse_duration(duration)), platform))
+        write_line(_time(platform.clock.advance(parse_duration(duration)), platform))
     else:
         refuse(f"%sandbox clock takes advance and a duration, 30m say, not {action!r}.")
 
@@ -116,13 +116,13 @@ def _log(rest: str, platforms: Platforms) -> object:
         refuse(f"--last is how many of the last entries to show, 5 say, not {last}.")
     entries = _platform(platforms).journal()
     if not entries:
-        tell("The log is empty: nothing has been asked since the last reset.")
+        write_line("The log is empty: nothing has been asked since the last reset.")
     return (entries if last is None else entries[-last:]) or None
 
 
 def _use(rest: str, platforms: Platforms) -> None:
     named = platforms.use(rest)
-    tell(f"Cells run on {named or 'a double, which starts with the first of them'}.")
+    write_line(f"Cells run on {named or 'a double, which starts with the first of them'}.")
 
 
 def _url(rest: str, platforms: Platforms) -> str:
@@ -134,12 +134,12 @@ def _reset(rest: str, platforms: Platforms) -> None:
     _refuse_rest("reset", rest)
     platform = _platform(platforms)
     platform.reset()
-    tell(f"{platform.url} has no session, an empty log, and its clock is set back.")
+    write_line(f"{platform.url} has no session, an empty log, and its clock is set back.")
 
 
 def _help(_rest: str, _platforms: Platforms) -> None:
     kinds = f"{', '.join(fault_commands.kinds())}."
-    tell(HELP.format(kinds=textwrap.fill(kinds, _COLUMNS)))
+    write_line(HELP.format(kinds=textwrap.fill(kinds, _COLUMNS)))
 
 
 def _platform(platforms: Platforms) -> Platform:

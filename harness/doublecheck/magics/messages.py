@@ -14,8 +14,8 @@ from agentdouble import tracebacks
 from doublecheck.errors import DoubleCheckError, FailedCellError
 
 
-def tell(message: str) -> None:
-    """Tell something where a cell's output goes."""
+def write_line(message: str) -> None:
+    """Write a line to the output of the cell."""
     sys.stdout.write(f"{message}\n")
 
 

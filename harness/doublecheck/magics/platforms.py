@@ -13,7 +13,7 @@ from doublecheck.api.connect import connect
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
-from doublecheck.magics.messages import refuse, tell
+from doublecheck.magics.messages import refuse, write_line
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")
@@ -61,7 +61,7 @@ class Platforms:
             if self._last is not None and self._last.platform.url != named.platform.url:
                 back = self._last.name == DOUBLE and named.name != DOUBLE
                 hint = "; %sandbox use double goes back" if back else ""
-                tell(f"Cells run on {named} from now on{hint}.")
+                write_line(f"Cells run on {named} from now on{hint}.")
             self._last = named
         return named
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from doublecheck.comparing import structure
 from doublecheck.comparing.references import Pairs
-from doublecheck.comparing.structure import compare as differences_of
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.notebook.display.markup import (
     BAD,
@@ -78,7 +78,7 @@ def compare(
     outcomes = (one.outcome, other.outcome)
     refused = any(isinstance(outcome, DoubleCheckError) for outcome in outcomes)
     ours, theirs = map(_status_alone if refused else _document, outcomes)
-    return SideBySide((one, other), tuple(differences_of(ours, theirs, Pairs())))
+    return SideBySide((one, other), tuple(structure.compare(ours, theirs, Pairs())))
 
 
 def _side(named: Named, call: Callable[[Named], CodeResult | BashResult]) -> Side:
@@ -133,7 +133,7 @@ def _sum(image: Any) -> str:
 def html(both: SideBySide) -> Markup:
     """Return both as columns, below them what differs."""
     verdict = badge("the same", GOOD) if both.same else badge("they differ", BAD)
-    told = [element("div", code(line)) for line in _told(both)]
+    told = [element("div", code(line)) for line in _difference_lines(both)]
     return box(
         columns(*map(_column, both.sides)), element("div", verdict, style="margin:.4em 0"), *told
     )
@@ -144,20 +144,20 @@ def text(both: SideBySide) -> str:
     parts = [f"── {side.name}: {side.where}\n{plain(side.outcome)}" for side in both.sides]
     names = " and ".join(side.name for side in both.sides)
     verdict = f"{names} say the same." if both.same else f"{names} differ:"
-    return "\n".join([*parts, f"── {verdict}", *_told(both)])
+    return "\n".join([*parts, f"── {verdict}", *_difference_lines(both)])
 
 
 def plain(outcome: Outcome) -> str:
     """Return what code said, as a terminal shows it."""
     if isinstance(outcome, CodeResult):
-        return "\n".join(_said(outcome)) or "(no output)"
+        return "\n".join(_output_lines(outcome)) or "(no output)"
     if isinstance(outcome, BashResult):
         said = f"{outcome.stdout}{outcome.stderr}".rstrip("\n")
         return f"{said}\n(exit code {outcome.exit_code})".lstrip("\n")
     return f"{type(outcome).__name__}: {outcome}"
 
 
-def _said(result: CodeResult) -> Iterator[str]:
+def _output_lines(result: CodeResult) -> Iterator[str]:
     for output in result.outputs:
         if output.output_type == "error":
             yield "\n".join(output.traceback or (f"{output.ename}: {output.evalue}",))
@@ -180,7 +180,7 @@ def _outcome(outcome: Outcome) -> Markup:
     return Markup(outcome._repr_mimebundle_()["text/html"])
 
 
-def _told(both: SideBySide) -> Iterator[str]:
+def _difference_lines(both: SideBySide) -> Iterator[str]:
     one, other = (side.name for side in both.sides)
     for difference in both.differences[:_SHOWN_DIFFERENCES]:
         yield _difference(difference, one, other)

@@ -48,11 +48,11 @@ def record(theirs: PlatformOptions, output: Path, port: int) -> None:
         address = serving.address_of(listener)
 
         def started() -> None:
-            _tell(f"Recording {target.url} to {output}. Ask {address}; Ctrl-C ends it.")
+            _print_status(f"Recording {target.url} to {output}. Ask {address}; Ctrl-C ends it.")
             print(exports(target, own, address), flush=True)  # noqa: T201
 
         serving.serve(proxy(target, own, writer), listener, started)
-    _tell(f"{output}: {writer.written} exchanges.")
+    _print_status(f"{output}: {writer.written} exchanges.")
 
 
 def proxy(target: Target, own: Credentials, writer: Writer) -> ASGIApp:
@@ -71,12 +71,12 @@ def replay(recording: Path, ours: DoubleOptions, showing: OutputOptions) -> int:
 
     Raises RecordingError, TargetError and UnreachableError.
     """
-    from doublecheck.recordings.replay import replay as replay_at
+    from doublecheck.recordings.replay import replay_recording
 
     showing.check()
     read = recording_file.read(recording)
     with ours.serving() as target, Platform(target) as double:
-        comparison = replay_at(read, double)
+        comparison = replay_recording(read, double)
     return showing.show(comparison)
 
 
@@ -134,5 +134,5 @@ def _require_server() -> None:
     del starlette, uvicorn
 
 
-def _tell(text: str) -> None:
+def _print_status(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -93,10 +93,12 @@ class _Proxy:
             passed = await self._passed(request, watch)
             answer = await self._http.send(passed, stream=True)
         except _NotPassedOnError as error:
-            return _told(error.status, str(error))
+            return _error_response(error.status, str(error))
         except httpx.HTTPError as error:
             watch.over(f"{type(error).__name__}: {error}")
-            return _told(502, f"The target did not answer: {type(error).__name__}: {error}")
+            return _error_response(
+                502, f"The target did not answer: {type(error).__name__}: {error}"
+            )
         except BaseException:  # the client is gone, or the proxy ends
             watch.over("The request broke off.")
             raise
@@ -117,12 +119,12 @@ class _Proxy:
         headers.append(("accept-encoding", "identity"))  # what is compressed arrives in lumps
         length = request.headers.get("content-length", "0")
         empty = length == "0" and "transfer-encoding" not in request.headers
-        content = b"" if empty else watch.overhear(request.stream())
+        content = b"" if empty else watch.request_body(request.stream())
         return self._http.build_request(request.method, url, headers=headers, content=content)
 
     async def _signed_anew(self, request: Incoming, url: str, watch: _Watch) -> httpx.Request:
         body = await request.body()
-        watch.heard(body)
+        watch.keep_request_body(body)
         try:
             authorization = signing.verify(
                 _signed_parts(request, body),
@@ -164,23 +166,23 @@ class _Watch:
         self._path = request.url.path + (f"?{query}" if query else "")
         self._request = request
         self._record = record
-        self._asked, self._answered = bytearray(), bytearray()
-        self._asked_cut = self._answered_cut = False
+        self._request_bytes, self._answer_bytes = bytearray(), bytearray()
+        self._request_cut = self._answer_cut = False
         self._status: int | None = None
         self._headers: Mapping[str, str] = {}
         self._began = time.monotonic()
         self._is_over = False
 
-    def heard(self, chunk: bytes) -> None:
+    def keep_request_body(self, chunk: bytes) -> None:
         """Keep a piece of the request's body."""
-        room = KEPT - len(self._asked)
-        self._asked += chunk[:room]
-        self._asked_cut = self._asked_cut or len(chunk) > room
+        room = KEPT - len(self._request_bytes)
+        self._request_bytes += chunk[:room]
+        self._request_cut = self._request_cut or len(chunk) > room
 
-    async def overhear(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def request_body(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Pass the pieces of the request's body on."""
         async for chunk in chunks:
-            self.heard(chunk)
+            self.keep_request_body(chunk)
             yield chunk
 
     def answered(self, answer: httpx.Response) -> None:
@@ -192,9 +194,9 @@ class _Watch:
         error: str | None = "The client went away before the answer was over."
         try:
             async for chunk in answer.aiter_bytes():
-                room = KEPT - len(self._answered)
-                self._answered += chunk[:room]
-                self._answered_cut = self._answered_cut or len(chunk) > room
+                room = KEPT - len(self._answer_bytes)
+                self._answer_bytes += chunk[:room]
+                self._answer_cut = self._answer_cut or len(chunk) > room
                 if _is_last(answer):  # the client will not wait for what comes after it
                     self.over(None)
                 yield chunk
@@ -212,18 +214,21 @@ class _Watch:
             return
         self._is_over = True
         request = Request(
-            self._request.method, self._path, dict(self._request.headers), bytes(self._asked)
+            self._request.method,
+            self._path,
+            dict(self._request.headers),
+            bytes(self._request_bytes),
         )
         self._record(
             Exchange(
                 request,
                 self._status,
                 self._headers,
-                bytes(self._answered),
+                bytes(self._answer_bytes),
                 error,
                 time.monotonic() - self._began,
-                self._asked_cut,
-                self._answered_cut,
+                self._request_cut,
+                self._answer_cut,
             )
         )
 
@@ -246,7 +251,7 @@ class _NotPassedOnError(Exception):
         self.status = status
 
 
-def _told(status: int, message: str) -> Response:
+def _error_response(status: int, message: str) -> Response:
     return JSONResponse({"error": {"message": message, "type": "RecordingProxy"}}, status)
 
 

@@ -15,7 +15,7 @@ from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.errors import NoAnswerError
 from doublecheck.recordings.recording_file import Recorded, Recording
 from doublecheck.target.surfaces import surface_of
-from doublecheck.twins import run as conversation_run
+from doublecheck.twins import conversation_run
 from doublecheck.twins.comparison import Compared, Comparison, Part, pair
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange, without_secrets
@@ -39,7 +39,7 @@ _MADE_ANEW = frozenset(
 )
 
 
-def replay(recording: Recording, double: Platform) -> Comparison:
+def replay_recording(recording: Recording, double: Platform) -> Comparison:
     """Send the requests of a recording to a double; compare its answers, operation by operation.
 
     An id that the double gives stands for the recorded one in every later request. Raises

@@ -39,7 +39,7 @@ def require_writable(path: Path) -> None:
     with _as_report_errors(path):
         if path.exists() and not path.is_file():
             raise ReportError(f"No report can be written to {path}: it is not a file.")
-        with atomic_files.beside(path):
+        with atomic_files.temporary_sibling(path):
             pass
 
 

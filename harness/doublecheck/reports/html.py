@@ -123,7 +123,7 @@ def _row(row: Row) -> Markup:
 
 
 def _verdict(cell: Cell, *, alone: bool) -> Markup:
-    shown = _badge(cell.told, cell.told) if cell.told else "-"
+    shown = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
     return element("td", shown, class_="verdict", data_target=None if alone else cell.name)
 
 

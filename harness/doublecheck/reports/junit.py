@@ -33,7 +33,7 @@ def render(reports: Sequence[Report]) -> str:
 
 def _suite(report: Report) -> ElementTree.Element:
     run = report.run
-    suite = _element("testsuite", name=report.told_by)
+    suite = _element("testsuite", name=report.platform_description)
     suite.attrib.update(_counts([report]), time=_time(run.duration_s))
     if run.started is not None:
         suite.set("timestamp", run.started.strftime("%Y-%m-%dT%H:%M:%S"))
@@ -71,7 +71,7 @@ def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
 
 def _tag(run: Run, check: Check) -> str | None:
     """Return how a check is told: what does not fail the run must not fail its consumers."""
-    if run.told_of(clauses()[check.clause], check.verdict) == FORGIVEN:
+    if run.outcome(clauses()[check.clause], check.verdict) == FORGIVEN:
         return "skipped"
     return _TAGS.get(check.verdict, "skipped")
 

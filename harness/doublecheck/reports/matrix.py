@@ -15,13 +15,13 @@ from doublecheck.reports.report import Report
 class Cell:
     """What one platform came to on a clause: no verdict, where nothing was checked.
 
-    ``told`` is the verdict in words; a failure that does not fail the run says so.
+    ``outcome`` is the verdict in words; a failure that does not fail the run says so.
     """
 
     name: str
     verdict: Verdict | None
     checks: Sequence[Check]
-    told: str | None = None
+    outcome: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Row:
 def matrix(reports: Sequence[Report]) -> Sequence[Row]:
     """Return a row for each clause that any of the reports is about, in the specification's order."""
     checked = [(report.run, report.run.by_clause()) for report in reports]
-    told = list(zip(names(reports), checked, strict=True))
+    reported = list(zip(names(reports), checked, strict=True))
     rows = []
     for clause in clauses().values():
-        cells = [_cell(name, run, clause, by.get(clause, ())) for name, (run, by) in told]
+        cells = [_cell(name, run, clause, by.get(clause, ())) for name, (run, by) in reported]
         if any(cell.checks for cell in cells):
             rows.append(Row(clause, cells))
     return rows
@@ -70,4 +70,4 @@ def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
     if not checks:
         return Cell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
-    return Cell(name, verdict, checks, run.told_of(clause, verdict))
+    return Cell(name, verdict, checks, run.outcome(clause, verdict))

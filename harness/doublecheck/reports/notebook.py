@@ -111,7 +111,7 @@ def _counted(counts: Mapping[str, int]) -> Iterator[Markup]:
 
 def _clause(row: Row, *, details: bool) -> Markup:
     """Return a clause that failed somewhere, with what is shown of that."""
-    told = dict.fromkeys(cell.told for cell in row.cells if cell.told)
+    told = dict.fromkeys(cell.outcome for cell in row.cells if cell.outcome)
     verdicts = joined(map(_badge, told), " ")
     summed = joined((element("b", row.clause.id), " ", verdicts, " ", row.clause.text))
     shown = [
@@ -154,16 +154,16 @@ def _surfaces(rows: Sequence[Row], told: Sequence[str]) -> Markup:
 
 def _all(rows: Sequence[Row], told: Sequence[str]) -> Markup:
     heads = ["clause", "level", *(told if len(told) > 1 else ["verdict"]), ""]
-    lines = [[*_told(row), *map(_verdict, row.cells), _explained(row)] for row in rows]
+    lines = [[*_clause_cells(row), *map(_verdict, row.cells), _explained(row)] for row in rows]
     return folded(counted(len(rows), "clause"), table(heads, lines))
 
 
-def _told(row: Row) -> tuple[Markup, str]:
+def _clause_cells(row: Row) -> tuple[Markup, str]:
     return element("b", row.clause.id), row.clause.level
 
 
 def _verdict(cell: Cell) -> Markup:
-    return quiet("-") if cell.told is None else _badge(cell.told)
+    return quiet("-") if cell.outcome is None else _badge(cell.outcome)
 
 
 def _explained(row: Row) -> Markup:
@@ -187,7 +187,7 @@ def _by_surface(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
 
 
 def _counts(cells: Sequence[Cell]) -> Mapping[str, int]:
-    return in_order(cell.told for cell in cells if cell.told)
+    return in_order(cell.outcome for cell in cells if cell.outcome)
 
 
 def _badge(word: str) -> Markup:

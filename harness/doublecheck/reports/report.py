@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from doublecheck.target.target import Kind
 
 @dataclass(frozen=True)
 class Report(Shown, drawn_by="reports.notebook.report"):
-    """What is told of one platform; ``url`` is None for a double that the run itself started."""
+    """The results of the checks on one platform; ``url`` is None for a double that the run itself started."""
 
     name: str
     kind: Kind
@@ -22,10 +23,18 @@ class Report(Shown, drawn_by="reports.notebook.report"):
     run: Run
 
     @property
-    def told_by(self) -> str:
-        """The platform in words."""
+    def platform_description(self) -> str:
+        """The platform in words: its name, its kind and its address."""
         name = "" if self.name == self.kind else f"{self.name}, "
         return name + (f"{self.kind} at {self.url}" if self.url else "a double of its own")
+
+    @property
+    def told_by(self) -> str:
+        """Return ``platform_description``, its new name."""
+        warnings.warn(
+            "Report.told_by is now platform_description", DeprecationWarning, stacklevel=2
+        )
+        return self.platform_description
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -45,7 +54,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
             for clause, checks in self.run.by_clause().items()
             for check in checks
             if check.verdict is Verdict.FAILED
-            and self.run.told_of(clause, check.verdict) != FORGIVEN
+            and self.run.outcome(clause, check.verdict) != FORGIVEN
         )
 
     def counts(self) -> Mapping[str, int]:
@@ -56,9 +65,14 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         """
         return self.run.counts()
 
-    def beside(self, *others: Report) -> Reports:
-        """Return this report and others side by side."""
+    def side_by_side(self, *others: Report) -> Reports:
+        """Return this report and others, which are shown side by side."""
         return Reports((self, *others))
+
+    def beside(self, *others: Report) -> Reports:
+        """Return ``side_by_side()``, its new name."""
+        warnings.warn("Report.beside is now side_by_side", DeprecationWarning, stacklevel=2)
+        return self.side_by_side(*others)
 
     def write(self, path: str | Path) -> Path:
         """Write it to a file, whose name ends in .html, .json or .xml (JUnit); return where.

@@ -48,7 +48,7 @@ def summary(report: Report) -> str:
     left_out = f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
     checks = len(report.run.checks)
     return (
-        f"{report.told_by}: {told or 'nothing was checked'}. {left_out}"
+        f"{report.platform_description}: {told or 'nothing was checked'}. {left_out}"
         f"{checks} check{'' if checks == 1 else 's'} in {report.run.duration_s:.1f} s."
     )
 
@@ -71,7 +71,7 @@ def _table(rows: Sequence[Row], reports: Sequence[Report], *, with_text: bool) -
     if with_text:
         table.add_column("")
     for row in rows:
-        verdicts = [Text(_word(cell), _STYLES.get(cell.told, "yellow")) for cell in row.cells]
+        verdicts = [Text(_word(cell), _STYLES.get(cell.outcome, "yellow")) for cell in row.cells]
         text = [_explained(row)] if with_text else []
         table.add_row(row.clause.id, row.clause.level, *verdicts, *text)
     return table
@@ -82,7 +82,7 @@ def _heads(reports: Sequence[Report]) -> Sequence[str]:
 
 
 def _word(cell: Cell) -> str:
-    return cell.told or "-"
+    return cell.outcome or "-"
 
 
 def _explained(row: Row) -> Text:

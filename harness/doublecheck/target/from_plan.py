@@ -68,7 +68,7 @@ def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
     held = {one: environ[variable_of(one)] for one in KEYED if environ.get(variable_of(one))}
     if isinstance(named := plan.value(key), Mapping):
         for surface, name in named.items():
-            held[surface] = _held(plan, environ, key, name)
+            held[surface] = _required_variable(plan, environ, key, name)
     return {surface: Secret(held[surface]) for surface in KEYED if surface in held}
 
 
@@ -77,7 +77,7 @@ def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
     key = BY_NAME[name].key
     named = plan.value(key)
     if isinstance(named, str):
-        return _held(plan, environ, key, named)
+        return _required_variable(plan, environ, key, named)
     return environ.get(variable(name))
 
 
@@ -85,7 +85,7 @@ def _wrapped(secret: str | None) -> Secret | None:
     return Secret(secret) if secret else None
 
 
-def _held(plan: Plan, environ: Mapping[str, str], key: str, named: str) -> str:
+def _required_variable(plan: Plan, environ: Mapping[str, str], key: str, named: str) -> str:
     value = environ.get(named)
     if not value:
         source = plan.facts[key].source

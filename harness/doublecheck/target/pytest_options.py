@@ -70,7 +70,7 @@ def plan_of(config: pytest.Config) -> Plan:
 
 def in_process(config: pytest.Config) -> bool:
     """Whether the platform is a double that starts in this process."""
-    return not _anything_said(config) or plan_of(config).in_process
+    return not _anything_configured(config) or plan_of(config).in_process
 
 
 def runs_already(config: pytest.Config) -> bool:
@@ -90,7 +90,7 @@ def both(config: pytest.Config) -> bool:
 
 def check(config: pytest.Config) -> None:
     """Raise UsageError if what is said of the platform cannot be."""
-    if not _anything_said(config):
+    if not _anything_configured(config):
         return
     from doublecheck.errors import TargetError
 
@@ -102,7 +102,7 @@ def check(config: pytest.Config) -> None:
 
 def header(config: pytest.Config) -> list[str] | None:
     """Return which platform it is, if anybody says anything about it."""
-    if not _anything_said(config):
+    if not _anything_configured(config):
         return None
     from doublecheck.target import plan_text
 
@@ -151,7 +151,7 @@ def _project(config: pytest.Config) -> Path:
     return Path(config.getoption("platform_project") or config.rootpath / "pyproject.toml")
 
 
-def _anything_said(config: pytest.Config) -> bool:
+def _anything_configured(config: pytest.Config) -> bool:
     if _options(config) or config.getini(_INI) or any(map(os.environ.get, _VARIABLES)):
         return True
     project = _project(config)

@@ -20,8 +20,7 @@ from doublecheck.errors import TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
-from doublecheck.twins import conversation, document, html_page, scripts, tree
-from doublecheck.twins import run as conversation_run
+from doublecheck.twins import conversation, conversation_run, document, html_page, scripts, tree
 from doublecheck.twins.comparison import Comparison, Part
 
 SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
@@ -42,7 +41,7 @@ class DoubleOptions:
                 raise TargetError(
                     "--app is about a double that is started here, not a running one."
                 )
-            yield doubles.running(self.url)
+            yield doubles.running_double(self.url)
             return
         with ExitStack() as stack:
             try:
@@ -124,8 +123,8 @@ def twin(
             else scripts.read(script)
         )
         allow_writes = target.allow_writes
-        comparison = conversation_run.hold(
-            topics, one, other, allow_writes=allow_writes, told=_progress
+        comparison = conversation_run.run(
+            topics, one, other, allow_writes=allow_writes, on_part=_progress
         )
     return showing.show(comparison)
 

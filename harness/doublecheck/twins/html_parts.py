@@ -89,10 +89,12 @@ def _row(one: Difference, look: Look) -> Iterator[Markup | None]:
 def _side(name: str, exchange: Exchange | None, look: Look) -> Markup:
     if exchange is None:
         return look.side(element("b", name), look.quiet("did not come to this call"))
-    return look.side(element("b", name), *(look.text(one) for one in _said(exchange) if one))
+    return look.side(
+        element("b", name), *(look.text(one) for one in _exchange_text(exchange) if one)
+    )
 
 
-def _said(exchange: Exchange) -> Iterator[str]:
+def _exchange_text(exchange: Exchange) -> Iterator[str]:
     request = exchange.request
     yield f"{request.method} {request.url}"
     yield request.content.decode("utf-8", "replace")

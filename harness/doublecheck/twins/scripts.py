@@ -114,7 +114,7 @@ def _topic(step: Step, number: int, saved: dict[int, dict[str, Any]]) -> Topic:
     """Return the topic of a step; ``saved`` are the fields of answers, for each platform."""
 
     def talk(platform: Platform) -> None:
-        _say(step, platform, saved.setdefault(id(platform), {}))
+        _send_step(step, platform, saved.setdefault(id(platform), {}))
 
     what = step.name or f"step {number}: {step.code.splitlines()[0] if step.code else step.path}"
     return Topic(
@@ -125,7 +125,7 @@ def _topic(step: Step, number: int, saved: dict[int, dict[str, Any]]) -> Topic:
     )
 
 
-def _say(step: Step, platform: Platform, saved: dict[str, Any]) -> None:
+def _send_step(step: Step, platform: Platform, saved: dict[str, Any]) -> None:
     if step.code:
         with suppress(RefusedError):
             platform.run_code(

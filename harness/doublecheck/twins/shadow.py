@@ -18,7 +18,7 @@ from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
-from doublecheck.twins import run as conversation_run
+from doublecheck.twins import conversation_run
 from doublecheck.twins.comparison import Compared, compared, seeded
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import without_secrets

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.unknowns_report.usage import RELIED_ON, told
+from doublecheck.unknowns_report.usage import RELIED_ON, report_property
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -43,7 +43,7 @@ def _relied_on(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[str]]:
     tests: dict[str, list[str]] = {}
     for report in reports:
         if report.when == "call":
-            for id_ in told(report, RELIED_ON).split(", "):
+            for id_ in report_property(report, RELIED_ON).split(", "):
                 tests.setdefault(id_, []).append(report.nodeid)
     tests.pop("", None)
     return dict(sorted(tests.items()))
@@ -71,9 +71,9 @@ def _write_relied_on(
 def _swept(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[dict[str, Any]]]:
     """Return what the runs under alternatives came to, by test."""
     return {
-        report.nodeid: json.loads(told(report, SWEPT))
+        report.nodeid: json.loads(report_property(report, SWEPT))
         for report in reports
-        if report.when == "call" and told(report, SWEPT)
+        if report.when == "call" and report_property(report, SWEPT)
     }
 
 

@@ -124,8 +124,8 @@ def _target(item: pytest.Item) -> Target | None:
     return found if getattr(found, "admin", False) else None
 
 
-def told(report: pytest.TestReport, name: str) -> str:
-    """Return what a report has been told under a name, or nothing."""
+def report_property(report: pytest.TestReport, name: str) -> str:
+    """Return a property of a test's report, "" if it has none."""
     return str(dict(report.user_properties).get(name, ""))
 
 

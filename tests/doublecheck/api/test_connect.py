@@ -12,10 +12,14 @@ from typing import Any
 import psutil
 import pytest
 
-from agentdouble import Emulator, SimpleApp, environment
-from agentdouble import running as doubles
+from agentdouble import Emulator, SimpleApp, environment, running
 from doublecheck import Platform, Secret, Target, connect, connect_async
-from doublecheck.client.doubles import answers_as_double, running, serving_double, start_double
+from doublecheck.client.doubles import (
+    answers_as_double,
+    running_double,
+    serving_double,
+    start_double,
+)
 from doublecheck.errors import TargetError, UnreachableError
 
 _UNCLOSED = """
@@ -162,7 +166,7 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
 def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:
     """The error says how a live one is opted into."""
     with pytest.raises(TargetError, match="opted into twice"):
-        running(f"{platform_server.url}/runtimes/nobody")
+        running_double(f"{platform_server.url}/runtimes/nobody")
 
 
 def test_a_double_serves_with_settings() -> None:
@@ -187,7 +191,7 @@ def test_the_keys_of_a_double_that_this_user_serves_are_found(
         region=address.region,
     )
 
-    with doubles.announced(announced), connect(platform_server.url) as platform:
+    with running.announced(announced), connect(platform_server.url) as platform:
         assert "42\n" == platform.run_code("print(6 * 7)").stdout
 
 

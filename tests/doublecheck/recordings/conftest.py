@@ -11,7 +11,7 @@ from agentdouble import serving
 from agentdouble.signing import Credentials
 from doublecheck import Platform, Target
 from doublecheck.client.doubles import serving_double
-from doublecheck.recordings import command as ordering
+from doublecheck.recordings import command
 from doublecheck.recordings.recording_file import Writer
 from tests.doublecheck.twins.conftest import application
 
@@ -21,12 +21,12 @@ class Recorder:
 
     def __init__(self, target: Target, path: Path) -> None:
         self.path = path
-        self.own = ordering.own_credentials()
+        self.own = command.own_credentials()
         self._file = path.open("w", encoding="utf-8")
         self._writer = Writer(self._file, target.url)
         self._listener = serving.open_socket("127.0.0.1", 0)
         self.url = serving.address_of(self._listener)
-        app = ordering.proxy(target, self.own, self._writer)
+        app = command.proxy(target, self.own, self._writer)
         self._server = serving.ServerThread(app, self._listener)
         self._server.start()
         self.tool_id = target.tool_id

@@ -16,8 +16,7 @@ import pytest
 
 from doublecheck import Platform, Secret, Target
 from doublecheck.errors import AnswerError, RefusedError, TargetError
-from doublecheck.recordings import command as ordering
-from doublecheck.recordings import recording_file
+from doublecheck.recordings import command, recording_file
 from doublecheck.twins.command import PlatformOptions
 from tests.doublecheck.recordings.conftest import Recorder
 
@@ -66,7 +65,7 @@ def test_signed_requests_are_signed_anew(live: Target, recorder: Start) -> None:
 def test_nothing_is_signed_for_a_stranger(live: Target, recorder: Start, pair: str) -> None:
     """Whoever does not know the key pair of the recording gets no signature of the target's."""
     recording = recorder(live)
-    credentials = ordering.own_credentials() if pair == "of nobody" else live.credentials
+    credentials = command.own_credentials() if pair == "of nobody" else live.credentials
 
     with recording.client(credentials) as client, pytest.raises((RefusedError, AnswerError)) as no:
         client.run_code("1")
@@ -197,6 +196,6 @@ def test_a_recording_that_is_there_is_kept(live: Target, tmp_path: Path) -> None
     output.write_text("kept")
 
     with pytest.raises(TargetError, match="is there already"):
-        ordering.record(PlatformOptions("live", live.url), output, 0)
+        command.record(PlatformOptions("live", live.url), output, 0)
 
     assert "kept" == output.read_text()

@@ -46,7 +46,7 @@ def test_a_recording_is_replayed_with_the_doubles_own_ids(
 
     with Platform(double) as platform:
         platform.reset()
-        comparison = replay.replay(recording, platform)
+        comparison = replay.replay_recording(recording, platform)
 
     differing = [
         (call.operation, call.differences) for call in comparison.calls if call.differences
@@ -76,7 +76,7 @@ def test_divergence_is_told_by_operation(live: Target, recorder: Start) -> None:
         client.invoke("y")
 
     with serving_double(application("Good day.")) as other, Platform(other) as platform:
-        comparison = replay.replay(recording_file.read(recording.path), platform)
+        comparison = replay.replay_recording(recording_file.read(recording.path), platform)
 
     assert [("GET /ping", Class.SAME, 1), ("POST /invoke", Class.DIVERGES, 2)] == [
         (part.name, part.cls, len(part.calls)) for part in comparison.parts
@@ -108,7 +108,7 @@ def test_what_cannot_be_sent_again_is_said(
     path.write_text(HEAD + line)
 
     with Platform(double) as platform:
-        (part,) = replay.replay(recording_file.read(path), platform).parts
+        (part,) = replay.replay_recording(recording_file.read(path), platform).parts
 
     assert (expected, True) == (part.skipped, part.name.endswith("(line 2)"))
 

@@ -40,7 +40,7 @@ def test_what_failed_lies_open_and_is_text() -> None:
 
 def test_reports_stand_side_by_side() -> None:
     """Each has a column; a clause that failed says where."""
-    html = DOUBLE.beside(STAGING)._repr_mimebundle_()["text/html"]
+    html = DOUBLE.side_by_side(STAGING)._repr_mimebundle_()["text/html"]
 
     heads = re.findall(r"<th [^>]*>([^<]*)</th>", html)
     assert ["surface", "clauses", "double", "staging", "time"] == heads[:5]
@@ -56,7 +56,7 @@ def test_what_failed_is_found_in_the_report() -> None:
 
 def test_a_report_is_written_by_the_suffix_of_its_file(tmp_path: Path) -> None:
     """As the command writes it."""
-    written = DOUBLE.beside(STAGING).write(tmp_path / "report.html")
+    written = DOUBLE.side_by_side(STAGING).write(tmp_path / "report.html")
 
     assert "staging" in written.read_text("utf-8")
     with pytest.raises(ReportError, match="must end in one of"):

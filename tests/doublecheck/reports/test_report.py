@@ -1,4 +1,4 @@
-"""What is only recommended and failed: every telling agrees with whether the run fails."""
+"""What is only recommended and failed: every report agrees with the exit code."""
 
 from __future__ import annotations
 
@@ -47,10 +47,17 @@ def test_what_is_counted_as_failed_fails_the_run(
         assert f">{count} {word}<" in html.render([report])
 
 
-def test_a_failure_that_is_let_pass_is_told_as_one_clause_by_clause() -> None:
+def test_a_forgiven_failure_is_reported_clause_by_clause() -> None:
     """It lies open all the same, for somebody may want to mend it."""
     shown = str(notebook.report(LENIENT))
 
     assert "only recommended" in shown
     assert ">failed (should)<" in shown
     assert ">failed (should)<" not in str(notebook.report(STRICT))
+
+
+def test_former_names_warn_and_work() -> None:
+    with pytest.warns(DeprecationWarning, match="is now platform_description"):
+        assert LENIENT.platform_description == LENIENT.told_by
+    with pytest.warns(DeprecationWarning, match="is now side_by_side"):
+        assert LENIENT.side_by_side(STRICT) == LENIENT.beside(STRICT)

@@ -59,7 +59,7 @@ def _is_increment(shown: AgentEvent) -> bool:
 
 
 def _turn(shown: AgentEvent) -> Markup:
-    return _row(shown, *_said(shown))
+    return _row(shown, *_event_parts(shown))
 
 
 def _increments(several: Sequence[AgentEvent]) -> Markup:
@@ -81,7 +81,7 @@ def _row(shown: AgentEvent, *said: str | None) -> Markup:
     return element("div", who, what, style="display:flex;gap:1em;padding:.15em 0")
 
 
-def _said(shown: AgentEvent) -> Iterator[Markup]:
+def _event_parts(shown: AgentEvent) -> Iterator[Markup]:
     for part in shown.parts:
         yield from _part(part)
     if shown.error is not None:

@@ -28,7 +28,9 @@ _HEADS = ["request", "came to", "ms"]
 def exchange(shown: Exchange) -> Markup:
     """Return a request and what came of it."""
     safe = redacted(shown)
-    return box(table(_HEADS, [[_asked(safe), *_came(safe)]], right=["ms"]), *_all(shown))
+    return box(
+        table(_HEADS, [[_request_line(safe), *_outcome_cells(safe)]], right=["ms"]), *_all(shown)
+    )
 
 
 def exchanges(shown: Sequence[Exchange]) -> Markup:
@@ -41,15 +43,15 @@ def exchanges(shown: Sequence[Exchange]) -> Markup:
 
 def _row(one: Exchange) -> list[str | None]:
     safe = redacted(one)
-    return [folded(_asked(safe), *_all(one)), *_came(safe)]
+    return [folded(_request_line(safe), *_all(one)), *_outcome_cells(safe)]
 
 
-def _asked(safe: Exchange) -> Markup:
+def _request_line(safe: Exchange) -> Markup:
     return element("span", element("b", safe.request.method), " ", code(safe.request.url))
 
 
-def _came(safe: Exchange) -> list[str]:
-    return [_came_to(safe), f"{safe.elapsed_s * 1000:.0f}"]
+def _outcome_cells(safe: Exchange) -> list[str]:
+    return [_outcome(safe), f"{safe.elapsed_s * 1000:.0f}"]
 
 
 def _all(one: Exchange) -> list[Markup]:
@@ -61,7 +63,7 @@ def _all(one: Exchange) -> list[Markup]:
     ]
 
 
-def _came_to(one: Exchange) -> Markup:
+def _outcome(one: Exchange) -> Markup:
     if one.error is not None:
         return badge(clipped(one.error, 80), BAD)
     return quiet("under way") if one.status is None else status(one.status)

@@ -42,7 +42,7 @@ _UNKNOWNS = 2
 def entry(shown: JournalEntry) -> Markup:
     """Return a request that a double served."""
     at, _, *rest = _row(shown)
-    return box(table(_HEADS, [[at, _asked(shown), *rest]], right=["ms"]), *_all(shown))
+    return box(table(_HEADS, [[at, _request_line(shown), *rest]], right=["ms"]), *_all(shown))
 
 
 def journal(shown: Sequence[JournalEntry]) -> Markup:
@@ -63,7 +63,7 @@ _HEADS = ["at", "request", "status", "ms", "relied on", "faults"]
 def _row(one: JournalEntry) -> list[str | None]:
     return [
         quiet(one.at.strftime("%H:%M:%S")),
-        folded(_asked(one), *_all(one)),
+        folded(_request_line(one), *_all(one)),
         status(one.status),
         "" if one.duration_ms is None else f"{one.duration_ms:.0f}",
         _unknowns(one.unknowns),
@@ -71,7 +71,7 @@ def _row(one: JournalEntry) -> list[str | None]:
     ]
 
 
-def _asked(one: JournalEntry) -> Markup:
+def _request_line(one: JournalEntry) -> Markup:
     parts = urlsplit(one.url)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     return element("span", element("b", one.method), " ", code(clipped(redacted_text(path), 200)))

@@ -26,9 +26,9 @@ _ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
 def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0) -> Markup:
     """Return a value of JSON; ``opened`` is how many of its levels are seen at once."""
     head = None if name is None else quiet(f"{name}: ")
-    held = _held(value) if depth <= _DEEPEST else None
-    if held is not None:
-        inner = tree(held, opened=opened, depth=depth + 1)
+    embedded = _embedded_json(value) if depth <= _DEEPEST else None
+    if embedded is not None:
+        inner = tree(embedded, opened=opened, depth=depth + 1)
         return folded(element("span", head, quiet("JSON in a string")), inner, opened=opened > 0)
     if isinstance(value, str) and "\n" in value.strip():
         return element("div", head, pre(clipped(value, _OF_A_TEXT)))
@@ -43,7 +43,7 @@ def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0
     return folded(summed, *branches, quiet(f"… {more:,} more") if more else None, opened=opened > 0)
 
 
-def _held(value: Any) -> Any:
+def _embedded_json(value: Any) -> Any:
     """Return the document that a long string is, or None if it is none."""
     if not (_is_long(value) and isinstance(value, str) and value[0] in "{["):
         return None

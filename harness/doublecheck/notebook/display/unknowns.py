@@ -17,8 +17,8 @@ from doublecheck.notebook.display.markup import (
     joined,
     quiet,
     table,
+    title,
 )
-from doublecheck.notebook.display.markup import title as titled
 
 if TYPE_CHECKING:
     from doublecheck.values.unknowns import Unknown, Unknowns
@@ -33,7 +33,7 @@ def render(unknowns: Unknowns) -> Markup:
     counted = badge(f"{len(relied_on)} relied on", WARNING) if relied_on else None
     what = "others" if relied_on else "unknowns"
     return box(
-        titled("What the specification leaves open", counted),
+        title("What the specification leaves open", counted),
         _table(relied_on) if relied_on else None,
         folded(f"{len(others)} {what}", _table(others)) if others else None,
     )

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from agentdouble.apps import simple, simple_responses
 from doublecheck.contracts import wire
-from doublecheck.contracts.reference import deeds
+from doublecheck.contracts.reference import actions
 from tests.doublecheck.contracts.mutations import Mutation
 
 
@@ -64,7 +64,7 @@ def hold_the_stream_back(patch: pytest.MonkeyPatch) -> None:
         yield b"".join([event async for event in original(self, chunks)])
 
     patch.setattr(simple.SimpleApp, "_stream", stream)
-    patch.setattr(deeds, "READ_WITHIN_S", 0.1)
+    patch.setattr(actions, "READ_WITHIN_S", 0.1)
 
 
 def swallow_the_streams_failure(patch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def run_entrypoints_on_the_servers_loop(patch: pytest.MonkeyPatch) -> None:
         yield
 
     patch.setattr(simple.SimpleApp, "lifespan", lifespan)
-    patch.setattr(deeds, "BLOCKED_AT_MOST_S", 1.5)
+    patch.setattr(actions, "BLOCKED_AT_MOST_S", 1.5)
     patch.setattr(wire, "PING_WITHIN_S", 0.5)
 
 

@@ -1,25 +1,25 @@
-"""The reference application, and one without a ping function; what it does: reference/deeds.py."""
+"""The reference application, and one without a ping function; what it does: reference/actions.py."""
 
 import os
 
-from reference.deeds import BARE_NAME, NAME, Deeds
+from reference.actions import BARE_NAME, NAME, Actions
 
 from agentdouble import SimpleApp, run_code
 
 app = SimpleApp(NAME)
-deeds = Deeds(lambda code, headers: run_code(code))  # which finds the session by itself
+actions = Actions(lambda code, headers: run_code(code))  # which finds the session by itself
 
 
 @app.entrypoint
 async def entrypoint(payload: dict, headers: dict):
     """Do what the payload says."""
-    return await deeds.do(payload, headers)
+    return await actions.do(payload, headers)
 
 
 @app.ping
 def ping() -> str:
     """Tell that it is there."""
-    return deeds.ping()
+    return actions.ping()
 
 
 bare = SimpleApp(BARE_NAME)

@@ -1,11 +1,11 @@
-"""The reference application, with the platform's own SDK; what it does: reference/deeds.py."""
+"""The reference application, with the platform's own SDK; what it does: reference/actions.py."""
 
 import json
 import os
 
 from agentkit.apps import AgentkitSimpleApp
 from agentkit.utils.ve_sign import ve_request
-from reference.deeds import NAME, Deeds
+from reference.actions import NAME, Actions
 
 
 def run_code(code: str, headers) -> str:
@@ -33,19 +33,19 @@ def run_code(code: str, headers) -> str:
 
 
 app = AgentkitSimpleApp()
-deeds = Deeds(run_code)
+actions = Actions(run_code)
 
 
 @app.entrypoint
 async def entrypoint(payload: dict, headers: dict):
     """Do what the payload says."""
-    return await deeds.do(payload, headers)
+    return await actions.do(payload, headers)
 
 
 @app.ping
 def ping() -> str:
     """Tell that it is there."""
-    return deeds.ping()
+    return actions.ping()
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Twinning:
         try:
             result = yield
         finally:
-            calls = [_told(call) for call in item.stash.get(_CALLS, ())]
+            calls = [_call_document(call) for call in item.stash.get(_CALLS, ())]
             if calls:
                 item.user_properties.append((COMPARED, json.dumps(calls)))
         differing = [call for call in calls if call["class"] not in _HARMLESS]
@@ -78,7 +78,7 @@ class Twinning:
                 terminalreporter.write_line(line)
 
 
-def _told(call: Compared) -> dict[str, Any]:
+def _call_document(call: Compared) -> dict[str, Any]:
     shown = [str(one).translate(_CONTROL) for one in call.differences if not one.because]
     return {"operation": call.operation, "class": call.cls.value, "differences": shown}
 

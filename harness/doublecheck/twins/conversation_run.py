@@ -22,15 +22,15 @@ from doublecheck.wire.exchanges import Exchange, without_secrets
 _UNKNOWNS = "x-agentdouble-unknowns"
 
 
-def hold(
+def run(
     topics: Sequence[Topic],
     double: Platform,
     live: Platform,
     *,
     allow_writes: bool,
-    told: Callable[[Part], None] = lambda _part: None,
+    on_part: Callable[[Part], None] = lambda _part: None,
 ) -> Comparison:
-    """Say each topic to both platforms, the double first; ``told`` hears of each as it ends.
+    """Say each topic to both platforms, the double first; ``on_part`` hears of each as it ends.
 
     Raises UnreachableError.
     """
@@ -39,7 +39,7 @@ def hold(
     for topic in topics:
         skipped = _why_not(topic, double, live, allow_writes=allow_writes)
         part = Part(topic.name, skipped=skipped) if skipped else _part(topic, double, live, pairs)
-        told(part)
+        on_part(part)
         parts.append(part)
     return Comparison(double.url, live.url, tuple(parts))
 
@@ -67,11 +67,11 @@ def _has_keys(platform: Platform) -> bool:
 
 
 def _part(topic: Topic, double: Platform, live: Platform, pairs: Pairs) -> Part:
-    ours, theirs = said(topic, double), said(topic, live)
+    ours, theirs = exchanges_of(topic, double), exchanges_of(topic, live)
     return Part(topic.name, tuple(compared(with_unknowns(ours, double), theirs, pairs)))
 
 
-def said(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
+def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
     """Return what came of saying a topic to a platform, without its secrets.
 
     An answer that is not what its route promises ends the topic there: it shows in what came.

@@ -42,7 +42,7 @@ Headers = Mapping[str, str]
 RunCode = Callable[[str, Headers], str]
 
 
-class Deeds:
+class Actions:
     """What the reference application does; ``run_code(code, headers)`` is its way to a sandbox."""
 
     def __init__(self, run_code: RunCode) -> None:

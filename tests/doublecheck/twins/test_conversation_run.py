@@ -11,9 +11,7 @@ from rich.console import Console
 from doublecheck import Platform, Secret
 from doublecheck.comparing.differences import Class
 from doublecheck.errors import TargetError
-from doublecheck.twins import conversation, document, scripts, tree
-from doublecheck.twins import html_page as page
-from doublecheck.twins import run as holding
+from doublecheck.twins import conversation, conversation_run, document, html_page, scripts, tree
 from doublecheck.twins.comparison import Compared, Comparison
 from doublecheck.twins.conversation import Topic
 
@@ -22,7 +20,7 @@ CHEAP = ("probes", "invocations", "what the API server has", "sessions and runs"
 
 def held(one: Platform, two: Platform, *names: str, allow_writes: bool = True) -> Comparison:
     topics = [one_ for one_ in conversation.default(one, two, "tok1") if one_.name in names]
-    return holding.hold(topics, one, two, allow_writes=allow_writes)
+    return conversation_run.run(topics, one, two, allow_writes=allow_writes)
 
 
 def invocation(**payload: object) -> Topic:
@@ -71,7 +69,7 @@ def test_chosen_alternatives_are_assumed(one: Platform, two: Platform) -> None:
 
 def test_another_answer_diverges(one: Platform, three: Platform) -> None:
     """The text is what the specification says is returned."""
-    call = only(holding.hold([invocation()], one, three, allow_writes=False))
+    call = only(conversation_run.run([invocation()], one, three, allow_writes=False))
 
     assert (Class.DIVERGES, "$", "Hello.", "Good day.") == (
         call.cls,
@@ -83,7 +81,7 @@ def test_another_answer_diverges(one: Platform, three: Platform) -> None:
 
 def test_a_further_field_is_only_live(one: Platform, two: Platform) -> None:
     """Inside of what else is the same."""
-    comparison = holding.hold([invocation(more=True)], one, two, allow_writes=False)
+    comparison = conversation_run.run([invocation(more=True)], one, two, allow_writes=False)
 
     assert (
         "only live" in {each.kind for each in only(comparison).differences if each.because is None}
@@ -93,7 +91,7 @@ def test_a_further_field_is_only_live(one: Platform, two: Platform) -> None:
 
 def test_streams_that_are_cut_elsewhere_are_the_same(one: Platform, two: Platform) -> None:
     """What was yielded in other pieces is the same text."""
-    comparison = holding.hold([invocation(pieces=True)], one, two, allow_writes=False)
+    comparison = conversation_run.run([invocation(pieces=True)], one, two, allow_writes=False)
 
     assert Class.SAME is comparison.cls
     sides = (only(comparison).double, only(comparison).live)
@@ -107,7 +105,7 @@ def test_what_a_stream_relied_on_is_known_from_the_journal(one: Platform) -> Non
     (exchange,) = one.exchanges[-1:]
     assert "U-EVENT-FIELDS" not in exchange.headers.get("x-agentdouble-unknowns", "")
 
-    (completed,) = holding.with_unknowns([exchange], one)
+    (completed,) = conversation_run.with_unknowns([exchange], one)
 
     assert "U-EVENT-FIELDS" in completed.headers["x-agentdouble-unknowns"]
 
@@ -143,7 +141,7 @@ def test_a_call_that_one_side_does_not_come_to_shows(one: Platform, two: Platfor
         if platform is one:
             platform.health()
 
-    comparison = holding.hold([Topic("t", (), talk)], one, two, allow_writes=False)
+    comparison = conversation_run.run([Topic("t", (), talk)], one, two, allow_writes=False)
 
     assert [Class.SAME, Class.ONLY_DOUBLE] == [call.cls for call in comparison.calls]
 
@@ -172,7 +170,7 @@ def test_a_script_is_said_to_both(one: Platform, two: Platform, tmp_path: Path) 
         """
     )
 
-    comparison = holding.hold(scripts.read(script), one, two, allow_writes=True)
+    comparison = conversation_run.run(scripts.read(script), one, two, allow_writes=True)
 
     assert [(Class.SAME, 200)] * 3 == [
         (call.cls, call.live and call.live.status) for call in comparison.calls
@@ -218,9 +216,9 @@ def test_no_secret_is_shown(two: Platform) -> None:
         platform.request("POST", f"/invoke?{secret}", headers=headers, content=content)
 
     with Platform(target) as keyed:
-        comparison = holding.hold([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
+        comparison = conversation_run.run([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
 
-    told = json.dumps(document.document(comparison)) + page.page(comparison)
+    told = json.dumps(document.document(comparison)) + html_page.page(comparison)
     assert (False, True) == (secret in told, "invoke?***" in told)
 
 
@@ -228,7 +226,7 @@ def test_a_page_escapes_what_platforms_say(one: Platform, two: Platform) -> None
     """It is somebody else's text, and stands in the page as text."""
     topic = Topic("<script>alert(1)</script>", (), lambda one: one.request("GET", "/<b>x"))
 
-    written = page.page(holding.hold([topic], one, two, allow_writes=False))
+    written = html_page.page(conversation_run.run([topic], one, two, allow_writes=False))
 
     assert "<script" not in written
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in written
@@ -236,7 +234,7 @@ def test_a_page_escapes_what_platforms_say(one: Platform, two: Platform) -> None
 
 def test_a_tree_tells_each_call(one: Platform, three: Platform) -> None:
     """Parts, calls, differences; control characters do not reach the terminal."""
-    comparison = holding.hold([invocation()], one, three, allow_writes=False)
+    comparison = conversation_run.run([invocation()], one, three, allow_writes=False)
     console = Console(width=100, file=io.StringIO(), record=True)
 
     tree.show(comparison, console)

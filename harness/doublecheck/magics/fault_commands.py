@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._sync.faults import PlatformFaults, Which
-from doublecheck.magics.messages import refuse, refuse_unknown, tell
+from doublecheck.magics.messages import refuse, refuse_unknown, write_line
 from doublecheck.magics.options import Parser, words
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def run(rest: str, faults: PlatformFaults) -> object:
         return _armed(faults)
     action, *arguments = given
     if action == "clear" and not arguments:
-        tell(f"{len(faults.clear().faults)} taken away.")
+        write_line(f"{len(faults.clear().faults)} taken away.")
         return None
     if action in BY_ID:
         return getattr(faults, action)(_fault(action, arguments, faults))
@@ -51,7 +51,7 @@ def options_of(kind: str) -> tuple[str, ...]:
 def _armed(faults: PlatformFaults) -> object:
     armed = faults.plan().faults
     if not armed:
-        tell("No fault is armed. %sandbox faults fail InvokeTool --nth 2 arms one.")
+        write_line("No fault is armed. %sandbox faults fail InvokeTool --nth 2 arms one.")
     return armed or None
 
 

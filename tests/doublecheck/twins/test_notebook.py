@@ -7,7 +7,7 @@ import re
 import pytest
 
 from doublecheck.comparing.differences import Difference
-from doublecheck.twins import html_page as page
+from doublecheck.twins import html_page
 from doublecheck.twins.comparison import Compared, Comparison, Part
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
@@ -68,7 +68,7 @@ def test_parts_calls_and_differences_show_themselves() -> None:
 
 def test_a_page_and_a_notebook_tell_the_same() -> None:
     """In one order, though each has a look of its own; the page asks nobody for anything."""
-    written = page.page(COMPARISON)
+    written = html_page.page(COMPARISON)
     told = COMPARISON.parts[1].calls[0]._repr_mimebundle_()["text/html"]
 
     assert _texts(told) == _texts(written)[-len(_texts(told)) - 2 : -2]
