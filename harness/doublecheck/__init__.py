@@ -37,14 +37,14 @@ __all__ = [*_NAMES]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Give IPython the magics ``%%sandbox`` and ``%sandbox``: ``%load_ext doublecheck``."""
+    """Register the magics ``%%sandbox`` and ``%sandbox``, for ``%load_ext doublecheck``."""
     from doublecheck import magics
 
     magics.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take the magics away again and stop the double that they started."""
+    """Unregister the magics and stop the double that they started."""
     from doublecheck import magics
 
     magics.unload(shell)

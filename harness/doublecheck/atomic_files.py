@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file in one step, so that readers see the old one or the new; raise OSError."""
+    """Replace a file atomically, so that readers see the old content or the new; raise OSError."""
     content = text.encode(errors="replace")
     with temporary_sibling(path) as new:
         new.write_bytes(content)
@@ -19,7 +19,7 @@ def write(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
-    """Yield a new file in the folder of another; it is removed if it was not renamed."""
+    """Yield a temporary file in the same folder; remove it unless it was renamed."""
     place = path.resolve()
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:40]}.")
     os.close(descriptor)

@@ -106,7 +106,7 @@ class EmulatorCommandError(TargetError):
 
 
 def typed(command: Sequence[str]) -> str:
-    """Return a command as it is typed, without what follows an option about a secret."""
+    """Return a command as typed in a shell, with the values of secret options hidden."""
     shown = []
     for word, before in zip(command, ("", *command), strict=False):
         option, equals, _ = word.partition("=")
@@ -243,7 +243,7 @@ class FailedCellError(DoubleCheckError):
         self.lines = tuple(lines)
 
     def _render_traceback_(self) -> list[str]:
-        """Show what the sandbox says, and nothing of this process."""
+        """Show the sandbox's traceback, without frames of this process."""
         return list(self.lines)
 
 

@@ -20,14 +20,14 @@ _IMPORT = re.compile(r"^    from (doublecheck\.\S+) import (\w+) as \2$", re.MUL
 
 
 class LazyNames(dict[str, str]):
-    """The names of the module in ``file``, sorted, each with the module that it comes from."""
+    """The names that the module in ``file`` exports, sorted, with their modules."""
 
     def __init__(self, file: str) -> None:
         found = _IMPORT.findall(Path(file).read_text("utf-8"))
         super().__init__(sorted((name, home) for home, name in found))
 
     def load(self, name: str) -> Any:
-        """Return what a name stands for; raise KeyError for a name that is not offered."""
+        """Import and return the object with this name; raise KeyError for an unknown name."""
         from agentdouble.imports import import_now
 
         home = self[name]

@@ -34,7 +34,7 @@ _LEAST = {  # the level from which on a record passes though it is of our doing
 
 
 def keep_noise_out() -> None:
-    """Have these loggers hand on only what is the user's; once is enough."""
+    """Make these loggers pass on only the user's records; calls after the first do nothing."""
     for name in _LEAST:
         logger = logging.getLogger(name)
         if logger.propagate and not any(isinstance(one, _HandingOn) for one in logger.handlers):
@@ -43,7 +43,7 @@ def keep_noise_out() -> None:
 
 
 class _HandingOn(logging.Handler):
-    """Hands on to the root's handlers, as ``propagate`` does, what is not noise."""
+    """Passes records that are not noise to the root's handlers, as ``propagate`` does."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class _HandingOn(logging.Handler):
 
 
 def _has_level(name: str) -> bool:
-    """Whether somebody has set a level for a logger, or for one that it is below."""
+    """Whether a level was set on a logger or one of its parents."""
     parts = name.split(".")
     loggers = (logging.getLogger(".".join(parts[:end])) for end in range(1, len(parts) + 1))
     return any(logger.level != logging.NOTSET for logger in loggers)

@@ -47,12 +47,12 @@ class PlatformMock:
         self.router: respx.MockRouter = _Router(self)
 
     def refused(self, error: UnexpectedHostError) -> UnexpectedHostError:
-        """Keep an error, so that it is told even if the code under test is silent about it."""
+        """Keep an error, so that it is reported even if the code under test hides it."""
         self.unexpected.append(error)
         return error
 
     def is_answered(self, request: httpx.Request) -> bool:
-        """Whether a request is for a host of the cloud; raise what passes, and what may not."""
+        """Whether a request is for a host of the cloud; if not, raise PassThrough or an error."""
         if request.url.host in self.hosts:
             self.requests.append(request)
             return True
@@ -65,7 +65,7 @@ class PlatformMock:
 
 
 class _Mocker(HTTPCoreMocker):
-    """respx's way into httpx, past which Unix sockets go: the double's to its sessions, say."""
+    """respx's hook in httpx; it ignores Unix sockets, such as the double's to its sessions."""
 
     name = f"agentdouble-{len(Mocker.registry)}"  # it is kept when this module is imported anew
 
@@ -128,7 +128,7 @@ def mocking(target: Target, hosts: Sequence[str]) -> Iterator[PlatformMock]:
 
 
 def _at(target: Target, request: httpx.Request) -> httpx.Request:
-    """Return a request as the double gets it: at its address, its Host as it was."""
+    """Return a request to the double's address with the Host unchanged."""
     at = httpx.URL(target.url)
     extensions = {"timeout": request.extensions.get("timeout", {})}
     return httpx.Request(

@@ -43,7 +43,7 @@ class Shown:
 
 
 class Series(tuple[T_co, ...], Shown):
-    """A tuple that shows itself in one piece, and so does a slice of it."""
+    """A tuple with a display of its own, which its slices have too."""
 
     __slots__ = ()
     _noun: ClassVar[str] = "value"
@@ -65,7 +65,7 @@ class Series(tuple[T_co, ...], Shown):
         return super().__getitem__(index)
 
     def _with(self, some: tuple[T_co, ...]) -> Series[T_co]:
-        """Return one of the same kind that has some of the values."""
+        """Return a series of the same kind with some of the values."""
         return type(self)(some)
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return the repr of a text, of its beginning if it is long."""
+    """Return the repr of a text, shortened if it is long."""
     return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "...")
 
 

@@ -18,7 +18,7 @@ _LIBRARIES = ("requests", "httpx2", "aiohttp", "urllib3", "urllib.request", "htt
 
 @contextmanager
 def offline(refuse: Refuse) -> Iterator[None]:
-    """Let nothing inside look up or connect to another machine.
+    """Block name lookups and connections to other machines inside the context.
 
     What ``refuse`` returns for the host, and for the library that asks where it is known, is
     raised there. It holds for every thread of this process.
@@ -57,7 +57,7 @@ def _is_here(name: str) -> bool:
 
 
 def _library(frame: FrameType | None) -> str | None:
-    """Return the HTTP library that is asking: of several, the one that the code called."""
+    """Return the HTTP library that sends the request: of several, the one that the code called."""
     found = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))

@@ -9,7 +9,7 @@ _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 
 def visible(text: str) -> str:
-    """Return text whose control characters, those of writing direction included, are visible."""
+    """Make the control characters of a text visible, including those of writing direction."""
     return _HIDING.sub(_picture, text)
 
 

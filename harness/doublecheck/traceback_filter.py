@@ -23,7 +23,7 @@ _ASSERTING = "doublecheck.fixtures"  # whose assertions explain themselves
 
 
 def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Have the report of a user's test show the error alone, below the user's lines."""
+    """Shorten the report of a user's test to the user's lines and the error."""
     if call.excinfo is None or not isinstance(report.longrepr, ExceptionRepr):
         return
     if _is_ours(call.excinfo.value) and _is_users(item) and not _all_is_wanted(item.config):
@@ -31,7 +31,7 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether an error is one of those whose message is made to be enough."""
+    """Whether an error is one of ours, whose message is enough."""
     tracebacks = _tracebacks()
     if tracebacks is None:  # nothing of ours has run that could have raised one
         return False
@@ -41,7 +41,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _raised_by(frames: TracebackType | None) -> str:
-    """Return the name of the module whose frame is the innermost."""
+    """Return the name of the module of the innermost frame."""
     name = ""
     while frames is not None:
         name, frames = str(frames.tb_frame.f_globals.get("__name__")), frames.tb_next
@@ -49,7 +49,7 @@ def _raised_by(frames: TracebackType | None) -> str:
 
 
 def _is_users(item: pytest.Item) -> bool:
-    """Whether a test is the user's own; the contract checks show what they always do."""
+    """Whether a test is the user's own; reports of contract checks are not shortened."""
     return bool(_tracebacks().whose(str(item.path)) == "user")
 
 
@@ -68,5 +68,5 @@ def _shown(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
 
 
 def _tracebacks() -> Any:
-    """Return the module that tells whose a frame is, where it has been imported."""
+    """Return the module that tells the origin of a frame, if it is imported."""
     return sys.modules.get("agentdouble.tracebacks")

@@ -29,7 +29,7 @@ def calibrate(
     slow: bool = False,
     allow_writes: bool = False,
 ) -> Findings:
-    """Ask a platform, in hand or at a URL, what the specification leaves open.
+    """Find out how a platform behaves where the specification leaves it open.
 
     ``only`` are the ids of the unknowns to ask about, by default all. What is ``slow`` takes
     minutes, or moves the clock of a double; what makes something on a live platform is asked
@@ -56,7 +56,7 @@ def calibrate(
 
 
 def _wanted(only: Collection[str]) -> Collection[str]:
-    """Return the unknowns to ask about: those that have alternatives, if nobody says which."""
+    """Return the unknowns to probe: by default all that have alternatives."""
     try:
         named = [ledger.find(id_).id for id_ in only]
     except LedgerError as error:

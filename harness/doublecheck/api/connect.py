@@ -71,7 +71,7 @@ async def connect_async(
     timeout_s: float = TIMEOUT_S,
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = (),
 ) -> AsyncPlatform:
-    """Return what ``connect()`` returns, for async code: a cell with ``await``, say.
+    """Return what ``connect()`` returns, for async code such as a cell with ``await``.
 
     ::
 
@@ -90,7 +90,7 @@ async def connect_async(
 
 
 async def _open_in_thread(wanted: Wanted) -> tuple[Target, Stop | None]:
-    """Open the target in a thread; on cancellation, stop a double that has started by then."""
+    """Open the target in a thread; if cancelled, stop a double that has already started."""
     opening = asyncio.ensure_future(asyncio.to_thread(wanted.open))
     try:
         return await asyncio.shield(opening)
@@ -116,7 +116,7 @@ def _platform(target: Target, timeout_s: float, stop: Stop) -> Platform:
 
 
 def _async_platform(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
-    """Return a platform whose double stops when the interpreter exits, or before.
+    """Return a platform whose double stops at the latest when the interpreter exits.
 
     By then no loop runs in which it could be closed, so only its double is stopped.
     """

@@ -31,7 +31,7 @@ def twin(
     agent: str | None = None,
     allow_writes: bool = False,
 ) -> Comparison:
-    """Say the same to a double and to another platform and return what differs.
+    """Send the same requests to a double and to another platform and return the differences.
 
     Each is a platform in hand or the URL of one. Without ``double`` one is started; ``target``
     names the other in the configuration instead. What is said goes over every surface, to

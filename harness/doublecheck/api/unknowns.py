@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
-    """Return the ledger of a double, in hand or at a URL: what its answers rested on is marked.
+    """Return the ledger of a double; it marks the unknowns that answers relied on.
 
     Without one it is the ledger with the answers that a double begins with. Raises
     NotADoubleError.

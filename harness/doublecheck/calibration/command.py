@@ -31,7 +31,7 @@ SETTLED, NOTHING_SETTLED = 0, 3
 def calibrate(
     options: Mapping[str, Any], output: Path, *, only: Sequence[str], slow: bool, as_json: bool
 ) -> int:
-    """Ask a platform, write its profile, print what came out, and return the exit code.
+    """Calibrate a platform, write its profile, print the findings, and return the exit code.
 
     ``options`` say where it is, by key. Raises TargetError, UnreachableError, CalibrationError
     and MissingExtraError.
@@ -75,7 +75,7 @@ def _document(target: str, found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def show(found: Sequence[Finding], output: Path, console: Console) -> None:
-    """Print what was settled as a table, and the rest by its reason."""
+    """Print the settled unknowns as a table, and group the others by reason."""
     console.print()
     settled = [one for one in found if one.settled]
     if settled:
@@ -98,7 +98,7 @@ def _table(settled: Sequence[Finding]) -> Table:
 
 
 def _unsettled(found: Sequence[Finding]) -> Mapping[str, Sequence[str]]:
-    """Return the unknowns without an answer by the reason, which many of them share."""
+    """Group the unknowns without an answer by their reason."""
     by_reason: dict[str, list[str]] = {}
     for one in found:
         if not one.settled:

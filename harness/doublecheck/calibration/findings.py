@@ -28,7 +28,7 @@ _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration
 
 @dataclass(frozen=True)
 class Finding(Shown, drawn_by="calibration.notebook.finding"):
-    """What a probe came to: the name of an answer, or "" and the reason why there is none."""
+    """The result of a probe: the name of an answer, or "" and the reason why there is none."""
 
     unknown: str
     answer: str = ""
@@ -46,21 +46,21 @@ class Finding(Shown, drawn_by="calibration.notebook.finding"):
 
     @property
     def lived(self) -> bool:
-        """Whether it is an answer that the double can live."""
+        """Whether the double can behave as this answer says."""
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
         return any(one.built for one in answers if one.name == self.answer)
 
     @property
     def meaning(self) -> str:
-        """What the answer means, in the words of the ledger."""
+        """The meaning of the answer, in the words of the ledger."""
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
         return next((one.meaning for one in answers if one.name == self.answer), "")
 
 
 class Findings(Series[Finding], noun="finding", drawn_by="calibration.notebook.render"):
-    """What a calibration found, and of which platform; ``target`` is its address."""
+    """The findings of a calibration; ``target`` is the address of the platform."""
 
     target: str
 
@@ -78,7 +78,7 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.notebook.r
         return tuple(one for one in self if one.settled)
 
     def write(self, path: str | Path) -> Path:
-        """Write the answers as a profile, or add them to one; return where.
+        """Write the answers to a new or existing profile and return its path.
 
         ``agentdouble serve --profile`` lives it. Raises CalibrationError and MissingExtraError.
         """
@@ -100,7 +100,7 @@ def calibrate(
     only: Collection[str] = (),
     patience: Patience | None = None,
 ) -> Iterator[Finding]:
-    """Yield what a platform answers to each unknown that has alternatives, in the ledger's order.
+    """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
     ``only`` are the ids to ask; what is ``slow`` is left out unless it is wanted. ``patience``
     says how time passes there. Raises LedgerError for an id that does not exist.
@@ -127,7 +127,7 @@ def _finding(
 
 
 def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
-    """Return the answer, or why there is none; what the probe made is removed by then."""
+    """Run a probe, clean up after it, and return its answer, or the reason why there is none."""
     with Probing(platform, patience) as at:
         try:
             return probe.look(at), ""

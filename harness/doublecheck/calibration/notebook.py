@@ -23,7 +23,7 @@ from doublecheck.notebook.display.markup import (
 
 
 def render(findings: Findings) -> Markup:
-    """Return what was found; an answer that no double begins with stands out."""
+    """Return the findings as HTML; answers that differ from a double's defaults stand out."""
     settled = findings.settled
     others = [one for one in findings if not one.settled]
     return box(
@@ -35,7 +35,7 @@ def render(findings: Findings) -> Markup:
 
 
 def finding(one: Finding) -> Markup:
-    """Return one answer, or why there is none."""
+    """Return one finding as HTML."""
     return box(_settled([one]) if one.settled else _unsettled([one]))
 
 

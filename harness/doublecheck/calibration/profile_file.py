@@ -20,7 +20,7 @@ _HEAD = "What a deployment answers where the specification leaves it open: doubl
 
 
 def check(file: Path) -> None:
-    """Raise what stands in the way of writing a profile, before anything is asked.
+    """Raise an error if the profile could not be written, before any request is sent.
 
     CalibrationError for a profile that is wrong or a folder that is not there, and
     MissingExtraError.
@@ -38,7 +38,7 @@ def check(file: Path) -> None:
 
 
 def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
-    """Write what was settled; what was known of other unknowns stays, comments included.
+    """Write the settled unknowns; keep the rest of an existing profile, with its comments.
 
     An answer that the double cannot live yet is in the evidence alone. Raises CalibrationError.
     """

@@ -63,7 +63,7 @@ def run(
     junit: options.Junit = None,
     **platform: Any,
 ) -> None:
-    """Check a platform clause by clause and print what came out."""
+    """Check a platform clause by clause and print the results."""
     from doublecheck.runner import run_command
 
     runs = [

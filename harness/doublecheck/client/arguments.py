@@ -29,7 +29,7 @@ _NOT_TAKEN = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 def checked_class(kind: C) -> C:
-    """Have the public methods of a class raise ArgumentError for arguments of a wrong type."""
+    """Make the public methods of a class raise ArgumentError for arguments of a wrong type."""
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
             setattr(kind, name, checked(method))
@@ -37,7 +37,7 @@ def checked_class(kind: C) -> C:
 
 
 def checked(function: F) -> F:
-    """Have a function raise ArgumentError for arguments of a wrong type."""
+    """Make a function raise ArgumentError for arguments of a wrong type."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +57,7 @@ def checked(function: F) -> F:
 
 
 class _shortened:  # noqa: N801 (a context manager; one of contextlib would be a frame more)
-    """Have errors that pass, an interrupt say, show no frames of ours in a notebook."""
+    """Hide our frames in the notebook traceback of errors that pass through, as of an interrupt."""
 
     def __enter__(self) -> None:
         pass
@@ -100,7 +100,7 @@ def _taken(function: Any) -> tuple[inspect.Signature, Mapping[str, Any]]:
 
 
 def _hint(annotation: Any, known: dict[str, Any]) -> Any:
-    """Return what an annotation stands for; what only type checkers import is anything."""
+    """Resolve an annotation; a name that only type checkers import stands for Any."""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
         return get_type_hints(holder, known)["it"]
@@ -151,7 +151,7 @@ def _sendable(text: str) -> bool:
 
 
 def _type_name(hint: Any) -> str:
-    """Return a type as people say it."""
+    """Return a type in plain words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " or ".join(_type_name(one) for one in inner)
@@ -165,7 +165,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _remedy(value: Any, hint: Any) -> str:
-    """Return what to do, where that is plain."""
+    """Return a hint on how to fix the argument, "" if there is none."""
     if isinstance(value, bytes) and _fits("", hint):
         return " Decode it: .decode()."
     if isinstance(value, str) and _fits(b"", hint):

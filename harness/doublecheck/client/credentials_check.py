@@ -26,7 +26,7 @@ _NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
 
 
 def require(target: Target, variables: tuple[str, str]) -> None:
-    """Raise CredentialsRefusedError if the key pair, which these variables hold, is refused.
+    """Raise CredentialsRefusedError if the control plane refuses the key pair in these variables.
 
     Only HTTP 401 in the control plane's own envelope counts: gateways refuse signed requests for
     reasons of their own. Where no answer comes, the checks say so.
@@ -42,7 +42,7 @@ def require(target: Target, variables: tuple[str, str]) -> None:
 
 
 def _refusal(target: Target) -> RefusedError | None:
-    """Return with what the control plane refuses the keys of a request, or None."""
+    """Return the error with which the control plane refuses a key pair, or None."""
     request = sandbox.signed(target, _NO_TOOL.body(), transport.signing_time())
     try:
         with (

@@ -25,7 +25,7 @@ ANSWER_WITHIN_S = 60.0
 
 
 def running_double(url: str) -> Target:
-    """Return the double at ``url``, its keys as ``agentdouble env`` or the environment has them.
+    """Return the double at ``url``, with the keys of ``agentdouble env`` or the environment.
 
     Raises TargetError for an unusable address and for what is no double, and UnreachableError if
     nothing answers.
@@ -40,7 +40,7 @@ def running_double(url: str) -> Target:
 
 
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """Return the environment, with the keys of this user's double at ``url`` if it is one."""
+    """Return the environment; add the keys if ``url`` is a double of this user."""
     try:
         found = running.at(urlsplit(url).port) if is_loopback(url) else None
     except ValueError:  # a port that is none: the address will be refused
@@ -49,7 +49,7 @@ def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping
 
 
 def answers_as_double(url: str, api_key: str | None = None) -> bool:
-    """Whether what answers at ``url`` is a double.
+    """Whether the server at ``url`` is a double.
 
     Raises UnreachableError if nothing answers, and TargetError for an unusable address.
     """
@@ -57,7 +57,7 @@ def answers_as_double(url: str, api_key: str | None = None) -> bool:
 
 
 def is_double(target: Target) -> bool:
-    """Whether what answers at a target's address is a double; raise UnreachableError."""
+    """Whether the server at a target's address is a double; raise UnreachableError."""
     call = admin.health(target)
     options = transport.options(target, ANSWER_WITHIN_S)
     with transport.translated(target.url), httpx.Client(**options) as client:
@@ -65,7 +65,7 @@ def is_double(target: Target) -> bool:
 
 
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
-    """Start a double in this process; an application may be named as ``module:app``.
+    """Start a double in this process; ``module:app`` is also accepted as an application.
 
     Settings may be a mapping ``settings``, too, as a PlatformConfig has them. Raises
     MissingExtraError if the double is not installed.
@@ -93,7 +93,7 @@ def _merged(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 def serving_double(
     *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
 ) -> Iterator[Target]:
-    """Yield the target that a double is, started for as long as the context lasts."""
+    """Start a double, yield it as a target, and stop it at the end of the context."""
     double = start_double(*apps, **settings)
     try:
         yield Target.of(double, reference_app=reference_app)

@@ -125,7 +125,7 @@ def _await_answer(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command with all that it has started."""
+    """Terminate the command and its child processes."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
@@ -140,7 +140,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Output:
-    """What a command prints: read to its end, so that it never waits; the last lines are kept.
+    """The output of a command: read continuously, so that it never blocks; keeps the last lines.
 
     ``printed`` is set when it has printed an address, ``ended`` when it will print no more.
     """
@@ -153,7 +153,7 @@ class _Output:
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def lines(self) -> Sequence[str]:
-        """Return the last lines, without those that may hold a secret."""
+        """Return the last lines, except those that may contain a secret."""
         return [line for line in list(self._lines) if line and not _SECRET.search(line)]
 
     def _read(self, stream: IO[bytes]) -> None:
@@ -173,7 +173,7 @@ class _Output:
 
 
 def _loopback_url(url: str) -> str | None:
-    """Return an address as this machine reaches it, or None for one elsewhere."""
+    """Return the loopback URL of an address on this machine, or None for other machines."""
     if urlsplit(url).hostname == "0.0.0.0":  # noqa: S104 (what it prints, not what we bind)
         url = url.replace("0.0.0.0", "127.0.0.1", 1)  # noqa: S104
     return url if is_loopback(url) else None

@@ -30,7 +30,7 @@ _ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
 
 @dataclass(frozen=True)
 class Wanted:
-    """The arguments of ``connect()``: which platform is wanted."""
+    """The arguments of ``connect()``."""
 
     url: str | Emulator | None
     target: str | None = None
@@ -43,7 +43,7 @@ class Wanted:
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
 
     def open(self) -> tuple[Target, Stop | None]:
-        """Return the target, and what stops it where it was started for this."""
+        """Open the target; what is started for this stops with the exit stack."""
         log_filter.keep_noise_out()
         if self.apps != ():
             return self._double_of_apps()
@@ -74,7 +74,7 @@ class Wanted:
         )
 
     def _configured(self, name: str) -> tuple[Target, Stop]:
-        """Return the platform that the configuration has under a name."""
+        """Return the platform with this name in the configuration."""
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The target {name!r} has its keys from the environment.")
         given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
@@ -88,7 +88,7 @@ class Wanted:
 
 
 def _target_of(double: Emulator) -> Target:
-    """Return the target that a double of this process is; raise ArgumentError for what is none."""
+    """Return the target of a double in this process; raise ArgumentError for anything else."""
     kind = sys.modules.get("agentdouble.emulator")
     if kind is None or not isinstance(double, kind.Emulator):
         raise ArgumentError(

@@ -44,7 +44,7 @@ async def run_async(
     outputs: Request | None,
     on_output: OnOutput | None,
 ) -> Ran:
-    """Make a call that runs code or a command; call ``on_output`` with what it prints.
+    """Make a call that runs code or a command; pass its output to ``on_output``.
 
     ``outputs`` is the request that listens to the session, None where a platform has no live
     outputs: then ``on_output`` gets those of the result. Cancelling this interrupts the code.
@@ -91,7 +91,7 @@ def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thr
 
 @dataclass(frozen=True)
 class _Listener:
-    """What receives the outputs of a session: a request, and the options of its HTTP client.
+    """The request that receives a session's outputs, and the options of its HTTP client.
 
     A client of its own: one that many runs share would have no connection left for the last call
     while all of them listen.
@@ -101,7 +101,7 @@ class _Listener:
     options: Mapping[str, Any]
 
     async def listen(self, stack: AsyncExitStack) -> AsyncGenerator[ServerSentEvent, None] | None:
-        """Return the events of the session from now on, None if the double sends none."""
+        """Subscribe to the events of the session; return None if the double does not support it."""
         try:
             http = await stack.enter_async_context(httpx.AsyncClient(**self.options))
             stream = http.stream(**transport.arguments(self.request))
@@ -124,7 +124,7 @@ async def _run(
     listener: _Listener,
     on_output: OnOutput,
 ) -> Ran:
-    """Make a call; call ``on_output`` with each output as it comes.
+    """Make a call and pass each output to ``on_output`` as it arrives.
 
     Where nothing can be received, because the double is an older one, say, the outputs are those
     of the result. Cancelling this interrupts the code, and waits some seconds for its last
@@ -152,7 +152,7 @@ async def _run(
 
 
 class _Receiver:
-    """Passes on the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
+    """Forwards the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
 
     def __init__(
         self, arriving: AsyncGenerator[ServerSentEvent, None], name: str, on_output: OnOutput
@@ -167,7 +167,7 @@ class _Receiver:
         self.task = asyncio.ensure_future(self._receive())
 
     async def to_its_end(self) -> None:
-        """Wait until it is over, or nothing more comes; raise what ``on_output`` has raised."""
+        """Wait until it is over or no more events arrive; raise what ``on_output`` raised."""
         received = -1
         while not self.task.done() and received != self._received:
             received = self._received
@@ -176,7 +176,7 @@ class _Receiver:
             self.task.result()
 
     async def last_outputs(self) -> None:
-        """Wait for what code that is interrupted still prints."""
+        """Wait for the last outputs of interrupted code."""
         await asyncio.wait({self.task}, timeout=_LAST_OUTPUTS_S if self.begun else _NOTHING_BEGUN_S)
 
     async def _receive(self) -> None:
@@ -219,7 +219,7 @@ async def _answer(sent: asyncio.Task[httpx.Response], receiver: _Receiver) -> ht
 async def _send(
     http: httpx.AsyncClient, exchanges: Exchanges, request: Request, name: str | None = None
 ) -> httpx.Response:
-    """Send a request; its record has no name, as where nobody listens."""
+    """Send a request, under a name if given; the recorded exchange does not contain it."""
     named = request if name is None else output_feed.named(request, name)
     with transport.translated(request.url), exchanges.recording(request) as recording:
         return recording.answered(await http.request(**transport.arguments(named)))

@@ -36,7 +36,7 @@ def run(work: Work[T], on_output: OnOutput) -> T:
 
 
 class _Thread(Generic[T]):
-    """A thread that runs the work, from the moment when this is made."""
+    """A thread that runs the work; it starts immediately."""
 
     def __init__(self, work: Work[T]) -> None:
         self._work = work
@@ -52,23 +52,23 @@ class _Thread(Generic[T]):
         self._thread.start()
 
     def pass_on(self, on_output: OnOutput) -> None:
-        """Call ``on_output`` with each output, until the work has ended."""
+        """Call ``on_output`` with each output until the work ends."""
         while (output := self._outputs.get()) is not None:
             on_output(output)
 
     def result(self) -> T:
-        """Return the result of the work, when it has ended."""
+        """Wait for the work and return its result."""
         return self._outcome.result()
 
     def cancel(self) -> None:
-        """Cancel the work, unless it has ended."""
+        """Cancel the work if it is still running."""
         self._begun.wait()
         if not self._outcome.done():
             with suppress(RuntimeError):  # the loop has just been closed: it has ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     def end(self) -> None:
-        """Return when the thread has ended; cancel the work if it has not."""
+        """Cancel the work if it is still running, and join the thread."""
         self.cancel()
         self._thread.join()
 
@@ -89,7 +89,7 @@ class _Thread(Generic[T]):
 
 
 def _run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new loop; ``asyncio.run`` may be nest_asyncio's, which closes none."""
+    """Run a coroutine in a new loop and close it; nest_asyncio's ``asyncio.run`` does not."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(main)

@@ -15,7 +15,7 @@ from doublecheck.target.target import Target
 
 @contextmanager
 def opened(sources: Sources, planned: Plan) -> Iterator[Target]:
-    """Yield the target of a plan that says where the platform is.
+    """Yield the target of a plan that has an address or a command.
 
     A double that a command starts ends with the context. The target has the problems of surfaces
     that do not answer. Raises TargetError for a target that is unusable, or is no double and
@@ -43,7 +43,7 @@ def _started(sources: Sources, planned: Plan) -> Iterator[Plan]:
 
 
 def _checked(sources: Sources, target: Target) -> Target:
-    """Return a target that answers; raise TargetError if it should be a double and is none."""
+    """Return a target that answers; raise TargetError if it should be a double but is not."""
     target = require_answer(target)
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
@@ -54,7 +54,7 @@ def _checked(sources: Sources, target: Target) -> Target:
 
 
 def require_answer(target: Target) -> Target:
-    """Return a target with the problems of surfaces that do not answer; raise one if none does."""
+    """Return a target with the problems of its surfaces; raise one if no surface answers."""
     problems = preflight.problems(target)
     if preflight.none_left(target, problems):
         raise next(iter(problems.values()))
@@ -62,7 +62,7 @@ def require_answer(target: Target) -> Target:
 
 
 def _located(sources: Sources, planned: Plan) -> Target:
-    """Return the target, with the keys of this user's double if it is one."""
+    """Return the target; add the keys if it is a double of this user."""
     if planned.kind == "live":
         return from_plan.target(planned, sources.environ)
     environ = doubles.environment_of(planned.value("url"), sources.environ)

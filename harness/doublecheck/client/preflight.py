@@ -54,7 +54,7 @@ def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface
 def problem(
     target: Target, surface: Surface, patience_s: float | None = None
 ) -> DoubleCheckError | None:
-    """Return why one surface does not answer as a platform, or None."""
+    """Return the error if a surface does not answer as a platform, or None."""
     if probed(surface) not in _PROBES:
         return None
     asked = _Address(target, [probed(surface)])
@@ -63,17 +63,17 @@ def problem(
 
 
 def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool:
-    """Whether every surface of a target that can be asked has a problem."""
+    """Whether every surface that can be probed has a problem."""
     return bool(found) and found.keys() >= set(map(probed, target.offered)) & _PROBES.keys()
 
 
 def probed(surface: Surface) -> Surface:
-    """Return the surface whose answer tells about another: a sandbox is behind the control plane."""
+    """Return the surface to probe for another: the control plane stands for the sandbox."""
     return _BEHIND.get(surface, surface)
 
 
 def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
-    """Ask all at once; an answer that comes byte by byte is not waited for either."""
+    """Send all probes at once; the time limit also holds for answers that trickle in."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -87,7 +87,7 @@ def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | No
 
 
 class _Address:
-    """The surfaces at one address, and what is asked there."""
+    """The surfaces at one address, and the request that probes them."""
 
     def __init__(self, target: Target, surfaces: Sequence[Surface]) -> None:
         self._surfaces = surfaces
@@ -113,7 +113,7 @@ class _Address:
 
 
 class _Probe:
-    """One request, and what stands in the way of its answer."""
+    """One request and the problem that it found."""
 
     def __init__(self, target: Target, surface: Surface) -> None:
         self.surface = surface
@@ -149,7 +149,7 @@ class _Probe:
 
 
 def _redirect_target(response: httpx.Response) -> str:
-    """Return where a redirection leads, without what may be a secret in it."""
+    """Return the target of a redirect, without the parts that may contain a secret."""
     url = urljoin(str(response.request.url), response.headers["location"])
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

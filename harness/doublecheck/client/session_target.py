@@ -23,7 +23,7 @@ CLOUD_HOSTS = ("open.volcengineapi.com", "agentkit.cn-beijing.volces.com")
 
 @dataclass(frozen=True)
 class PlatformConfig:
-    """What the double of a test session serves; return yours from ``platform_config``.
+    """The configuration of a test session's double; return yours from ``platform_config``.
 
     ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's;
     ``reference_app`` declares that ``apps`` are the reference applications of the contract
@@ -60,7 +60,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
 
 
 def _allowed(served: PlatformConfig) -> tuple[str, ...]:
-    """Return the names that a request's Host may carry; ``platform_mock`` sends the cloud's."""
+    """Return the allowed Host names; ``platform_mock`` sends the cloud's."""
     try:
         from agentdouble.settings import Settings
     except ImportError:  # no double is installed, and starting one says so

@@ -33,7 +33,7 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 
 
 def options(target: Target, timeout_s: float) -> dict[str, Any]:
-    """Return what an httpx client for a target is made with.
+    """Return the options of an httpx client for a target.
 
     On this machine no proxy is asked, and plain http needs no certificate store, which takes
     20 ms to load.
@@ -94,7 +94,7 @@ def translated(url: str) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have a notebook's loop notice soon that the cell which waits inside was interrupted.
+    """Wake a notebook's loop regularly, so that it notices an interrupted cell.
 
     ipykernel's signal handler leaves a callback to the loop and does not wake it: a cell that
     waits for a silent socket, or for ``asyncio.sleep()``, would not be interrupted before it ends.
@@ -123,7 +123,7 @@ def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
 
 
 def signing_time() -> dt.datetime:
-    """Return the time of this machine, which a signature carries."""
+    """Return the current time for a signature."""
     return dt.datetime.now(dt.timezone.utc)
 
 

@@ -17,7 +17,7 @@ _UNKNOWNS = "x-agentdouble-unknowns"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; ``error`` says why nothing did. Names of headers are in lower case.
+    """An answer; ``error`` says why there is none. Header names are in lower case.
 
     ``unknowns`` are those that a double relied on, if more are known than its header names.
     """
@@ -40,12 +40,12 @@ class Answer:
 
     @property
     def relied_on(self) -> frozenset[str]:
-        """The unknowns that a double says its answer relied on."""
+        """The unknowns that a double's answer relied on, by its header."""
         named = self.headers.get(_UNKNOWNS, "").split(",")
         return self.unknowns | {one.strip() for one in named if one.strip()}
 
     def document(self) -> Any:
-        """Return the body: its JSON, else its text; None for none."""
+        """Return the body as JSON, else as text; None if it is empty."""
         text = self.body.decode("utf-8", "replace")
         try:
             return loaded(text) if text else None
@@ -53,7 +53,7 @@ class Answer:
             return text
 
     def events(self) -> tuple[Any, ...]:
-        """Return the data of its events, JSON where it is that; texts that only go on are joined.
+        """Return the data of its events, as JSON if possible; consecutive texts are joined.
 
         Where a text is cut into pieces says nothing.
         """
@@ -61,7 +61,7 @@ class Answer:
 
 
 def differences(double: Answer, live: Answer, pairs: Pairs) -> tuple[Difference, ...]:
-    """Return what differs between two answers, each with the unknown that explains it.
+    """Return the differences between two answers, each with the unknown that explains it.
 
     Ids that stand at the same place are paired on the way.
     """
@@ -97,7 +97,7 @@ def _streams(double: Sequence[Any], live: Sequence[Any], pairs: Pairs) -> Iterat
 
 
 def _event_data(body: bytes) -> Iterator[str]:
-    """Yield the data of each event that is complete; a comment is none."""
+    """Yield the data of each complete event; comments are skipped."""
     lines: list[str] = []
     text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     for line in text.split("\n"):
@@ -136,7 +136,7 @@ def _joined(events: Sequence[Any]) -> Iterator[Any]:
 
 
 def _together(before: Any, event: Any) -> Any:
-    """Return two events as one if the second only goes on with the first's text."""
+    """Merge two events if the second only continues the first's text."""
     if isinstance(before, _Text) and isinstance(event, _Text):
         return _Text(before.text + event.text)
     if isinstance(before, str) and isinstance(event, str):

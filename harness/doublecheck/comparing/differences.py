@@ -13,7 +13,7 @@ Kind = Literal["value", "type", "only double", "only live", "order"]
 
 
 class Class(str, Enum):
-    """What a difference, an answer or a whole conversation comes to; the worst comes first.
+    """The class of a difference, an answer or a conversation; the worst comes first.
 
     A difference is assumed where an unknown that the double's answer relied on leaves it open.
     """
@@ -26,13 +26,13 @@ class Class(str, Enum):
 
     @property
     def harmless(self) -> bool:
-        """Whether it is no more than the specification leaves open."""
+        """Whether the specification allows it."""
         return self in (Class.ASSUMED, Class.SAME)
 
 
 @dataclass(frozen=True)
 class Difference(Shown, drawn_by="twins.notebook.difference"):
-    """One place where two answers differ; ids and times stand there as references.
+    """One place where two answers differ; ids and times are shown as references.
 
     ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]``
     inside a stream. ``because`` names the unknown that explains it, where one does.
@@ -46,7 +46,7 @@ class Difference(Shown, drawn_by="twins.notebook.difference"):
 
     @property
     def cls(self) -> Class:
-        """What the difference comes to."""
+        """The class of the difference."""
         if self.because is not None:
             return Class.ASSUMED
         if self.kind == "only live":
@@ -66,5 +66,5 @@ class Difference(Shown, drawn_by="twins.notebook.difference"):
 
 
 def worst(classes: Iterable[Class]) -> Class:
-    """Return the worst of some classes; of none, that all is the same."""
+    """Return the worst of some classes, ``same`` if there are none."""
     return min(classes, key=list(Class).index, default=Class.SAME)

@@ -90,7 +90,7 @@ _LEFT_OPEN = {"section 2.8": r"value \$\.Result\.(Internal)?Endpoint"}
 
 
 def unknowns() -> Collection[str]:
-    """Return the unknowns of which is said what they explain, if it is nothing."""
+    """Return the unknowns whose effects are declared, including those without an effect."""
     return {*_ABOUT, *NOTHING}
 
 
@@ -123,7 +123,7 @@ def _is_about(unknown: str, subject: str, difference: Difference) -> bool:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return what an envelope holds: the one field of an object, the one element of an array."""
+    """Return the content of an envelope: the only field of an object or element of an array."""
     if isinstance(value, (dict, list)) and len(value) == 1:
         return next(iter(value.values() if isinstance(value, dict) else value))
     return value

@@ -20,18 +20,18 @@ _DEEPEST = 100
 
 
 class References:
-    """The ids of one platform, each with its name."""
+    """The ids of one platform, by name."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
 
     def add(self, value: str, name: str) -> None:
-        """Give a value a name that it has from now on."""
+        """Give a value a name."""
         self._names[value] = name
 
     def name(self, value: str, noun: str) -> str:
-        """Return the name of an id, made if it has none: ``<session 1>``."""
+        """Return the name of an id, such as ``<session 1>``; create one if needed."""
         if noun == TIME:
             return f"<{TIME}>"
         if value not in self._names:
@@ -40,7 +40,7 @@ class References:
         return self._names[value]
 
     def known(self, value: str) -> str | None:
-        """Return the name of an id, if it has one."""
+        """Return the name of an id, or None."""
         return self._names.get(value)
 
     def replaced(self, text: str) -> str:
@@ -51,7 +51,7 @@ class References:
         return text
 
     def normalised(self, document: Any, key: str = "") -> Any:
-        """Return a document with names where ids and times stood."""
+        """Return a document with ids and times replaced by names."""
         if isinstance(document, Mapping):
             return {name: self.normalised(value, name) for name, value in document.items()}
         if isinstance(document, (list, tuple)):
@@ -62,7 +62,7 @@ class References:
         return self.text(document) if isinstance(document, str) else document
 
     def text(self, text: str) -> str:
-        """Return a text with names where ids and times stood."""
+        """Return a text with ids and times replaced by names."""
         return "".join(
             piece.text if piece.noun is None else self.name(piece.text, piece.noun)
             for piece in volatile.pieces(self.replaced(text))
@@ -70,7 +70,7 @@ class References:
 
 
 class Pairs:
-    """The ids of a double and a live platform, and which belong together."""
+    """The ids of a double and a live platform, matched with each other."""
 
     def __init__(self) -> None:
         self.double = References()
@@ -80,13 +80,13 @@ class Pairs:
         self._double_of: dict[str, str] = {}
 
     def seed(self, name: str, double: str, live: str) -> None:
-        """Say that two values are the same thing, ``<name>``, before anything is compared."""
+        """Declare that two values are the same thing, ``<name>``, before anything is compared."""
         known = double in self._live_of or live in self._double_of
         if double and live and double != live and not known:
             self._link(double, live, f"<{name}>")
 
     def link(self, double: str, live: str, noun: str) -> bool:
-        """Return whether two ids belong together; two that nobody has seen do from now on."""
+        """Return whether two ids match; two new ids are matched from now on."""
         if double in self._live_of or live in self._double_of:
             return self._live_of.get(double) == live
         self._counts[noun] += 1
@@ -94,7 +94,7 @@ class Pairs:
         return True
 
     def to_double(self, document: Any) -> Any:
-        """Return a document that is meant for the live platform as the double has to get it."""
+        """Translate a document with the live platform's ids for the double."""
         if isinstance(document, str):
             return self._in_text(document)
         if isinstance(document, Mapping):
@@ -132,7 +132,7 @@ def loaded(text: str) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """Return the JSON object or array that a text is, or None."""
+    """Parse a text as a JSON object or array; return None if it is neither."""
     try:
         return loaded(text) if text[:1] in ("{", "[") else None
     except ValueError:

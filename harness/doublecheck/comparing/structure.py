@@ -38,7 +38,7 @@ def compare(
 
 
 def shown(document: Any, pairs: Pairs, side: str) -> Any:
-    """Return a document of one side with references where ids and times stand."""
+    """Return a document of one side with ids and times replaced by references."""
     references = pairs.double if side == "double" else pairs.live
     if isinstance(document, str):
         return _masked(document, pairs, side)
@@ -96,7 +96,7 @@ def _arrays(
 def _aligned(
     double: list[Any], live: list[Any], pairs: Pairs, path: str, key: str
 ) -> Iterator[Difference]:
-    """Compare arrays of different lengths: what looks alike belongs together."""
+    """Compare arrays of different lengths, matching elements that look alike."""
     for start, end, live_start, live_end in _alignment(double, live):
         both = min(end - start, live_end - live_start)
         for offset in range(both):
@@ -143,7 +143,7 @@ def _strings(double: str, live: str, pairs: Pairs, path: str, key: str) -> Itera
 
 
 def _same_text(double: str, live: str, pairs: Pairs) -> bool:
-    """Whether two texts say the same, but for ids and times in them that belong together."""
+    """Whether two texts are the same except for ids and times that match."""
     ours = list(volatile.pieces(pairs.double.replaced(double)))
     theirs = list(volatile.pieces(pairs.live.replaced(live)))
     if [one.noun for one in ours] != [one.noun for one in theirs]:
@@ -174,7 +174,7 @@ def _type(value: Any) -> str:
 
 
 def _shape(value: Any) -> str:
-    """Return what two elements that belong together have in common."""
+    """Return the shape by which elements are matched."""
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{name}:{_shape(one)}" for name, one in sorted(value.items())) + "}"
     if isinstance(value, list):

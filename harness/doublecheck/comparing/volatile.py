@@ -33,14 +33,14 @@ _ID = re.compile(r"(?=\D*\d)\S+")  # what has no digit is a name that somebody g
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text; ``noun`` says what it names, and is None where it is the text's own."""
+    """A piece of a text; ``noun`` is what it names, None for ordinary text."""
 
     text: str
     noun: str | None
 
 
 def noun_of(value: Any, key: str = "") -> str | None:
-    """Return what a value under a key names: ``time``, the noun of an id, or None.
+    """Return the kind of value under a key: ``time``, the noun of an id, or None.
 
     It goes by the value's shape. A key that ends with ``id`` makes an id of any word with a digit.
     """
@@ -60,7 +60,7 @@ def noun_of(value: Any, key: str = "") -> str | None:
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """Split a text into what it says and what it only names."""
+    """Split a text into ordinary text and the ids and times in it."""
     end = 0
     for found in _VOLATILE.finditer(text):
         if found.start() > end:

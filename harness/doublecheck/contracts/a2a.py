@@ -23,7 +23,7 @@ TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What a message came to: the id of its task, "" for none, its state, and all of its texts."""
+    """The result of a message: the id of its task ("" for none), its state, and its texts."""
 
     task_id: str
     state: str
@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Agent:
-    """An A2A application; ``card`` is its card as it came, ``tasks`` are those it was given."""
+    """An A2A application; ``card`` is its unchanged card, ``tasks`` are the ids of its tasks."""
 
     platform: Platform
     card: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Agent:
         return any(version.startswith("1.") for version in versions)
 
     def send(self, text: str) -> Answer:
-        """Send a message and wait for what it comes to."""
+        """Send a message and wait for its result."""
         method = "SendMessage" if self.modern else "message/send"
         return self._noted(_answer(self._result(method, self._message(text))))
 
@@ -69,7 +69,7 @@ class Agent:
                 yield self._noted(_answer(_result_of(json.loads(event.data))))
 
     def task(self, task_id: str) -> Answer | None:
-        """Return a task as it is kept, or None."""
+        """Return a stored task, or None."""
         method = "GetTask" if self.modern else "tasks/get"
         answer = self._call(method, {"id": task_id})
         if answer.get("error", {}).get("code") == NOT_FOUND:
@@ -77,7 +77,7 @@ class Agent:
         return _answer(_result_of(answer))
 
     def forget(self) -> None:
-        """Have the reference application forget the tasks that it was given."""
+        """Make the reference application forget its tasks."""
         for task_id in tuple(self.tasks):
             self.send(f"forget {task_id}")
 

@@ -51,7 +51,7 @@ def _is_loaded(event: dict[str, Any], loader: str) -> bool:
 
 @dataclass
 class Page:
-    """A page of a browser; calls go to its session, once it has one."""
+    """A page of a browser; calls go to its session once there is one."""
 
     connection: ClientConnection
     target: str = ""
@@ -71,7 +71,7 @@ class Page:
                 return answer["result"]
 
     def load(self, url: str) -> None:
-        """Load a page and return when all of it is there and can be seen and clicked."""
+        """Load a page and wait until it is visible and can be clicked."""
         self.call("Page.enable")
         self.call("Page.setLifecycleEventsEnabled", enabled=True)
         loader = self.call("Page.navigate", url=url)["loaderId"]

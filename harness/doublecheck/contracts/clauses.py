@@ -47,7 +47,7 @@ _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
 
 @dataclass(frozen=True)
 class Clause(Shown, drawn_by="reports.notebook.clause"):
-    """One checkable sentence of the specification; ``section`` is where it stands."""
+    """One checkable sentence of the specification, in the section ``section``."""
 
     id: str
     section: str
@@ -75,7 +75,7 @@ def clauses() -> Mapping[str, Clause]:
 
 
 def find(id_: str) -> Clause:
-    """Return the clause of that id; raise ClauseError, suggesting the nearest, if there is none."""
+    """Return the clause with this id; raise ClauseError, with the nearest id, if there is none."""
     found = clauses().get(id_)
     if found is None:
         near = difflib.get_close_matches(id_.upper(), clauses(), n=1)

@@ -53,12 +53,12 @@ class SurfaceStates:
         self._doubted: set[Surface] = set()
 
     def doubt(self, surface: Surface, error: BaseException) -> None:
-        """Note how a check of a surface ended."""
+        """Record the result of a check of a surface."""
         if isinstance(error, (NoAnswerError, UnreachableError)):
             self._doubted.add(preflight.probed(surface))
 
     def require(self, surface: Surface) -> None:
-        """Raise what stands in the way of checks of a surface."""
+        """Raise the problem that prevents checks of a surface."""
         asked = preflight.probed(surface)
         if asked in self._doubted:
             self._doubted.discard(asked)
@@ -98,7 +98,7 @@ def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 
 def _any_of_runtimes(session: pytest.Session) -> bool:
-    """Whether a check that was chosen asks a runtime; otherwise none is declared."""
+    """Whether a selected check needs a runtime; otherwise no runtime is declared."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
     return any(mark.args[0].surface == "runtimes" for mark in marks)
 
@@ -114,21 +114,21 @@ def _restricted() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def platform(platform_server: Target) -> Iterator[Platform]:
-    """One Platform for all checks; nothing is reset, because each uses sessions of its own."""
+    """One Platform for all checks; no reset is needed, as each check uses its own sessions."""
     with Platform(platform_server) as platform:
         yield platform
 
 
 @pytest.fixture(scope="session")
 def hosted(platform: Platform) -> Iterator[Hosted]:
-    """The reference applications as runtimes; each is started by the first check that asks it."""
+    """The reference applications as runtimes; each is started by the first check that needs it."""
     with closing(Hosted(platform)) as hosted:
         yield hosted
 
 
 @pytest.fixture
 def leftovers(platform: Platform) -> Iterator[Leftovers]:
-    """What a check makes on the platform; it is removed when the check ends."""
+    """The resources that a check creates on the platform; they are removed when it ends."""
     leftovers = Leftovers(platform)
     yield leftovers
     leftovers.remove()
@@ -144,7 +144,7 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
 
 @pytest.fixture
 def observe(request: pytest.FixtureRequest) -> Observe:
-    """Tells what was seen of something that the specification leaves open."""
+    """Record what a check observed where the specification leaves the behaviour open."""
 
     unknown = request.node.get_closest_marker(MARKER).kwargs["unknown"]
 
@@ -156,7 +156,7 @@ def observe(request: pytest.FixtureRequest) -> Observe:
 
 @pytest.fixture(scope="session")
 def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
-    """What is known of the surfaces of this target."""
+    """The states of the surfaces of this target."""
     request.config.stash[SURFACES] = SurfaceStates(platform_server)
     return request.config.stash[SURFACES]
 
@@ -165,7 +165,7 @@ def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> Surfac
 def _observable(
     request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates
 ) -> None:
-    """Skip, with its reason, what this target cannot show; an error if it does not answer."""
+    """Skip a check that this target cannot show; fail with an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
     needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
     reason = verdicts.why_not(mark.args[0], platform.target, **needs)
@@ -215,7 +215,7 @@ def pytest_runtest_makereport(
 
 
 def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
-    """Take the target's secrets out of what a report quotes; of a failure, Failure does so."""
+    """Remove the target's secrets from a report; for failures, Failure does so."""
     report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
     report.user_properties = [
         (name, redact(value, secrets) if isinstance(value, str) else value)
@@ -227,7 +227,7 @@ def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
 
 
 def _unseen(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:
-    """Turn the report of a check of what is left open, which never fails, into one not made."""
+    """Report a failed check of unspecified behaviour as skipped, since it must never fail."""
     report.outcome = "skipped"
     reason = f"Skipped: {Verdict.NOT_OBSERVABLE.value}: {error.exconly().splitlines()[0]}"
     report.longrepr = (*report.location[:2], reason)  # type: ignore[assignment]

@@ -45,7 +45,7 @@ class Failure:
         return self.reprcrash.message if self.reprcrash else str(self)
 
     def toterminal(self, writer: Any) -> None:
-        """Write it where pytest writes."""
+        """Write the failure to pytest's terminal."""
         writer.line(str(self._clause), bold=True)
         writer.line(f"specification, section {self._clause.section}")
         writer.line()
@@ -58,7 +58,7 @@ class Failure:
         return "\n".join((*before, redact(str(self._shown), self._secrets), *self._after()))
 
     def _redacted(self, crash: Any) -> Any:
-        """Return where and why it failed, the line that sums it up."""
+        """Return the location and the message of the failure, redacted."""
         if crash is None:
             return None
         return dataclasses.replace(crash, message=redact(crash.message, self._secrets))
@@ -78,7 +78,7 @@ class Failure:
 
 
 def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
-    """Return the last exchanges of the platforms that a check was given, the double's own aside."""
+    """Return the last exchanges of a check's platforms, without the double's admin requests."""
     platforms = [one for one in arguments.values() if isinstance(one, Platform)]
     for one in arguments.values():
         platforms += one.opened if isinstance(one, Hosted) else ()
@@ -91,7 +91,7 @@ def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
 
 
 def _rendered(shown: Any, writer: Any) -> str:
-    """Return what pytest writes of a failure: an answer may be quoted in it, with its keys."""
+    """Return pytest's text of a failure; it may quote an answer, with its keys."""
     text = io.StringIO()
     other = type(writer)(text)
     other.hasmarkup = writer.hasmarkup

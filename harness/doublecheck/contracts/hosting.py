@@ -85,7 +85,7 @@ def _keys(keys: Sequence[str]) -> Mapping[str, Any]:
 
 
 class Hosted:
-    """The reference runtimes of a platform, each as a platform of its own by its name.
+    """The reference runtimes of a platform, each as a Platform by name.
 
     The control plane says where one answers, and with which key.
     """
@@ -97,34 +97,34 @@ class Hosted:
 
     @property
     def opened(self) -> tuple[Platform, ...]:
-        """Those that have been asked for, the last one first, and their control plane."""
+        """The opened runtimes, the last one first, and their control plane."""
         return (*reversed(self._found.values()), self._platform)
 
     def at(self, name: str) -> Platform:
-        """Return a reference runtime; skip where the platform has none of that name."""
+        """Return a reference runtime; skip the check if the platform does not have it."""
         if name not in self._found:
             self._found[name] = self._open(self._target(name))
         return self._found[name]
 
     def as_other(self, name: str) -> Platform:
-        """Return a reference runtime as another identity sees it; skip where there is no key."""
+        """Return a reference runtime for another identity; skip the check if there is no key."""
         key = self._platform.target.other_key
         if key is None:
             _unseen(f"needs the key of another identity: {variable('other_api_key')}")
         return self.with_key(name, key)
 
     def with_key(self, name: str, key: Secret | None) -> Platform:
-        """Return a reference runtime, asked with another key, or with none."""
+        """Return a reference runtime that is called with another key, or with none."""
         return self._open(replace(self.at(name).target, api_key=key, api_keys={}))
 
     def instances(self, name: str) -> tuple[str, ...]:
-        """Return the names of the instances of a runtime that live."""
+        """Return the names of a runtime's running instances."""
         body = {"RuntimeId": self._shown(name)["RuntimeId"]}
         found = self._call_action("ListRuntimeInstances", body)["InstanceItems"]
         return tuple(item["InstanceName"] for item in found)
 
     def logs(self, name: str) -> str:
-        """Return what the instances of a runtime that live have printed."""
+        """Return the logs of a runtime's running instances."""
         id_ = self._shown(name)["RuntimeId"]
         bodies = [{"RuntimeId": id_, "InstanceName": one} for one in self.instances(name)]
         logs = [self._call_action("GetRuntimeInstanceLogs", body)["Logs"] for body in bodies]

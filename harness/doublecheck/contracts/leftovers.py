@@ -28,7 +28,7 @@ _NOTHING_SENSIBLE = (
 
 
 class Leftovers:
-    """What is to be removed from a platform.
+    """The resources to remove from a platform.
 
     Removing judges nothing: what a platform refuses to delete is left to end by itself, and whether
     deletion works is for other checks. Sessions of sandboxes are found by their names in the list,
@@ -41,7 +41,7 @@ class Leftovers:
         self._removals: list[Callable[[], Any]] = []
 
     def sandbox(self, name: str) -> None:
-        """Note that sessions with that in their UserSessionId are made."""
+        """Register sessions whose UserSessionId contains this text for removal."""
         self._sandboxes.add(name)
 
     def user(self, app: str, user: str) -> None:
@@ -49,7 +49,7 @@ class Leftovers:
         self._removals.append(lambda: self._delete_sessions(app, user))
 
     def add(self, remove: Callable[[], Any]) -> None:
-        """Note what removes something."""
+        """Register a function that removes something."""
         self._removals.append(remove)
 
     def remove(self) -> None:

@@ -34,7 +34,7 @@ def reference_app() -> SimpleApp:
 
 
 def bare_app() -> SimpleApp:
-    """Return an application that has an entrypoint and nothing else."""
+    """Return an application that only has an entrypoint."""
     app = agentdouble.SimpleApp(BARE_NAME)
 
     @app.entrypoint
@@ -77,7 +77,7 @@ def reference_executor() -> A2AApp:
 
     @app.agent_executor(runner="echo")
     class Executor(AgentExecutor):
-        """Does what the first word of a message says."""
+        """Performs the action that the first word of a message names."""
 
         async def execute(self, context: Any, event_queue: Any) -> None:
             await steps.do(context, event_queue)

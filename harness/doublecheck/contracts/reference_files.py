@@ -16,7 +16,7 @@ _KNOWS_NO_SDK = _HERE / "reference"
 
 
 def files(sdk: Sdk) -> Mapping[Path, bytes]:
-    """Return what is written for an SDK: contents by their places in the folder."""
+    """Return the files for an SDK: contents by path in the folder."""
     own = _HERE / "applications" / sdk
     found = {path.relative_to(own): path for path in _below(own)}
     shared = {path.relative_to(_HERE): path for path in _below(_KNOWS_NO_SDK)}

@@ -18,7 +18,7 @@ FORGIVEN = "failed (should)"
 
 @dataclass(frozen=True)
 class Check(Shown, drawn_by="reports.notebook.check"):
-    """One check and what it came to; ``reason`` says why, where it did not pass.
+    """One check and its verdict; ``reason`` says why it did not pass.
 
     ``details`` are what is shown of a failure: where it failed, the last exchanges, and how to
     ask again.
@@ -37,7 +37,7 @@ class Check(Shown, drawn_by="reports.notebook.check"):
 
 @dataclass(frozen=True)
 class Run:
-    """What the checks came to; ``pytest_exit`` is how pytest itself ended.
+    """The results of the checks; ``pytest_exit`` is pytest's exit code.
 
     ``chosen`` is how many checks were to be carried out: more than there are in ``checks``
     where the run was interrupted. ``strict_should`` says that what is only recommended fails
@@ -68,19 +68,19 @@ class Run:
         }
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many clauses came to what, in words, the worst first.
+        """Count the clauses by verdict, the worst first.
 
         ``failed`` are those that fail the run; the others that failed are ``failed (should)``.
         """
         return in_order(self.outcome(clause, one) for clause, one in self.verdicts().items())
 
     def outcome(self, clause: Clause, verdict: Verdict) -> str:
-        """Return the word for the verdict on a clause: whether a failure fails the run is in it."""
+        """Return the verdict on a clause in words, which say whether a failure fails the run."""
         lenient = clause.level == "should" and not self.strict_should
         return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value
 
     def fails(self, *, strict_should: bool = False) -> bool:
-        """Whether a clause failed that fails the run: a should does so only on demand."""
+        """Whether a failed clause fails the run; a "should" does so only with ``strict_should``."""
         return any(
             verdict is Verdict.FAILED and (strict_should or clause.level == "must")
             for clause, verdict in self.verdicts().items()
@@ -88,7 +88,7 @@ class Run:
 
 
 def in_order(words: Iterable[str]) -> Mapping[str, int]:
-    """Return how often each verdict is told, the worst first."""
+    """Count the verdicts, the worst first."""
     found = Counter(words)
     known = [Verdict.FAILED.value, FORGIVEN, *(verdict.value for verdict in Verdict)]
     return {word: found[word] for word in dict.fromkeys(known) if found[word]}

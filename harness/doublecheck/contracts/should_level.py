@@ -42,7 +42,7 @@ class ShouldLevel:
         self._others = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what fails, and what of it is only recommended."""
+        """Count the failures, and those of recommendations among them."""
         if not report.failed:
             return
         told = dict(report.user_properties)
@@ -53,13 +53,13 @@ class ShouldLevel:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Let the run succeed if nothing failed but what is recommended."""
+        """Let the run succeed if only recommendations failed."""
         failed = session.exitstatus == pytest.ExitCode.TESTS_FAILED
         if failed and self._forgives() and not self._others:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what was let pass."""
+        """Write how many failed recommendations were forgiven."""
         if self._forgives():
             terminalreporter.write_line(
                 f"{self._recommended} failed of what is only recommended (should); "

@@ -180,7 +180,7 @@ def test_without_a_task_store_tasks_are_in_memory() -> None:
 
 
 def _posted(app: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return what an application answers in this process."""
+    """Return the answer of an application that runs in this process."""
 
     async def post() -> httpx.Response:
         transport = httpx.ASGITransport(app)

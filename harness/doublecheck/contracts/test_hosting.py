@@ -130,7 +130,7 @@ def _where(app: Platform, session: dict[str, str]) -> dict[str, Any]:
 
 
 def _figures(platform: Platform) -> dict[str, float]:
-    """Return what a double counts of the runtime: requests by status, durations, errors.
+    """Return a double's metrics of the runtime: requests by status, durations, errors.
 
     A request is counted when its answer has ended on the double's side, too.
     """

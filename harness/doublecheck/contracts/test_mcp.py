@@ -99,7 +99,7 @@ def _structured(result: McpResult) -> Mapping[str, Any]:
 
 
 def _takes(tools: Mapping[str, McpTool], name: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the types of a tool's parameters, and which are required."""
+    """Return the types of a tool's parameters, and the required ones."""
     schema = _schema(tools, name)
     return _types(schema), sorted(schema.get("required", []))
 
@@ -134,7 +134,7 @@ def _alternatives(schema: Mapping[str, Any]) -> set[str]:
 
 
 def _resolved(schema: Any, root: Any = None) -> Any:
-    """Return a schema with what it refers to in place; it must not refer to itself."""
+    """Return a schema with its references resolved; it must not be recursive."""
     root = schema if root is None else root
     if isinstance(schema, list):
         return [_resolved(one, root) for one in schema]

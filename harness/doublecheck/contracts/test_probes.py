@@ -85,7 +85,7 @@ def test_all_four_probes_are_registered(platform: Platform) -> None:
 
 
 def _pinged_while_it_blocks(platform: Platform) -> tuple[str, set[str]]:
-    """Return what the entrypoint said that blocked, and what pings heard meanwhile."""
+    """Return the answer of a blocking entrypoint, and those of pings in the meantime."""
     heard = set()
     with ThreadPoolExecutor(1) as pool:
         blocking = pool.submit(wire.invoke, platform, {"do": "block"})

@@ -154,6 +154,6 @@ def test_users_with_one_session_id_are_separate(sandbox: Sandbox) -> None:
 
 
 def _age_s(platform: Platform, result: CodeResult) -> float:
-    """Return the seconds that the instance has lived, on the platform's clock."""
+    """Return the age of the instance in seconds, on the platform's clock."""
     created_at = {session.session_id: session.created_at for session in platform.sessions()}
     return (platform.clock.now() - created_at[result.session_id]).total_seconds()

@@ -78,7 +78,7 @@ def test_what_success_says_of_code_that_raises(
 
 
 def _shape(answer: httpx.Response) -> str:
-    """Return in words what a body is."""
+    """Describe the shape of a body in words."""
     try:
         value = answer.json()
     except ValueError:

@@ -21,7 +21,7 @@ REASON = "reason"
 
 
 class Verdict(str, Enum):
-    """What a check came to; from the worst to the most harmless.
+    """The verdict of a check; from the worst to the most harmless.
 
     An error means that the check could not be carried out: it is never blamed on the
     platform. Those that begin with "not" were not carried out for a reason that the report
@@ -39,7 +39,7 @@ class Verdict(str, Enum):
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on a clause that several checks were made on."""
+    """Return the verdict on a clause that has several checks."""
     carried_out = [v for v in verdicts if v in (Verdict.FAILED, Verdict.ERROR, Verdict.PASSED)]
     return min(carried_out or verdicts, key=list(Verdict).index)
 
@@ -47,7 +47,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 def why_not(
     clause: Clause, target: Target, *, reference_app: bool, writes: bool = False
 ) -> str | None:
-    """Return why a check cannot be carried out on a target, or None if it can.
+    """Return why a check cannot run on a target, or None if it can.
 
     ``writes`` says that it makes or deletes something there.
     """
@@ -67,7 +67,7 @@ def why_not(
 
 
 def of_failure(when: str, error: BaseException) -> Verdict:
-    """Return whether what a check raised speaks against the platform or against the check."""
+    """Return FAILED if an exception speaks against the platform, ERROR if against the check."""
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
     return Verdict.FAILED if when == "call" and isinstance(error, broken) else Verdict.ERROR
 

@@ -32,7 +32,7 @@ READ_WITHIN_S = 20.0
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A user's session, in which checks run code."""
+    """A user's sandbox session, in which checks run code."""
 
     platform: Platform
     user_id: str
@@ -51,7 +51,7 @@ class Sandbox:
         )
 
     def upload(self, path: str, content: bytes) -> str:
-        """Put a file into the session; return where it is."""
+        """Upload a file to the session; return its path."""
         return self.platform.upload(
             path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
         )
@@ -74,7 +74,7 @@ class Sandbox:
 def invoke(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> httpx.Response:
-    """Invoke the application, as a caller unless it is to be none; return the answer as it came."""
+    """Invoke the application, by default as a caller; return the answer, unchanged."""
     return platform.request(
         "POST",
         "/invoke",
@@ -137,7 +137,7 @@ def control_plane(
     version: str = invoke_tool.VERSION,
     credentials: Credentials | None = None,
 ) -> httpx.Response:
-    """Send a signed control-plane request and return the answer as it came."""
+    """Send a signed control-plane request and return the answer, unchanged."""
     address = platform.target.address()
     url = f"{address.url}/?Action={action}&Version={version}"
     content = json.dumps(body).encode()
@@ -154,7 +154,7 @@ def control_plane(
 
 
 def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
-    """Send an InvokeTool request without a signature and return the answer as it came."""
+    """Send an InvokeTool request without a signature and return the answer, unchanged."""
     address = platform.target.control_plane
     url = f"{address}/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
     headers = {"Content-Type": "application/json"}
@@ -172,7 +172,7 @@ def body(sandbox: Sandbox, code: str) -> dict[str, Any]:
 
 
 def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ResponseMetadata and Result of an answer; fail if one is no object."""
+    """Return ResponseMetadata and Result of an answer; fail if one is not an object."""
     document = json_of(response)
     assert isinstance(document, dict), response.text
     metadata, result = document.get("ResponseMetadata"), document.get("Result")
@@ -182,7 +182,7 @@ def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON that Result.Result holds, and its ``data``; fail if one is no object."""
+    """Return the JSON in Result.Result, and its ``data``; fail if one is not an object."""
     text = result.get("Result")
     assert isinstance(text, str), f"Result.Result is no string: {text!r}"
     document = parsed(text)
@@ -192,7 +192,7 @@ def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object that a string holds; fail if it holds none."""
+    """Parse a string as a JSON object; fail if it is not one."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -207,7 +207,7 @@ def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def refusal(response: httpx.Response) -> str:
-    """Return code and message of a control-plane refusal; fail if it is none (U-ERROR-SHAPE)."""
+    """Return code and message of a control-plane error; fail if it is not one (U-ERROR-SHAPE)."""
     assert response.status_code >= 400, f"not refused: {response.text}"
     document = parsed(response.text)
     assert "Result" not in document, f"refused, and with a result: {response.text}"

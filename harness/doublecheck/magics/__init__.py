@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give a shell the magics."""
+    """Register the magics in a shell."""
     from doublecheck.magics import sandbox
 
     sandbox.load(shell)
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take the magics from a shell and close what they opened, their double among it."""
+    """Unregister the magics from a shell and close what they opened, with their double."""
     from doublecheck.magics import sandbox
 
     sandbox.unload(shell)

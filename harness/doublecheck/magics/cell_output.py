@@ -24,7 +24,7 @@ class OutputDisplay:
         self._origin = origin
 
     def __call__(self, output: LiveOutput) -> None:
-        """Show a message of a kernel; an error is left to whoever raises it."""
+        """Show a message of a kernel, except for errors, which the caller raises."""
         show = getattr(self, f"_{output.msg_type}", None)
         if show is not None:
             show(output.content)
@@ -48,7 +48,7 @@ class OutputDisplay:
         clear_output(wait=bool(content.get("wait")))
 
     def _transient(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the id of a display; its prefix keeps code off the displays of the notebook."""
+        """Return the id of a display; the prefix avoids clashes with the notebook's displays."""
         id_ = (content.get("transient") or {}).get("display_id")
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 
@@ -61,7 +61,7 @@ class TransientDisplay(OutputDisplay):
 
 
 class RemoteValue:
-    """The last value of a cell, as its kernel shows it; the value itself stays there."""
+    """The representation of a cell's last value; the value itself stays in the kernel."""
 
     def __init__(self, data: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
         self._data = dict(data)
@@ -80,7 +80,7 @@ def _bundle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def fail(failure: FailedCellError | None, *, raises: bool) -> None:
-    """Raise a failure, if there is one; where it is not to end the cell it is shown instead."""
+    """Raise a failure, if there is one, or show it if it must not end the cell."""
     if failure is None:
         return
     if raises:
@@ -91,7 +91,7 @@ def fail(failure: FailedCellError | None, *, raises: bool) -> None:
 
 
 def failure_of(result: CodeResult) -> FailedCellError | None:
-    """Return what ended the code, if something did."""
+    """Return the error that ended the code, or None."""
     if result.success:
         return None
     error = result.error
@@ -104,7 +104,7 @@ def failure_of(result: CodeResult) -> FailedCellError | None:
 
 
 def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
-    """Return the exit code of a command that has failed or not ended, as a failure."""
+    """Return the failure of a command that has failed or not ended, or None."""
     if result.exit_code == 0:
         return None
     message = f"The command ended with exit code {result.exit_code}."

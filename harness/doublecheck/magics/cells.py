@@ -31,7 +31,7 @@ Store: TypeAlias = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Cell:
-    """The code of a cell and what was said of it on its first line."""
+    """The code of a cell and the options on its first line."""
 
     code: str
     options: CellOptions
@@ -46,14 +46,14 @@ class Cell:
 
 
 def show_transient(cell: Cell, named: Named) -> Result:
-    """Run a cell, show what it says below the name of its platform, and return its result."""
+    """Run a cell, show its output below the name of the platform, and return its result."""
     sys.stdout.write(f"── {named}\n")
     origin = user_session_id(cell.options.user, cell.options.session)
     return cell.run(named.platform, TransientDisplay(f"{named.name}/{origin}"))
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:
-    """Run a cell, show what it says, store its result; raise FailedCellError if it failed."""
+    """Run a cell, show its output and store its result; raise FailedCellError if it failed."""
     options = cell.options
     try:
         result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))

@@ -50,7 +50,7 @@ HELP = """\
 
 
 def run(line: str, platforms: Platforms) -> object:
-    """Carry out a subcommand and return what it has to show; raise UsageError for none."""
+    """Run a subcommand and return the value to show; raise UsageError for an unknown one."""
     name, _, rest = line.strip().partition(" ")
     if not name:
         write_line(status(platforms))
@@ -174,7 +174,7 @@ _MORE = "%sandbox help says what it can do."
 
 
 def status(platforms: Platforms) -> str:
-    """Return where cells run and what there is."""
+    """Describe where cells run and which sessions exist."""
     current = platforms.known_current()
     if current is None:
         return f"Cells run on a double, which starts with the first of them. {_MORE}"

@@ -47,7 +47,7 @@ _FREE = ("--timeout", "--out", "--user", "--last")  # nobody knows what is meant
 
 @dataclass(frozen=True)
 class Offer:
-    """What may stand where ``fragment`` stands; with ``more``, Python's names may, too."""
+    """The completions of ``fragment``; with ``more``, Python's names are offered too."""
 
     fragment: str
     words: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Offer:
 
 
 def of_cell(before: str, platforms: Platforms) -> Offer:
-    """Return what may stand behind ``%%sandbox``, after what is there already."""
+    """Complete the line of ``%%sandbox``."""
     given, fragment = _split(before)
     option, equals, value = fragment.partition("=")
     if equals:
@@ -67,7 +67,7 @@ def of_cell(before: str, platforms: Platforms) -> Offer:
 
 
 def of_code(before: str, after: str, options_line: str, platforms: Platforms) -> Offer:
-    """Return what may stand between the parts of a cell's code, as the session's kernel says."""
+    """Complete a cell's code, as the session's kernel does."""
     given = options.parse(options_line)
     with connection(platforms, given.on) as platform:
         if platform is None or given.language == options.BASH:
@@ -83,7 +83,7 @@ def of_code(before: str, after: str, options_line: str, platforms: Platforms) ->
 
 
 def of_line(before: str, platforms: Platforms) -> Offer:
-    """Return what may stand behind ``%sandbox``, after what is there already."""
+    """Complete the line of ``%sandbox``."""
     given, fragment = _split(before)
     if not given:
         return _starting_with(fragment, commands.COMMANDS)
@@ -140,7 +140,7 @@ def _value_of(option: str, given: Sequence[str]) -> str | None:
 
 
 def _split(before: str) -> tuple[list[str], str]:
-    """Return the words that are there, and the one that is being written."""
+    """Split a line into its complete words and the one at the cursor."""
     *given, fragment = before.split(" ")
     return [word for word in given if word], fragment
 
@@ -159,7 +159,7 @@ Matcher = Callable[["CompletionContext"], dict[str, Any]]
 
 
 def matcher(platforms: Platforms) -> Matcher:
-    """Return what IPython asks when the tab key is pressed."""
+    """Return the matcher that IPython calls for completions."""
 
     @completion_matcher(identifier="doublecheck", priority=_BEFORE_ALL_OTHERS, api_version=2)
     def matches(context: CompletionContext) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def matcher(platforms: Platforms) -> Matcher:
 
 
 class _Nothing(Sized):
-    """No completions: IPython lets a matcher keep others from answering only if it has some."""
+    """No completions, but of length 1: for an empty list IPython would ask other matchers."""
 
     def __len__(self) -> int:
         return 1
@@ -183,7 +183,7 @@ class _Nothing(Sized):
 
 
 def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
-    """Return what to offer, None where the magics have no say."""
+    """Return the completions, or None if the line is not the magics'."""
     before = context.text_until_cursor
     lines = context.full_text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)

@@ -13,7 +13,7 @@ _WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
 
 
 def parse_duration(text: str) -> dt.timedelta:
-    """Parse a duration; raise UsageError if it is none."""
+    """Parse a duration; raise UsageError if it is not one."""
     if not _WHOLE.fullmatch(text.strip().lower()):
         refuse(f"A duration is 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
     try:

@@ -18,7 +18,7 @@ BY_ID = ("disarm", "release")
 
 
 def run(rest: str, faults: PlatformFaults) -> object:
-    """Carry out what follows ``%sandbox faults`` and return what it has to show."""
+    """Run a ``%sandbox faults`` command and return the value to show."""
     given = words(rest)
     if not given:
         return _armed(faults)
@@ -34,7 +34,7 @@ def run(rest: str, faults: PlatformFaults) -> object:
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of faults that there are: the methods that arm one."""
+    """Return the kinds of faults, each with the method that arms it."""
     methods = inspect.getmembers(PlatformFaults, inspect.isfunction)
     return tuple(name for name, method in methods if _arms(name, method))
 
@@ -44,7 +44,7 @@ def _arms(name: str, method: Callable[..., Any]) -> bool:
 
 
 def options_of(kind: str) -> tuple[str, ...]:
-    """Return the options that a kind takes."""
+    """Return the options of a kind."""
     return tuple(f"--{name.replace('_', '-')}" for name, _ in _fields(kind))
 
 
@@ -101,7 +101,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _reader(annotation: str) -> Any:
-    """Return what reads a value: lists by commas, numbers and mappings as JSON, else a text."""
+    """Return the parser of a field: comma-separated lists, JSON numbers and mappings, or text."""
     if annotation.startswith("Sequence"):
         return lambda text: text.split(",")
     return str if annotation.startswith("str") else _json

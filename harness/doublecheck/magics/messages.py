@@ -35,12 +35,12 @@ def short_errors() -> Iterator[None]:
 
 
 def refuse(message: str) -> NoReturn:
-    """Raise what IPython shows as one line, and what fails the cell."""
+    """Fail the cell with an error that IPython shows as one line."""
     raise UsageError(message)
 
 
 def refuse_unknown(what: str, word: str, words: Iterable[str]) -> NoReturn:
-    """Refuse a word that is none of those there are, and name the nearest."""
+    """Fail the cell because of an unknown word, and suggest the nearest."""
     known = list(words)
     near = difflib.get_close_matches(word.lower(), known, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""

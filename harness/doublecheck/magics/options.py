@@ -57,15 +57,15 @@ def words(line: str) -> list[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse what was given."""
+        """Raise an error for wrong arguments."""
         refuse(f"{self.prog}: {message}. {self.epilog or ''}".rstrip())
 
 
 def option_names() -> tuple[str, ...]:
-    """Return the options of a cell."""
+    """Return the names of a cell's options."""
     return tuple(sorted(_parser()._option_string_actions))
 
 

@@ -22,7 +22,7 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w-]*)\s*=(?!=)\s*(?P<what>.*)", re.DOT
 
 @dataclass(frozen=True)
 class Named:
-    """A platform and what it is called here."""
+    """A platform and its name in the notebook."""
 
     name: str
     platform: Platform
@@ -34,7 +34,7 @@ class Named:
 
 
 class Platforms:
-    """The platforms that cells can run on, and the one that they do run on.
+    """The platforms that cells can run on, and the current one.
 
     That is the one of the last ``%sandbox use``, else the notebook's variable ``platform``, else
     a double of its own, which starts when it is first needed. What is opened here is closed by
@@ -51,11 +51,11 @@ class Platforms:
         self._opened = ExitStack()
 
     def current(self) -> Named:
-        """Return the platform in use; a double is started if there is none."""
+        """Return the current platform; start a double if there is none."""
         return self.known_current() or Named(DOUBLE, self.double())
 
     def for_cell(self, name: str | None) -> Named:
-        """Return the platform that a cell is to run on; tell if it is another by itself."""
+        """Return the platform that a cell runs on; print a line if the current one has changed."""
         named = self.find(name)
         if name is None:
             if self._last is not None and self._last.platform.url != named.platform.url:
@@ -66,7 +66,7 @@ class Platforms:
         return named
 
     def known_current(self) -> Named | None:
-        """Return the platform in use, None if that is a double that has not started yet."""
+        """Return the current platform, or None if it is a double that has not started yet."""
         if self._chosen is not None and self._chosen != DOUBLE:
             return self.find(self._chosen)
         # %sandbox use was said, whereas the variable may be there for other reasons
@@ -76,14 +76,14 @@ class Platforms:
         return None if self._double is None else Named(DOUBLE, self._double)
 
     def known(self, name: str | None) -> Named | None:
-        """Return the platform of that name, the one in use for None, if it has started."""
+        """Return the platform with this name, by default the current one, if it has started."""
         if name is None:
             return self.known_current()
         found = self._double if name == DOUBLE else self._used.get(name) or self._variable(name)
         return None if found is None else Named(name, found)
 
     def find(self, name: str | None) -> Named:
-        """Return the platform of that name, the one in use for None; raise UsageError."""
+        """Return the platform with this name, by default the current one; raise UsageError."""
         if name is None:
             return self.current()
         if name == DOUBLE:
@@ -99,18 +99,18 @@ class Platforms:
         return found
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the platforms that there are: variables and used ones."""
+        """Return the names of all platforms: variables and platforms in use."""
         variables = (name for name in self._variables if self._is_platform(name))
         return tuple(sorted({DOUBLE, *variables, *filter(self.known, self._used)}))
 
     def others(self, than: Named | None) -> Iterator[Named]:
-        """Yield the platforms that have started and are not that one, each once."""
+        """Yield the other platforms that have started, each once."""
         found = filter(None, map(self.known, dict.fromkeys([*self._used, VARIABLE, DOUBLE])))
         url = than and than.platform.url
         return (one for one in found if one.platform.url != url)
 
     def pair(self, name: str | None) -> tuple[Named, Named]:
-        """Return two platforms to compare, a double first: that of a name, and another."""
+        """Return two platforms to compare, a double first: the named one and another."""
         one = self.known(name) if name is None or name == DOUBLE else self.find(name)
         others = list(self.others(than=one))
         if not others and (one is None or _is_double(one)):
@@ -125,13 +125,13 @@ class Platforms:
         return next(filter(_is_double, others), None) or Named(DOUBLE, self.double()), one
 
     def double(self) -> Platform:
-        """Return the magics' own double, started if it has not been."""
+        """Return the magics' own double; start it if needed."""
         if self._double is None:
             self._double = self._opened.enter_context(connect())
         return self._double
 
     def use(self, text: str) -> Named | None:
-        """Use the platform that an expression, a URL or a name means; None for a double to be.
+        """Switch to a platform by expression, URL or name; None means the magics' own double.
 
         ``NAME=`` before it gives it a name. Raises UsageError.
         """
@@ -151,21 +151,21 @@ class Platforms:
         return self.known_current()
 
     def _meant(self, name: str, what: str) -> Platform | None:
-        """Return the platform that is meant, None for what the variable of that name is by then."""
+        """Resolve an expression, URL or name; None means that the variable is looked up later."""
         if name == what and self._variable(what) is not None:
             return None
         anew = isinstance(self._variables.get(what), (str, _emulator()))
         return (None if anew else self._used.get(what)) or self._opened_at(what)
 
     def close(self) -> None:
-        """Close what was opened here: the own double, and connections to URLs."""
+        """Close the magics' own double and the connections to URLs."""
         self._used.clear()
         self._sync.clear()
         self._chosen = self._double = self._last = None
         self._opened.close()
 
     def _at(self, url: str) -> Named:
-        """Return the platform at a URL: one that there is, whose keys are known, or a new one."""
+        """Return the platform at a URL: a known one, whose keys are available, or a new one."""
         for known in filter(None, map(self.known, self.names())):
             if known.platform.url == url.rstrip("/"):
                 return known
@@ -225,7 +225,7 @@ def _is_live(named: Named) -> bool:
 
 
 def _emulator() -> Any:
-    """Return the class of doubles; nothing is one where nobody has imported it."""
+    """Return the class of doubles, or an empty tuple if it was never imported."""
     module = sys.modules.get("agentdouble.emulator")
     return str if module is None else module.Emulator
 

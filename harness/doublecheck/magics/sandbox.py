@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @magics_class
 class SandboxMagics(Magics):
-    """Runs cells in the sandbox of a platform: a double, unless told otherwise."""
+    """Magics that run cells in the sandbox of a platform, by default a double."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -33,7 +33,7 @@ class SandboxMagics(Magics):
 
     @line_cell_magic
     def sandbox(self, line: str, cell: str | None = None) -> object:
-        """Run a cell in a session's kernel and show what it says as if it had run here.
+        """Run a cell in a session's kernel and show its output as if it had run here.
 
         ::
 
@@ -86,7 +86,7 @@ _REGISTERED = SandboxMagics.__name__
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give a shell the magics; those that it has stay."""
+    """Register the magics in a shell, unless it has them."""
     if _REGISTERED in shell.magics_manager.registry:
         return
     magics = SandboxMagics(shell)
@@ -96,7 +96,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take the magics from a shell and close what they opened."""
+    """Unregister the magics from a shell and close what they opened."""
     magics = shell.magics_manager.registry.pop(_REGISTERED, None)
     if magics is None:
         return

@@ -17,12 +17,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def user_session_id(user: str, session: str) -> str:
-    """Return the id of a user's session, as a platform has it."""
+    """Return the UserSessionId of a user's session."""
     return Invocation(user, session, DEFAULT_AGENT).user_session_id
 
 
 def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
-    """Raise a platform's refusal, in the magics' words where it is about a session's name."""
+    """Re-raise a platform's refusal; if it is about a session's name, in the magics' words."""
     if error.status == _BAD_REQUEST and not _PLAIN.fullmatch(user_session_id(user, session)):
         refuse(
             f"The platform takes no session {session!r} of user {user!r}: write letters, digits, "
@@ -32,7 +32,7 @@ def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
 
 
 def living(platform: Platform, user: str) -> tuple[str, ...]:
-    """Return the names of a user's living sessions on a double, () on a live platform."""
+    """Return the names of a user's active sessions on a double, () on a live platform."""
     if not platform.target.admin:
         return ()
     prefix = user_session_id(user, "")

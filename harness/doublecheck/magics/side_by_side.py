@@ -44,7 +44,7 @@ _ASIDE = frozenset({"execution_count", "metadata"})
 
 @dataclass(frozen=True)
 class Side:
-    """What a cell came to on a platform: its result, or why there is none."""
+    """The outcome of a cell on a platform: its result, or the error."""
 
     name: str
     where: str
@@ -53,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True, repr=False)
 class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
-    """What a cell came to on two platforms, with what differs between them.
+    """The outcomes of a cell on two platforms, with their differences.
 
     In a difference, ``double`` is the value of the first and ``live`` that of the other.
     """
@@ -63,7 +63,7 @@ class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
 
     @property
     def same(self) -> bool:
-        """Whether both say the same, ids and times aside."""
+        """Whether both outcomes are the same, except for ids and times."""
         return not self.differences
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
 def compare(
     both: tuple[Named, Named], call: Callable[[Named], CodeResult | BashResult]
 ) -> SideBySide:
-    """Run a cell on two platforms, one after the other, and compare what it came to."""
+    """Run a cell on two platforms, one after the other, and compare the outcomes."""
     one, other = (_side(named, call) for named in both)
     outcomes = (one.outcome, other.outcome)
     refused = any(isinstance(outcome, DoubleCheckError) for outcome in outcomes)
@@ -90,7 +90,7 @@ def _side(named: Named, call: Callable[[Named], CodeResult | BashResult]) -> Sid
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:
-    """Return what is compared: what code said, not how often a kernel had run some before."""
+    """Return the parts of an outcome that are compared; the execution count is not."""
     if isinstance(outcome, CodeResult):
         return {"status": outcome.status, "outputs": list(_outputs(outcome.outputs))}
     told = ("status", "exit_code", "stdout", "stderr")
@@ -105,7 +105,7 @@ def _status_alone(outcome: Outcome) -> dict[str, Any]:
 
 
 def _outputs(outputs: Iterable[Output]) -> Iterator[Mapping[str, Any]]:
-    """Yield what was said; where a stream was cut into pieces says nothing."""
+    """Yield the outputs; consecutive pieces of a stream are joined."""
     for (kind, name), group in groupby(outputs, key=lambda one: (one.output_type, one.name)):
         if kind == "stream":
             text = "".join(one.text or "" for one in group)
@@ -117,7 +117,7 @@ def _outputs(outputs: Iterable[Output]) -> Iterator[Mapping[str, Any]]:
 
 
 def _data(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a bundle with sums in place of images, which would pass for ids, and fill pages."""
+    """Return a bundle with images replaced by checksums: they look like ids and are very long."""
     if "data" not in content:
         return {}
     data = content["data"] or {}
@@ -131,7 +131,7 @@ def _sum(image: Any) -> str:
 
 
 def html(both: SideBySide) -> Markup:
-    """Return both as columns, below them what differs."""
+    """Return both outcomes as columns, with the differences below."""
     verdict = badge("the same", GOOD) if both.same else badge("they differ", BAD)
     told = [element("div", code(line)) for line in _difference_lines(both)]
     return box(
@@ -140,7 +140,7 @@ def html(both: SideBySide) -> Markup:
 
 
 def text(both: SideBySide) -> str:
-    """Return both below each other, and what differs."""
+    """Return both outcomes as text, with the differences below."""
     parts = [f"── {side.name}: {side.where}\n{plain(side.outcome)}" for side in both.sides]
     names = " and ".join(side.name for side in both.sides)
     verdict = f"{names} say the same." if both.same else f"{names} differ:"
@@ -148,7 +148,7 @@ def text(both: SideBySide) -> str:
 
 
 def plain(outcome: Outcome) -> str:
-    """Return what code said, as a terminal shows it."""
+    """Return an outcome as a terminal shows it."""
     if isinstance(outcome, CodeResult):
         return "\n".join(_output_lines(outcome)) or "(no output)"
     if isinstance(outcome, BashResult):

@@ -25,7 +25,7 @@ class Collected(Series[T_co], noun="event", drawn_by="notebook.display.events.co
     _cell: ClassVar[int | None] = None
 
     def _ipython_display_(self) -> None:
-        """Show nothing as the value of the cell that has shown it already."""
+        """Show nothing if the cell that returns it has already shown it."""
         if self._cell is None or self._cell != _cell():
             raise NotImplementedError  # as always
 
@@ -39,7 +39,7 @@ def show(stream: Iterable[T]) -> Collected[T]: ...
 
 
 def show(stream: Any) -> Any:
-    """Show the events of a stream as they arrive, and return them all.
+    """Show the events of a stream as they arrive, and return all of them.
 
     ``show(platform.run_sse(session, "hi"))`` and, with the async client, ``await show(...)``: in
     a notebook one display that grows, elsewhere a line for each event. Whatever ends it early,
@@ -95,7 +95,7 @@ class _Screen(Protocol):
 
 
 class _Lines:
-    """A line for each event, where there is no notebook."""
+    """Shows a line for each event, outside of notebooks."""
 
     def arrived(self, events: Sequence[Any]) -> None:
         sys.stdout.write(f"{_line(events[-1])}\n")
@@ -106,7 +106,7 @@ class _Lines:
 
 
 class _Display:
-    """A display of a notebook that is drawn anew as events arrive."""
+    """A notebook display that is redrawn as events arrive."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -136,7 +136,7 @@ class _Display:
 
 
 def _line(event: Any) -> str:
-    """Return an event as text, all of it where text is all there is."""
+    """Return an event as text."""
     if isinstance(event, AgentEvent) and event.error is None:
         only_text = all("text" in part for part in event.parts)
         return f"{event.author or event.role}: {event.text}" if only_text else str(event)
@@ -154,7 +154,7 @@ def _collected(events: Iterable[T]) -> Collected[T]:
 
 
 def _cell() -> int | None:
-    """Return the number of the notebook's cell that runs, or None where there is no notebook."""
+    """Return the number of the running notebook cell, or None outside of notebooks."""
     ipython = sys.modules.get("IPython")
     shell: Any = None if ipython is None else ipython.get_ipython()
     return int(shell.execution_count) if hasattr(shell, "kernel") else None

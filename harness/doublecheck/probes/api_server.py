@@ -32,7 +32,7 @@ def list_apps(at: Probing) -> str:
 
 @probe("U-SESSION-FIELDS", "api_server", writes=True)
 def session_fields(at: Probing) -> str:
-    """Look at a session that was just made."""
+    """Look at a session that was just created."""
     fields = _made(at).keys()
     if fields <= {"id", "events"}:
         return "id-only"
@@ -50,7 +50,7 @@ def session_create(at: Probing) -> str:
 
 @probe("U-SESSION-DUPLICATE", "api_server", writes=True)
 def session_duplicate(at: Probing) -> str:
-    """Make one of the same id again."""
+    """Create another session with the same id."""
     path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     first, second = (at.ask("POST", path, {}).status_code for _ in range(2))
@@ -72,7 +72,7 @@ def session_list(at: Probing) -> str:
 
 @probe("U-SESSION-DELETE", "api_server", writes=True)
 def session_delete(at: Probing) -> str:
-    """Delete a session, and then once more, when it is unknown."""
+    """Delete a session twice; the second time it is unknown."""
     path = f"{_sessions(at)}/{_made(at)['id']}"
     known, unknown = at.ask("DELETE", path), at.ask("DELETE", path)
     if known.status_code == 204:
@@ -84,7 +84,7 @@ def session_delete(at: Probing) -> str:
 
 
 def _agent(at: Probing) -> str:
-    """Return the agent to ask: the reference one, if there is one."""
+    """Return the agent to call: the reference agent, if there is one."""
     document = at.ask("GET", "/list-apps").json()
     apps = document.get("apps", ()) if isinstance(document, dict) else document
     names = [one["name"] if isinstance(one, dict) else str(one) for one in apps]
@@ -94,7 +94,7 @@ def _agent(at: Probing) -> str:
 
 
 def _sessions(at: Probing) -> str:
-    """Return the path of the sessions of a user that no other probe has."""
+    """Return the path of the sessions of a user that no other probe uses."""
     return f"/apps/{_agent(at)}/users/u-{at.token}/sessions"
 
 
@@ -107,7 +107,7 @@ def _made(at: Probing, body: Any = None) -> dict[str, Any]:
 
 
 def _read(response: httpx.Response) -> dict[str, Any]:
-    """Return the session of an answer; raise NotSettledError if it is none."""
+    """Return the session in an answer; raise NotSettledError if it is not one."""
     document = response.json() if response.is_success else None
     if not isinstance(document, dict) or "id" not in document:
         raise NotSettledError(f"no session is made: HTTP {response.status_code}")
@@ -167,7 +167,7 @@ def stream_error(at: Probing) -> str:
 
 @probe("U-RUN-CONCURRENT", "api_server", writes=True, reference=True)
 def at_once(at: Probing) -> str:
-    """Run in a session in which a run is waiting."""
+    """Start a run in a session in which another run is waiting."""
     session = AgentSession(_session(at), _reference(at), f"u-{at.token}")
     other = _session(at)
     waiting = {"do": "stream", "chunks": ["begun", "gone on"], "gate": at.token, "within_s": 20}
@@ -204,7 +204,7 @@ def _run_body(at: Probing, session: str, message: str) -> dict[str, Any]:
 
 
 def _failing(at: Probing) -> str:
-    """Return a message at which the reference agent raises."""
+    """Return a message that makes the reference agent raise an error."""
     _reference(at)
     order = {"do": "stream", "chunks": ["a"], "gate": at.token, "within_s": 0.01}
     return json.dumps(order)

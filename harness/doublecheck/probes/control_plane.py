@@ -32,7 +32,7 @@ def characters(at: Probing) -> str:
 
 @probe("U-TOOL-NAMES", "control_plane", writes=True)
 def tool_names(at: Probing) -> str:
-    """Make two tools of one name."""
+    """Create two tools with the same name."""
     made = []
     for _ in range(2):
         answer = at.act("CreateTool", Name=f"dc-{at.token[:12]}", ToolType="CodeEnv")
@@ -44,7 +44,7 @@ def tool_names(at: Probing) -> str:
 
 @probe("U-TOOL-TTL-UNIT", "control_plane", writes=True)
 def ttl_unit(at: Probing) -> str:
-    """Look how long a session lives that was made with a Ttl and no unit."""
+    """Look how long a session lives that was created with a Ttl but no unit."""
     session = _create(at, at.token, Ttl=TTL_S).ok()["SessionId"]
     shown = at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok()
     lives = moment(shown, "ExpireAt") - moment(shown, "CreatedAt")

@@ -31,7 +31,7 @@ def headers(at: Probing) -> str:
 
 @probe("U-INVOKE-ENVELOPE", "application", writes=True)
 def envelope(at: Probing) -> str:
-    """Look what a returned value is wrapped in."""
+    """Look at the envelope of a returned value."""
     answer = _invoke(at, {"prompt": "hello", "do": "say"})
     try:
         value = answer.json()
@@ -110,7 +110,7 @@ def probe_error(at: Probing) -> str:
 
 @probe("U-HEALTH-CLASH", "application", "api_server")
 def health_clash(at: Probing) -> str:
-    """Ask for the one /health of both modes."""
+    """Request /health, which both modes have."""
     target = at.platform.target
     if target.api_server != target.url:
         raise NotSettledError("both modes have an address of their own")
@@ -124,7 +124,7 @@ def health_clash(at: Probing) -> str:
 
 @probe("U-USER-SESSION-ID", "application", "sandbox", reference=True, writes=True)
 def user_session_id(at: Probing) -> str:
-    """Run code for two users that have a session of one name."""
+    """Run code for two users whose sessions have the same name."""
     for user, code in (("a", f"mark = {at.token!r}"), ("b", "globals().get('mark')")):
         caller = {"user_id": f"{user}{at.token}", "session_id": at.token}
         answer = _invoke(at, {"do": "run_code", "prompt": code}, caller)

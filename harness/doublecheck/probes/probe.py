@@ -18,12 +18,12 @@ _registered: dict[str, Probe] = {}
 
 
 class NotSettledError(Exception):
-    """A platform's answer does not tell the alternatives apart; the message says why."""
+    """The answer does not show which alternative the platform implements; the message says why."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Tells which answer to an unknown a platform lives; ``look`` returns its name.
+    """A probe that finds a platform's answer to an unknown; ``look`` returns its name.
 
     ``writes`` says that it makes something on the platform, which is removed again; ``slow_s``
     is how much time it lets pass, by the clock of a double; ``reference`` says that the platform must
@@ -38,7 +38,7 @@ class Probe:
     reference: bool = False
 
     def why_not(self, target: Target, *, slow: bool) -> str | None:
-        """Return why it is not put to a target, or None."""
+        """Return why the probe does not run on a target, or None."""
         absent = [surface for surface in self.surfaces if not target.offers(surface)]
         if absent:
             return f"the target does not offer {', '.join(absent)}"

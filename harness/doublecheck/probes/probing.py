@@ -39,7 +39,7 @@ _JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True)
 class Patience:
-    """How time passes: by moving a clock, or by waiting; ``real_s`` is how long that takes."""
+    """How a probe lets time pass: by moving a clock or by waiting; ``real_s`` is the real time."""
 
     wait: Callable[[float], object]
     moves_clock: bool
@@ -52,7 +52,7 @@ class Patience:
         return cls(time.sleep, False)
 
     def real_s(self, seconds: float) -> float:
-        """Return how long a wait takes here."""
+        """Return how long a wait takes in real time."""
         return 0.0 if self.moves_clock else seconds
 
 
@@ -88,7 +88,7 @@ class Probing:
         self._left.close()
 
     def finally_(self, undo: Callable[[], object]) -> None:
-        """Call this in the end, the last one first, whatever comes of it."""
+        """Register a function to call at the end, last one first; its refusals are ignored."""
 
         def undone() -> None:
             with suppress(DoubleCheckError, NotSettledError):
@@ -105,7 +105,7 @@ class Probing:
         surface: Surface | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request with a JSON body, if there is one, and return the answer as it came."""
+        """Send a request, with a JSON body if given, and return the answer, unchanged."""
         content = b"" if body is None else calls.json_content(body)
         given = {**({} if body is None else _JSON), **(headers or {})}
         return self.platform.send(
@@ -121,7 +121,7 @@ class Probing:
         )
 
     def act(self, action: str, **body: Any) -> Answer:
-        """Ask for an action of the control plane, signed."""
+        """Call an action of the control plane, signed."""
         signed = invoke_tool.build(
             body, self.platform.target.address(), dt.datetime.now(dt.timezone.utc), action=action
         )
@@ -165,12 +165,12 @@ class Probing:
 
 
 def inner(answer: Answer) -> dict[str, Any]:
-    """Return the JSON of 2.7 in an answer of InvokeTool; raise NotSettledError if there is none."""
+    """Return the JSON of 2.7 in an answer of InvokeTool; raise NotSettledError if it has none."""
     return json_of(str(answer.ok().get("Result")))
 
 
 def printed(answer: Answer) -> str:
-    """Return what code printed, or a command."""
+    """Return the output of code or a command."""
     data = inner(answer).get("data") or {}
     if "stdout" in data:
         return str(data["stdout"]).strip()
@@ -178,7 +178,7 @@ def printed(answer: Answer) -> str:
 
 
 def json_of(text: str) -> dict[str, Any]:
-    """Return the JSON object that a text holds; raise NotSettledError if it holds none."""
+    """Parse a text as a JSON object; raise NotSettledError if it is not one."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -189,14 +189,14 @@ def json_of(text: str) -> dict[str, Any]:
 
 
 def legible(text: str, what: str) -> str:
-    """Return text of a platform's; raise NotSettledError for bytes that are none."""
+    """Decode a platform's text; raise NotSettledError if it is not UTF-8."""
     if "\ufffd" in text or visible(text) != text:
         raise unlike(what, text)
     return text
 
 
 def unlike(what: str, found: object) -> NotSettledError:
-    """Return the error that says that an answer is none of the alternatives'."""
+    """Return the error for an answer that fits none of the alternatives."""
     return NotSettledError(f"{what}, which is none of the alternatives': {found!s:.200}")
 
 
@@ -215,7 +215,7 @@ def background(function: Callable[[], T]) -> Future[T]:
 
 
 def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
-    """Whether a call is answered, and is not kept waiting until something else is let go.
+    """Whether a call is answered before something else is released.
 
     Where it is not soon, ``ask`` asks for something that nothing keeps waiting, some times: a
     busy machine holds that up, too.

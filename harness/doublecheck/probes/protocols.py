@@ -13,7 +13,7 @@ _CARD = "/.well-known/agent-card.json"
 
 @probe("U-A2A-TASK", "a2a")
 def task(at: Probing) -> str:
-    """Look which versions the card names."""
+    """Look at the versions that the card names."""
     card = json_of(at.ask("GET", _CARD).text)
     versions = [one.get("protocolVersion", "") for one in card.get("supportedInterfaces", ())]
     if any(version.startswith("1.") for version in versions):
@@ -32,7 +32,7 @@ def webhooks(at: Probing) -> str:
 
 @probe("U-MCP-ARGUMENTS", "mcp", reference=True)
 def arguments(at: Probing) -> str:
-    """Call a tool with an argument that it has no parameter for."""
+    """Call a tool with an argument for which it has no parameter."""
     with at.platform.mcp() as mcp:
         if not any(tool.name == "add" for tool in mcp.tools()):
             raise NotSettledError("the MCP server is not the reference application's")
@@ -41,7 +41,7 @@ def arguments(at: Probing) -> str:
 
 @probe("U-MCP-UNAUTHORIZED", "control_plane", "mcp", writes=True)
 def unauthorized(at: Probing) -> str:
-    """Ask a service without its key."""
+    """Call a service without its key."""
     url = _url(_service(at))
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     status = at.ask("POST", url, ping, surface="services").status_code

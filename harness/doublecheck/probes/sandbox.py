@@ -31,7 +31,7 @@ def success(at: Probing) -> str:
 
 @probe("U-EXEC-TIMEOUT", "sandbox", writes=True)
 def timeout(at: Probing) -> str:
-    """Run code that never ends, with a timeout, and look whether the context is kept."""
+    """Run endless code with a timeout, and look whether the context is kept."""
     at.run("mark = 1").ok()
     ended = inner(at.run("while True: pass", timeout_s=1))
     if ended.get("success"):
@@ -45,7 +45,7 @@ def timeout(at: Probing) -> str:
 
 @probe("U-EXEC-CONCURRENCY", "sandbox", writes=True)
 def at_once(at: Probing) -> str:
-    """Run code while other code waits to be let go."""
+    """Run code while other code waits to be released."""
     at.begin()
     held = _HeldCode(at, WITHIN_S)
     first = background(lambda: at.run(held.code, timeout_s=held.timeout_s))
@@ -72,7 +72,7 @@ def bash_state(at: Probing) -> str:
 
 @probe("U-KERNEL-NAMES", "sandbox", writes=True)
 def kernel_names(at: Probing) -> str:
-    """Run code in ``python``, which is ``python3`` where aliases are taken."""
+    """Run code in ``python``, which is ``python3`` if aliases are accepted."""
     at.run("0").ok()
     return "python3-only" if at.run("0", "python").error else "aliases"
 
@@ -89,7 +89,7 @@ def extends(at: Probing) -> str:
 
 @probe("U-TTL-REPEATED", "sandbox", "control_plane", writes=True)
 def repeated(at: Probing) -> str:
-    """Send a longer Ttl for a session that lives; look whether its end has moved that far."""
+    """Send a longer Ttl for an active session; look whether its end has moved that far."""
     session = at.begin()
     before = _end(at, session)
     at.run("1", ttl_s=_LONG_S).ok()
@@ -111,7 +111,7 @@ def paused(at: Probing) -> str:
 
 @probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
 def during(at: Probing) -> str:
-    """Have code run when the end comes."""
+    """Run code that lasts beyond the session's end."""
     held = _HeldCode(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
     at.run("0", ttl_s=_SHORT_S).ok()
     running = background(lambda: at.run(held.code, ttl_s=None, timeout_s=held.timeout_s))
@@ -124,7 +124,7 @@ def during(at: Probing) -> str:
 
 @probe("U-TTL-AFTER", "sandbox", writes=True, slow_s=_SHORT_S + 2)
 def after(at: Probing) -> str:
-    """Call when the end has come."""
+    """Make a call after the session's end."""
     first = at.run("0", ttl_s=_SHORT_S).ok()["SessionId"]
     at.patience.wait(_SHORT_S + 2)
     answer = at.run("0", ttl_s=_SHORT_S)
@@ -140,7 +140,7 @@ def _end(at: Probing, session: str) -> dt.datetime:
 
 
 def moment(shown: Any, field: str) -> dt.datetime:
-    """Return a time that a session shows; raise NotSettledError if it shows none."""
+    """Return a time that a session shows; raise NotSettledError if it does not show it."""
     try:
         return dt.datetime.fromisoformat(str(shown.get(field)).replace("Z", "+00:00"))
     except ValueError:

@@ -56,7 +56,7 @@ def record(theirs: PlatformOptions, output: Path, port: int) -> None:
 
 
 def proxy(target: Target, own: Credentials, writer: Writer) -> ASGIApp:
-    """Return the application that records a target; what it writes has no secrets."""
+    """Return the proxy application that records a target, without secrets."""
     from doublecheck.recordings.proxy import application
 
     def keep(exchange: Exchange) -> None:
@@ -81,12 +81,12 @@ def replay(recording: Path, ours: DoubleOptions, showing: OutputOptions) -> int:
 
 
 def own_credentials() -> Credentials:
-    """Return a key pair that holds for one recording."""
+    """Return a key pair that is valid for one recording."""
     return Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
 
 
 def exports(target: Target, own: Credentials, address: str) -> str:
-    """Return the lines for a shell by which clients find the proxy."""
+    """Return the shell lines that point clients at the proxy."""
     connection = Connection(
         address, target.tool_id or "", own.access_key, own.secret_key, target.region
     )
@@ -98,7 +98,7 @@ def exports(target: Target, own: Credentials, address: str) -> str:
 
 @contextmanager
 def _opened(output: Path, target: Target) -> Iterator[Writer]:
-    """Yield the writer of a new file that only its user can read; one that is there is kept."""
+    """Yield the writer of a new file that only its user can read; refuse to overwrite a file."""
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

@@ -35,7 +35,7 @@ def read(path: Path) -> Sequence[Exchange]:
 
 
 def _recorded(recording: recording_file.Recording) -> Iterator[Exchange]:
-    """Yield the exchanges with the address of what was recorded."""
+    """Yield the exchanges with the address of the recorded platform."""
     for one in recording.exchanges:
         request = one.exchange.request
         asked = dataclasses.replace(request, url=recording.target + request.url)

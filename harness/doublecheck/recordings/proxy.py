@@ -57,7 +57,7 @@ _OF_THE_SIGNATURE = frozenset(
 
 
 def application(target: Target, own: Credentials, record: Callable[[Exchange], None]) -> ASGIApp:
-    """Return the proxy in front of a target; ``record`` is told each exchange when it is over.
+    """Return the proxy in front of a target; it calls ``record`` with each finished exchange.
 
     ``own`` is the key pair that clients sign with. Requests of web pages, and those whose Host
     is not this machine, are refused.
@@ -87,7 +87,7 @@ class _Proxy:
             yield
 
     async def forward(self, request: Incoming) -> Response:
-        """Pass a request on and return the answer as it comes."""
+        """Forward a request and return the answer as a stream."""
         watch = _Watch(request, self._record)
         try:
             passed = await self._passed(request, watch)
@@ -159,7 +159,7 @@ class _Proxy:
 
 
 class _Watch:
-    """What is kept of one exchange while it passes through."""
+    """The record of one exchange while it passes through the proxy."""
 
     def __init__(self, request: Incoming, record: Callable[[Exchange], None]) -> None:
         query = request.url.query
@@ -174,23 +174,23 @@ class _Watch:
         self._is_over = False
 
     def keep_request_body(self, chunk: bytes) -> None:
-        """Keep a piece of the request's body."""
+        """Record a chunk of the request's body."""
         room = KEPT - len(self._request_bytes)
         self._request_bytes += chunk[:room]
         self._request_cut = self._request_cut or len(chunk) > room
 
     async def request_body(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Pass the pieces of the request's body on."""
+        """Forward and record the chunks of the request's body."""
         async for chunk in chunks:
             self.keep_request_body(chunk)
             yield chunk
 
     def answered(self, answer: httpx.Response) -> None:
-        """Keep the head of the answer."""
+        """Record the status and headers of the answer."""
         self._status, self._headers = answer.status_code, dict(answer.headers)
 
     async def body(self, answer: httpx.Response) -> AsyncGenerator[bytes, None]:
-        """Pass the pieces of the answer on; when it is over, however it ends, so is this."""
+        """Forward the chunks of the answer, and finish the record when it ends, however it ends."""
         error: str | None = "The client went away before the answer was over."
         try:
             async for chunk in answer.aiter_bytes():
@@ -209,7 +209,7 @@ class _Watch:
             await answer.aclose()
 
     def over(self, error: str | None) -> None:
-        """Hand over what was kept, once."""
+        """Finish the record and pass it on, once."""
         if self._is_over:
             return
         self._is_over = True
@@ -234,7 +234,7 @@ class _Watch:
 
 
 class _Passing(StreamingResponse):
-    """An answer whose pieces are taken from elsewhere, which hears of it when it ends."""
+    """An answer that streams from another source, which is closed when the answer ends."""
 
     body_iterator: AsyncGenerator[bytes, None]
 
@@ -244,7 +244,7 @@ class _Passing(StreamingResponse):
 
 
 class _NotPassedOnError(Exception):
-    """A request that does not reach the target, and the status that says so."""
+    """A request that is not forwarded to the target, and the status of its answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -261,7 +261,7 @@ def _is_last(answer: httpx.Response) -> bool:
 
 
 def _kept(headers: httpx.Headers) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer that hold for its client, too."""
+    """Return the headers of an answer that are also valid for the proxy's client."""
     dropped = {*_OF_THE_CONNECTION, "content-encoding"}
     if "content-encoding" in headers:  # it is decoded on the way
         dropped.add("content-length")

@@ -31,7 +31,7 @@ _FAMILY = FORMAT.partition("/")[0]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One exchange of a recording; its URL is the path alone, ``line`` where it stands."""
+    """One exchange of a recording; its URL is only the path, ``line`` its line in the file."""
 
     line: int
     exchange: Exchange
@@ -39,7 +39,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording that has been read; ``target`` is the address of what was recorded."""
+    """A recording that has been read; ``target`` is the address of the recorded platform."""
 
     target: str
     exchanges: tuple[Recorded, ...]
@@ -54,7 +54,7 @@ class Writer:
         self._line({"format": FORMAT, "target": target, "at": _now()})
 
     def add(self, exchange: Exchange) -> None:
-        """Write an exchange, whose secrets have been taken out."""
+        """Write an exchange; its secrets must already be removed."""
         self._line({"at": _now(), **_document(exchange)})
         self.written += 1
 
@@ -64,7 +64,7 @@ class Writer:
 
 
 def read(path: Path) -> Recording:
-    """Return the recording in a file; raise RecordingError, with the line, for what is none."""
+    """Read a recording from a file; raise RecordingError, with the line, if it is not one."""
     try:
         if path.stat().st_size > LARGEST:
             raise RecordingError(f"{path} is larger than the {LARGEST} bytes that are read.")

@@ -65,7 +65,7 @@ def _by_operation(replayed: Sequence[tuple[Recorded, Compared | str]]) -> Iterat
 
 
 def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | str:
-    """Return what came of one request, or why it was not sent."""
+    """Return the outcome of one request, or why it was not sent."""
     obstacle = _obstacle(recorded.exchange, double)
     if obstacle:
         return obstacle
@@ -96,7 +96,7 @@ def _obstacle(exchange: Exchange, double: Platform) -> str | None:
 
 
 def _request(recorded: Request, double: Platform, pairs: Pairs) -> Request:
-    """Return a recorded request as the double has to get it."""
+    """Translate a recorded request for the double."""
     path = pairs.to_double(recorded.url)
     content = _content(recorded.content, pairs)
     headers = {
@@ -145,7 +145,7 @@ def _content(content: bytes, pairs: Pairs) -> bytes:
 
 
 def _pair_tools(exchange: Exchange, double: Platform, pairs: Pairs) -> None:
-    """Let the double's sandbox tool stand for the recorded one."""
+    """Match the double's sandbox tool with the recorded one."""
     document = parsed(exchange.request.content.decode("utf-8", "replace"))
     tool = document.get("ToolId") if isinstance(document, dict) else None
     if isinstance(tool, str) and _is_action(exchange.request):
@@ -153,7 +153,7 @@ def _pair_tools(exchange: Exchange, double: Platform, pairs: Pairs) -> None:
 
 
 def _pair_sessions(ours: Exchange, recorded: Exchange, pairs: Pairs) -> None:
-    """Let an MCP session that the double opened stand for the recorded one."""
+    """Match an MCP session that the double opened with the recorded one."""
     ids = [_header(one.headers, _SESSION_HEADER) for one in (ours, recorded)]
     if ids[0] and ids[1] and ids[0] != ids[1]:
         pairs.link(ids[0], ids[1], "MCP session")

@@ -39,7 +39,7 @@ class Collector:
         self._strict_should = False
 
     def run(self, pytest_exit: int) -> Run:
-        """Return what has come out so far."""
+        """Return the results so far."""
         return Run(
             self.checks(),
             int(pytest_exit),
@@ -51,7 +51,7 @@ class Collector:
         )
 
     def checks(self) -> tuple[Check, ...]:
-        """Return the checks that came to something, in the order of the collection."""
+        """Return the checks that have a verdict, in the order of collection."""
         place = {id_: index for index, id_ in enumerate(self._chosen)}
         found = sorted(self._outcomes, key=lambda id_: place.get(id_, len(place)))
         return tuple(
@@ -95,7 +95,7 @@ class Collector:
 
 
 def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
-    """Return what one phase of a check says of it, if anything."""
+    """Return the verdict of one phase of a check, or None."""
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
         return of_skip(reason), reason
@@ -110,13 +110,13 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
 
 
 def _name(nodeid: str) -> str:
-    """Return a check's name with its module, which pytest leaves out where only that was asked for."""
+    """Return a check's name with its module, which pytest omits if only that module is selected."""
     home, (path, _, rest) = _home(nodeid), nodeid.partition("::")
     return f"{home or Path(path).stem}.py::{rest}"
 
 
 def _marked(nodeid: str) -> str | None:
-    """Return the clause of a check by its name: the report of a crashed worker carries nothing."""
+    """Find the clause of a check by its name: the report of a crashed worker lacks it."""
     home = _home(nodeid)
     if home is None:
         return None
@@ -127,7 +127,7 @@ def _marked(nodeid: str) -> str | None:
 
 
 def _home(nodeid: str) -> str | None:
-    """Return the module of a check, by its name alone; None for any other test."""
+    """Return the module of a check by its name; None for any other test."""
     path = nodeid.partition("::")[0]
     home = _homes().get(_function(nodeid))
     return home if Path(path).stem in ("", home) else None

@@ -23,7 +23,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has some 50 KiB
 
 
 def to_document(report: Report) -> dict[str, Any]:
-    """Return the target, its clauses with their checks, and how many came to what."""
+    """Return the report as a document: the target, its clauses and checks, and the counts."""
     run = report.run
     verdicts = run.verdicts()
     return {
@@ -79,7 +79,7 @@ def _check_document(check: Check) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[Report]:
-    """Return the reports in a file; raise ReportError if there are none."""
+    """Read the reports from a file; raise ReportError if it has none."""
     try:
         if path.stat().st_size > _LARGEST:
             raise ReportError(f"{path} is larger than any report: over {_LARGEST} bytes.")

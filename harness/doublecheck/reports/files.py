@@ -19,7 +19,7 @@ _RENDERED_BY = {".html": "html", ".json": "document", ".xml": "junit"}
 
 
 def write(reports: Sequence[Report], path: Path) -> None:
-    """Write reports to one file, whole or not at all; raise ReportError."""
+    """Write reports to one file atomically; raise ReportError."""
     require_format(path)
     module = importlib.import_module(f"doublecheck.reports.{_RENDERED_BY[path.suffix.lower()]}")
     write_text(module.render(reports), path)
@@ -44,7 +44,7 @@ def require_writable(path: Path) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Write the text of a report whole or not at all; raise ReportError."""
+    """Write the text of a report atomically; raise ReportError."""
     with _as_report_errors(path):
         atomic_files.write(path, text)
 

@@ -43,7 +43,7 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def _page(title: str, *body: str | None) -> str:
-    """Return a whole page that needs nothing but itself."""
+    """Return a self-contained page."""
     head = element(
         "head",
         element("meta", charset="utf-8"),

@@ -70,7 +70,7 @@ def _outcome(tag: str, clause: Clause, check: Check) -> ElementTree.Element:
 
 
 def _tag(run: Run, check: Check) -> str | None:
-    """Return how a check is told: what does not fail the run must not fail its consumers."""
+    """Return the JUnit tag of a check; only failures that fail the run are failures here."""
     if run.outcome(clauses()[check.clause], check.verdict) == FORGIVEN:
         return "skipped"
     return _TAGS.get(check.verdict, "skipped")

@@ -13,7 +13,7 @@ from doublecheck.reports.report import Report
 
 @dataclass(frozen=True)
 class Cell:
-    """What one platform came to on a clause: no verdict, where nothing was checked.
+    """The verdict on a clause for one platform; None if nothing was checked.
 
     ``outcome`` is the verdict in words; a failure that does not fail the run says so.
     """
@@ -50,7 +50,7 @@ def matrix(reports: Sequence[Report]) -> Sequence[Row]:
 
 
 def names(reports: Sequence[Report]) -> Sequence[str]:
-    """Return the reports' names, numbered where two would be the same."""
+    """Return the reports' names; duplicates are numbered."""
     given = [report.name for report in reports]
     return [
         f"{name} ({given[: index + 1].count(name)})" if given.count(name) > 1 else name
@@ -59,7 +59,7 @@ def names(reports: Sequence[Report]) -> Sequence[str]:
 
 
 def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
-    """Return the rows by the group of their clause, INV say."""
+    """Return the rows by the group of their clause, such as INV."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.clause.id.partition("-")[0], []).append(row)

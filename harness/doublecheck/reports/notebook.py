@@ -110,7 +110,7 @@ def _counted(counts: Mapping[str, int]) -> Iterator[Markup]:
 
 
 def _clause(row: Row, *, details: bool) -> Markup:
-    """Return a clause that failed somewhere, with what is shown of that."""
+    """Return a clause that failed on some platform, with details."""
     told = dict.fromkeys(cell.outcome for cell in row.cells if cell.outcome)
     verdicts = joined(map(_badge, told), " ")
     summed = joined((element("b", row.clause.id), " ", verdicts, " ", row.clause.text))
@@ -136,7 +136,7 @@ def _failure(check: Check, cell: Cell, *, alone: bool, details: bool) -> Iterato
 
 
 def _details(check: Check) -> str:
-    """Return what is shown of a failure; of an error, which may be ours, all of it."""
+    """Return the details of a failure; an error, which may be ours, is shown in full."""
     return _OURS.sub("", check.details) if check.verdict is Verdict.FAILED else check.details
 
 

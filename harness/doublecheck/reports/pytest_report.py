@@ -78,6 +78,6 @@ class ReportWriter:
                 self._lines.append(f"platform: {len(run.checks)} contract checks written to {path}")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say where they are."""
+        """Write the paths of the reports."""
         for line in self._lines:
             terminalreporter.write_line(line)

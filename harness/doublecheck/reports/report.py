@@ -48,7 +48,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that fail the run: those of what is recommended only if that was asked for."""
+        """The checks that fail the run; a "should" does so only in a strict run."""
         return tuple(
             check
             for clause, checks in self.run.by_clause().items()
@@ -58,7 +58,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         )
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many clauses came to what, in words, the worst first.
+        """Count the clauses by verdict, the worst first.
 
         ``failed`` are the clauses of ``failed``, which fail the run; what is only recommended and
         failed without that is ``failed (should)``.
@@ -75,7 +75,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         return self.side_by_side(*others)
 
     def write(self, path: str | Path) -> Path:
-        """Write it to a file, whose name ends in .html, .json or .xml (JUnit); return where.
+        """Write it to a file whose name ends in .html, .json or .xml (JUnit); return its path.
 
         Raises ReportError.
         """
@@ -90,7 +90,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
 
     @property
     def cut_short(self) -> str | None:
-        """What a reader must know of a run that was interrupted, or None."""
+        """A note about an interrupted run, or None."""
         if not self.run.interrupted:
             return None
         return (

@@ -41,7 +41,7 @@ def show(reports: Sequence[Report], console: Console) -> None:
 
 
 def summary(report: Report) -> str:
-    """Return one line: how many clauses came to what, how many have no check, how long it took."""
+    """Return one line: the verdicts counted, the clauses without a check, and the duration."""
     counts = report.counts()
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     unchecked = len(clauses()) - sum(counts.values())
@@ -54,7 +54,7 @@ def summary(report: Report) -> str:
 
 
 def _room(rows: Sequence[Row], reports: Sequence[Report], width: int) -> int:
-    """Return how many columns are left beside clause, level and verdicts."""
+    """Return the width that clause, level and verdicts leave for the text."""
     taken = len("SBX-01") + len("should") + 2 * _GAP
     for index, name in enumerate(_heads(reports)):
         shown = [_word(row.cells[index]) for row in rows]
@@ -100,7 +100,7 @@ def _explain_below(rows: Sequence[Row], console: Console) -> None:
 
 
 def _reasons(row: Row) -> Iterator[str]:
-    """Yield the first line of each reason, once, with the platform where there are several."""
+    """Yield the first line of each reason once, with the platform if there are several."""
     for cell in row.cells:
         prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
         lines = (check.reason.partition("\n")[0] for check in cell.checks if check.reason)

@@ -69,7 +69,7 @@ class ChecksProcess:
             raise ChecksCrashedError(code, self.ended, self.chosen, self._last_lines())
 
     def interrupt(self) -> None:
-        """Interrupt the run and wait until it has ended; what it came to is then known.
+        """Interrupt the run and wait until it has ended and its results are known.
 
         One that does not end in time, or on a second interrupt, is killed.
         """
@@ -106,7 +106,7 @@ class ChecksProcess:
             self._lifeline.flush()
 
     def _end(self) -> None:
-        """Leave nothing of it; a fork server that loses its double ends all kernels."""
+        """Kill the process; its fork server then ends all kernels."""
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it for what is ending
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -126,7 +126,7 @@ class ChecksProcess:
         self.document = message.get("run", self.document)
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield each line that it tells, and an empty one when it has told none for a while."""
+        """Yield each line that the process writes, and an empty one after a silent interval."""
         assert self._process.stdout is not None
         channel = self._process.stdout.fileno()
         with selectors.DefaultSelector() as selector:

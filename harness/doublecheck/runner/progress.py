@@ -18,7 +18,7 @@ _Status = tuple[str, str, object]
 
 @contextlib.contextmanager
 def shown(*, wanted: bool) -> Iterator[Sequence[Progress]]:
-    """Yield the pytest plugin that shows progress where stderr is a terminal, or none."""
+    """Yield the pytest plugin that shows progress if stderr is a terminal, else None."""
     if not wanted or not sys.stderr.isatty():
         yield ()
         return
@@ -33,7 +33,7 @@ def shown(*, wanted: bool) -> Iterator[Sequence[Progress]]:
 
 
 class Progress:
-    """A pytest plugin; what it shows is gone when the run is over."""
+    """A pytest plugin that shows the progress of a run and clears it at the end."""
 
     def __init__(self, console: Console, *, after_s: float = _AFTER_S) -> None:
         self._bar = progress.Progress(
@@ -50,7 +50,7 @@ class Progress:
         self._due = time.monotonic() + after_s
 
     def stop(self) -> None:
-        """Take it away."""
+        """Remove the progress line."""
         self._bar.stop()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -29,7 +29,7 @@ class Bar:
         self._wanted = _in_notebook() or sys.stderr.isatty()
 
     def show(self, done: int, total: int, at: str = "") -> None:
-        """Show how much is done, and what is being done, once it takes long."""
+        """Show the progress and the current step, once it takes long."""
         if not self._wanted or not total or time.monotonic() < self._due:
             return
         if self._made is None:
@@ -80,7 +80,7 @@ def _in_notebook() -> bool:
 
 
 class _Displayed:
-    """A file whose last line is a display: standard error is red, and stays."""
+    """A file whose last line is a notebook display; standard error would be red and stay."""
 
     def __init__(self) -> None:
         from IPython.display import display

@@ -27,7 +27,7 @@ _WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Which platform to check, by the options about it, and which of the checks to run.
+    """The options of a run: which platform to check, and which checks to run.
 
     ``spelled`` returns how an option is written where it was given.
     """
@@ -46,17 +46,17 @@ class RunOptions:
 
     @cached_property
     def plan(self) -> Plan:
-        """What the platform is to be; raises TargetError."""
+        """The plan of the platform; raises TargetError."""
         return plan(self.sources)
 
     @property
     def kind(self) -> Kind:
-        """What the platform is."""
+        """The kind of the platform."""
         return self.plan.kind
 
     @property
     def url(self) -> str | None:
-        """Where it is, if it runs already."""
+        """The address of the platform, if it is already running."""
         url: str | None = self.plan.value("url")
         return url
 
@@ -75,7 +75,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What ``doublecheck run`` and ``doublecheck report`` print and write."""
+    """The outputs of ``doublecheck run`` and ``doublecheck report``."""
 
     as_json: bool = False
     html: Path | None = None
@@ -90,7 +90,7 @@ class Outputs:
                 files.require_writable(path)
 
     def write(self, reports: Sequence[Report]) -> None:
-        """Print the reports and write the files; raise ReportError for what cannot be written."""
+        """Print the reports and write the files; raise ReportError if a file cannot be written."""
         from rich.console import Console
 
         from doublecheck.reports import document, files, html, junit, terminal
@@ -143,13 +143,13 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[int]]:
 
 
 def require_pytest() -> None:
-    """Raise MissingExtraError if there is nothing to run the checks with."""
+    """Raise MissingExtraError if pytest is not installed."""
     if importlib.util.find_spec("pytest") is None:
         raise MissingExtraError("pytest, which runs the checks,", install="pytest")
 
 
 def require_target(run: RunOptions) -> None:
-    """Raise what stands in the way, before the first check stumbles over it."""
+    """Raise an error before the first check if the target cannot be used."""
     if run.plan.in_process:
         _require_double()
     elif run.url is not None:
@@ -178,7 +178,7 @@ def _nothing_ran(run: RunOptions, pytest_exit: int) -> int:
 
 
 def nothing_matches(given: str, example: str) -> TargetError:
-    """Return the error of a choice that chooses no check."""
+    """Return the error for a selection without checks."""
     return TargetError(f"No check matches {given}. Try {example}, or without it.")
 
 

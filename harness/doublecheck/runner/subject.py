@@ -23,7 +23,7 @@ _PYTESTS = ("PYTEST_", "JPY_")  # of a run or a kernel that this process may be
 
 @dataclass(frozen=True)
 class Subject:
-    """A platform as the options of pytest and the environment that say where it is.
+    """A platform, as the pytest options and the environment that describe it.
 
     ``url`` is None for a double that the run itself starts.
     """
@@ -36,7 +36,7 @@ class Subject:
 
 
 def from_configuration(target: str | None, *, allow_writes: bool) -> Subject:
-    """Return what options would say: a target of the configuration, or by default a double.
+    """Return the subject that the configuration names, by default a double.
 
     Raises what stands in the way of asking it.
     """
@@ -47,7 +47,7 @@ def from_configuration(target: str | None, *, allow_writes: bool) -> Subject:
 
 
 def from_target(target: Target, *, allow_writes: bool) -> Subject:
-    """Return a platform that somebody has already; raise what stands in the way of asking it."""
+    """Return the subject for an open platform or a URL; raise an error if it cannot be used."""
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
         raise TargetError(
@@ -61,7 +61,7 @@ def from_target(target: Target, *, allow_writes: bool) -> Subject:
 
 
 def target_of(platform: object) -> Target:
-    """Return where a platform is that somebody has; raise ArgumentError for what is none."""
+    """Return the target of an open platform; raise ArgumentError if it is not a platform."""
     target = getattr(platform, "target", None)
     if not isinstance(target, Target):
         raise ArgumentError(

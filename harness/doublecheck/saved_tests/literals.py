@@ -10,7 +10,7 @@ WIDTH = 96
 
 
 def literal(value: Any, indent: int = 0, used: int = 0) -> str:
-    """Return a JSON value as Python, over several lines where one is too long.
+    """Return a JSON value as a Python literal, over several lines if one is too long.
 
     ``indent`` is how deep its first line stands, and ``used`` how much of that line is taken.
     """

@@ -32,7 +32,7 @@ def save(exchanges: Iterable[Exchange], path: Path) -> Path:
 
 
 def module(exchanges: Iterable[Exchange], name: str) -> str:
-    """Return the text of a module with one test; what is secret does not stand in it."""
+    """Return the text of a module with one test, without secrets."""
     shown = [redacted(one) for one in exchanges]
     statements = Statements(_addresses(shown))
     blocks = [list(statements.of(one)) for one in shown]
@@ -52,7 +52,7 @@ def module(exchanges: Iterable[Exchange], name: str) -> str:
 
 
 def _imports(names: Iterable[str]) -> str:
-    """Return the imports of names, each from where users find it."""
+    """Return the imports of names from their public modules."""
     places = {"doublecheck": ["Platform"]}
     for name in sorted(names):
         place = "doublecheck.errors" if name.endswith("RefusedError") else "doublecheck.results"
@@ -66,7 +66,7 @@ def _addresses(exchanges: Iterable[Exchange]) -> set[str]:
 
 
 def function_name(path: Path) -> str:
-    """Return the name of the test in a file; raise SaveError for one that pytest passes over."""
+    """Return the name of the test in a file; raise SaveError if pytest would not collect it."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     if path.suffix != ".py" or not name.startswith("test_"):
         raise SaveError(f"pytest looks for test_*.py, and {path.name} is not named like that.")

@@ -38,7 +38,7 @@ _IN_PASSING = ("initialize", "notifications/initialized", "ping")
 
 
 class _NotSpokenError(Exception):
-    """A call that none of the platform's methods makes."""
+    """A call for which Platform has no method."""
 
 
 _UNSPOKEN = (
@@ -48,7 +48,7 @@ _UNSPOKEN = (
 
 
 class Statements:
-    """Turns exchanges into statements; it remembers which variable holds which session.
+    """Turns exchanges into statements; keeps a variable for each session.
 
     ``imports`` are the names that the statements need. ``addresses`` are the platform's own,
     which are others where the test runs.
@@ -63,7 +63,7 @@ class Statements:
         self._asked = 0
 
     def of(self, exchange: Exchange) -> Iterator[str]:
-        """Yield the statements of a call; none for one that another makes in passing."""
+        """Yield the statements of a call; none if another call makes it implicitly."""
         obstacle = _obstacle(exchange)
         if obstacle:
             yield f"# not asked: {_what(exchange)!a}: {obstacle}"
@@ -276,7 +276,7 @@ class Statements:
         yield self._compared(list(answer.texts), f"list({name}.texts)")
 
     def _by_hand(self, exchange: Exchange) -> Iterator[str]:
-        """Yield a call that none of the platform's methods makes."""
+        """Yield the statements of a call for which Platform has no method."""
         request = exchange.request
         obstacle = self._not_by_hand(exchange)
         if obstacle:
@@ -315,7 +315,7 @@ class Statements:
         return None
 
     def _compared(self, value: Any, expression: str, indent: int = 0) -> str:
-        """Return the assertion that an expression has a value, ids and times aside."""
+        """Return an assertion that an expression has a value, except for ids and times."""
         normal = self._seen.normalised(value)
         if HIDDEN in json.dumps(value):
             return f"_ = {expression}  # not compared: a secret was taken out"
@@ -329,7 +329,7 @@ class Statements:
 
 
 def _admin(exchange: Exchange) -> Iterator[str]:
-    """Yield what moves the clock or resets; what only looks at the double is no part of a test."""
+    """Yield statements that move the clock or reset; reading requests are not part of a test."""
     if urlsplit(exchange.request.url).path.endswith("/reset"):
         yield "platform.reset()"
     body = parsed(exchange.request.content.decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from doublecheck.errors import TargetError
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine; what is no URL has none."""
+    """Whether a URL's host is this machine; False if it is not a URL."""
     try:
         return addresses.is_loopback(urlsplit(url).hostname or "")
     except ValueError:
@@ -17,7 +17,7 @@ def is_loopback(url: str) -> bool:
 
 
 def checked(url: str) -> str:
-    """Return an address without a slash at its end; raise TargetError for an unusable one."""
+    """Return an address without its trailing slash; raise TargetError for an unusable one."""
     explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
     if url and "/" not in url.partition("?")[0]:
         explanation += f", 'http://{url}' say"

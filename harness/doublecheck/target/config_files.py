@@ -42,7 +42,7 @@ class File:
 
 
 def read_project(path: Path) -> File | None:
-    """Return what ``[tool.doublecheck]`` says, None without that table; raise ConfigurationError."""
+    """Read ``[tool.doublecheck]``; return None without that table; raise ConfigurationError."""
     if not path.is_file():
         return None
     text = _text(path)
@@ -55,14 +55,14 @@ def read_project(path: Path) -> File | None:
 
 
 def nearest_project(folder: Path | None = None) -> Path | None:
-    """Return the pyproject.toml of a folder, by default the current, or of one above it."""
+    """Return the nearest pyproject.toml of a folder, by default the current one, or its parents."""
     here = (folder or Path.cwd()).absolute()
     found = (one / "pyproject.toml" for one in (here, *here.parents))
     return next((path for path in found if path.is_file()), None)
 
 
 def read(path: Path) -> File:
-    """Return what a file says; raise ConfigurationError."""
+    """Read a configuration file; raise ConfigurationError."""
     return _file(path, _parsed(path, _text(path)), "")
 
 

@@ -22,12 +22,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_value(fact: Fact, value: Any) -> Value:
-    """Return a value as its fact has it; raise ValueError, saying what it should have been."""
+    """Convert a value to the type of its fact; raise ValueError, which says what was expected."""
     return _READERS[fact.type](value)
 
 
 def shown(given: Any) -> str:
-    """Return a wrong value as a message shows it: briefly, and no address that has a user."""
+    """Return a wrong value for a message: shortened, and without an address that has a user."""
     text = repr(given)
     if "@" in text:
         return f"what stands there ({type(given).__name__}, with a user in it)"
@@ -35,14 +35,14 @@ def shown(given: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Take text."""
+    """Read text."""
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ValueError("text")
     return value
 
 
 def _address(value: Any) -> str:
-    """Take an address, http or https."""
+    """Read an http or https address."""
     if not isinstance(value, str):
         raise ValueError("an address as text")
     try:
@@ -52,7 +52,7 @@ def _address(value: Any) -> str:
 
 
 def _flag(value: Any) -> bool:
-    """Take true or false."""
+    """Read true or false."""
     found = _FLAGS.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
         raise ValueError("true or false")
@@ -60,14 +60,14 @@ def _flag(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Take the kind of a target."""
+    """Read the kind of a target."""
     if value not in ("double", "live"):
         raise ValueError("double or live")
     return str(value)
 
 
 def _surfaces(value: Any) -> frozenset[Surface]:
-    """Take a list of surfaces; as text, with commas between."""
+    """Read a list of surfaces, or text with commas between them."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not names:
         raise ValueError(f"a list of surfaces: {', '.join(sorted(SURFACES))}")
@@ -84,7 +84,7 @@ def _surface(name: Any) -> Surface:
 
 
 def _command(value: Any) -> tuple[str, ...]:
-    """Take a command: a list of words, or text as for a shell."""
+    """Read a command: a list of words, or text as for a shell."""
     expected = "a command: text, or a list of words"
     try:
         words = shlex.split(value) if isinstance(value, str) else value
@@ -98,14 +98,14 @@ def _command(value: Any) -> tuple[str, ...]:
 
 
 def _variable(value: Any) -> str:
-    """Take the name of an environment variable."""
+    """Read the name of an environment variable."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise ValueError("the name of the environment variable that holds it")
     return value
 
 
 def _variables(value: Any) -> str | Mapping[str, str]:
-    """Take the name of a variable, or a table of one for each surface."""
+    """Read the name of a variable, or a table with one for each surface."""
     if not isinstance(value, dict):
         return _variable(value)
     if not value.keys() <= set(KEYED):

@@ -26,7 +26,7 @@ Type = Literal[
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact: its name, how its value is read, and where it can be said."""
+    """One fact: its name, how its value is read, and where it can be set."""
 
     name: str
     type: Type
@@ -37,12 +37,12 @@ class Fact:
 
     @property
     def secret(self) -> bool:
-        """Whether its value must not be shown, nor stand in a file."""
+        """Whether its value must not be shown or written to a file."""
         return self.type in ("secret", "secret_by_surface")
 
     @property
     def key(self) -> str:
-        """Its key in a file: of a secret that of the variable which holds it."""
+        """Its key in a file; for a secret, the key that names its environment variable."""
         return f"{self.name}_env" if self.secret else self.name
 
     @property

@@ -45,12 +45,12 @@ def target(plan: Plan, environ: Mapping[str, str]) -> Target:
 
 
 def variable_of(surface: Surface) -> str:
-    """Return the variable that holds the API key of one surface alone."""
+    """Return the variable for the API key of a single surface."""
     return f"DOUBLECHECK_{surface.upper()}_API_KEY"
 
 
 def pair_variables(plan: Plan) -> tuple[str, str]:
-    """Return the variables that hold the key pair of a target."""
+    """Return the variables for the key pair of a target."""
     access, secret = (
         plan.value(BY_NAME[name].key) or variable(name) for name in ("access_key", "secret_key")
     )
@@ -73,7 +73,7 @@ def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
 
 
 def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
-    """Return what the variable that a file names holds, else the fact's own."""
+    """Return the value of the variable that a file names, else of the fact's own variable."""
     key = BY_NAME[name].key
     named = plan.value(key)
     if isinstance(named, str):

@@ -30,7 +30,7 @@ _LOCATING = frozenset(fact.key for fact in FACTS if fact.type in ("address", "co
 
 @dataclass(frozen=True)
 class SourcedValue:
-    """The value of a fact, and where it was said."""
+    """The value of a fact, and its source."""
 
     value: Value
     source: str
@@ -38,7 +38,7 @@ class SourcedValue:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a target is to be: its name, its kind, and what is said of it, by key."""
+    """The plan of a target: its name, its kind, and its facts by key."""
 
     name: str
     kind: Kind
@@ -47,18 +47,18 @@ class Plan:
 
     @property
     def in_process(self) -> bool:
-        """Whether it is a double that the harness starts in its own process."""
+        """Whether the target is a double that the harness starts in its own process."""
         return self.kind == "double" and not _WAYS & self.facts.keys()
 
     def value(self, key: str) -> Any:
-        """Return what is said of a key, or None."""
+        """Return the value of a key, or None."""
         found = self.facts.get(key)
         return None if found is None else found.value
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where facts come from: options by key, environment, pytest's ini, pyproject.toml.
+    """The sources of facts: options by key, environment, pytest's ini, pyproject.toml.
 
     A further file is one of the options, ``config``.
     ``spelled`` returns how an option is written: ``--platform-url`` for ``url``.
@@ -71,12 +71,12 @@ class Sources:
     spelled: Callable[[str], str] = "--platform-{}".format
 
     def option(self, key: str) -> str:
-        """Return how the option of a key is written."""
+        """Return the spelling of a key's option."""
         return self.spelled(key.replace("_", "-"))
 
 
 def plan(sources: Sources, name: str | None = None) -> Plan:
-    """Return the plan of a target: the one of that name, or the one that is chosen.
+    """Return the plan of a target: the one with this name, or the selected one.
 
     Raises ConfigurationError for what is wrong in what is said, and TargetError for a choice
     that cannot be.
@@ -91,7 +91,7 @@ def plan(sources: Sources, name: str | None = None) -> Plan:
 
 
 def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, SourcedValue]:
-    """Merge layers, the first of which has the last word.
+    """Merge layers; earlier ones take precedence.
 
     An address and a command that starts a double are two ways to say one thing.
     """
@@ -128,7 +128,7 @@ def _chosen(sources: Sources, read: Sequence[File]) -> tuple[str, str]:
 def _described(
     sources: Sources, read: Sequence[File], name: str
 ) -> tuple[Kind, list[dict[str, SourcedValue]]]:
-    """Return the kind of a target and what the files say of it."""
+    """Return the kind of a target and its facts from the files."""
     if name in ("double", "live"):
         kind: Kind = "live" if name == "live" else "double"
         return kind, [_facts(file.own) for file in read if _kind_of(file.own) in (kind, None)]
@@ -140,7 +140,7 @@ def _described(
 
 
 def _kind_of(table: Table) -> Kind | None:
-    """Return which kind of target a table is about: as it says, or as its keys tell."""
+    """Return the kind of a table's target: as stated, or inferred from its keys."""
     kind = table.values.get("kind")
     if kind is not None:
         return "live" if kind == "live" else "double"
@@ -189,7 +189,7 @@ def _ini(sources: Sources) -> dict[str, SourcedValue]:
 
 
 def _read(given: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
-    """Read the values that are given, by key, each of which has a source."""
+    """Read the given values by key, each with its source."""
     return {
         key: SourcedValue(_value(BY_KEY[key], given[key], source), source)
         for key, source in sources.items()
@@ -206,7 +206,7 @@ def _value(fact: Fact, given: Any, source: str) -> Value:
 
 
 def _require(sources: Sources, made: Plan) -> None:
-    """Raise TargetError for a target that cannot be meant as it is said."""
+    """Raise TargetError for facts that do not fit the target."""
     if made.kind == "live":
         _require_meant(sources, made)
     if not made.in_process:

@@ -60,7 +60,7 @@ def _value(value: object) -> str:
 
 
 def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
-    """Return which secrets the environment holds, by the names of their variables."""
+    """Return the names of the variables that contain secrets."""
     usual = (fact.variable or "" for fact in FACTS if fact.secret)
     held = [name for name in (*usual, *map(variable_of, KEYED)) if environ.get(name)]
     return [f"  secrets: {', '.join(held)}"] if held else []

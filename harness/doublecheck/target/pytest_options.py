@@ -60,7 +60,7 @@ def add_ini(parser: pytest.Parser) -> None:
 
 
 def plan_of(config: pytest.Config) -> Plan:
-    """Return what the platform is to be; raise TargetError for what cannot be."""
+    """Return the plan of the platform; raise TargetError if it is invalid."""
     from doublecheck.target.plan import plan
 
     if _PLAN not in config.stash:
@@ -79,7 +79,7 @@ def runs_already(config: pytest.Config) -> bool:
 
 
 def live(config: pytest.Config) -> bool:
-    """Whether the platform is a live one."""
+    """Whether the platform is live."""
     return not in_process(config) and plan_of(config).kind == "live"
 
 
@@ -89,7 +89,7 @@ def both(config: pytest.Config) -> bool:
 
 
 def check(config: pytest.Config) -> None:
-    """Raise UsageError if what is said of the platform cannot be."""
+    """Raise UsageError if the options of the platform are invalid."""
     if not _anything_configured(config):
         return
     from doublecheck.errors import TargetError
@@ -101,7 +101,7 @@ def check(config: pytest.Config) -> None:
 
 
 def header(config: pytest.Config) -> list[str] | None:
-    """Return which platform it is, if anybody says anything about it."""
+    """Return the header lines about the platform, if it is configured."""
     if not _anything_configured(config):
         return None
     from doublecheck.target import plan_text
@@ -110,7 +110,7 @@ def header(config: pytest.Config) -> list[str] | None:
 
 
 def words(config: pytest.Config) -> list[str]:
-    """Return what is said of the platform as options of ``doublecheck run``."""
+    """Return the facts of the platform as options of ``doublecheck run``."""
     given = _options(config)
     written = []
     for key, value in given.items():
@@ -132,7 +132,7 @@ def _without_secrets(command: str) -> str:
 
 
 def sources(config: pytest.Config) -> Sources:
-    """Return where the facts about the platform come from."""
+    """Return the sources of the facts about the platform."""
     from doublecheck.target.plan import Sources
 
     command = config.getini(_INI)

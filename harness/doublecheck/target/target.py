@@ -115,7 +115,7 @@ class Target:
         reference_app: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> Target:
-        """Return the target at ``url``; what is not given comes from the environment.
+        """Return the target at ``url``; facts that are not given come from the environment.
 
         A double is its own control plane, whatever the environment says, so that a variable
         that still names a live platform cannot draw its requests there.
@@ -150,7 +150,7 @@ class Target:
         return str(getattr(self, surface)) if surface in _WITH_ADDRESS else self.url
 
     def key_of(self, surface: Surface) -> Secret | None:
-        """Return the API key that a surface is shown."""
+        """Return the API key for a surface."""
         return self.api_keys.get(surface, self.api_key)
 
     @property
@@ -160,11 +160,11 @@ class Target:
 
     @property
     def loopback(self) -> bool:
-        """Whether it is on this machine, with all of its surfaces."""
+        """Whether all of its surfaces are on this machine."""
         return all(map(is_loopback, self.addresses))
 
     def address(self) -> Address:
-        """Return where to call InvokeTool, and as whom; raise CredentialsMissingError."""
+        """Return the address and the credentials for InvokeTool; raise CredentialsMissingError."""
         if self.credentials is None:
             raise CredentialsMissingError(
                 f"Requests to the control plane at {self.control_plane} must be signed: pass "
@@ -202,12 +202,12 @@ class Target:
 
 
 def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the URL that the environment names, if it names one."""
+    """Return the URL in the environment, or None."""
     return environ.get(variable("url")) or named_control_plane(environ)
 
 
 def named_control_plane(environ: Mapping[str, str]) -> str | None:
-    """Return the control plane that the PLATFORM_ variables name, if they name one."""
+    """Return the control plane in the PLATFORM_ variables, or None."""
     host = environ.get(environment.TOOL_HOST)
     return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
 

@@ -28,7 +28,7 @@ SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
 
 @dataclass(frozen=True)
 class DoubleOptions:
-    """Which double is meant: the one at ``url``, or one that is started with ``apps``."""
+    """The options about the double: the one at ``url``, or one that is started with ``apps``."""
 
     url: str | None = None
     apps: Sequence[str] = ()
@@ -53,7 +53,7 @@ class DoubleOptions:
 
 @dataclass(frozen=True)
 class PlatformOptions:
-    """Which platform is meant, by the options about it; the rest is said by the configuration."""
+    """The options about the platform; the configuration has the rest."""
 
     target: str | None = None
     url: str | None = None
@@ -62,7 +62,7 @@ class PlatformOptions:
 
     @contextmanager
     def opened(self) -> Iterator[Target]:
-        """Yield it for as long as the context lasts; raise what stands in the way."""
+        """Open the platform and yield it; raise an error if it cannot be used."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         sources = Sources(given, project=nearest_project(), spelled="--{}".format)
         planned = plan(sources)
@@ -74,20 +74,20 @@ class PlatformOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a comparison is told: a tree on the terminal, or JSON, and an HTML page beside it."""
+    """The output of a comparison: a tree on the terminal or JSON, and optionally an HTML page."""
 
     html: Path | None = None
     as_json: bool = False
 
     def check(self) -> None:
-        """Raise TargetError if the page could not be written, before anything is asked."""
+        """Raise TargetError if the page could not be written, before any request is sent."""
         if self.html is not None and not self.html.parent.is_dir():
             raise TargetError(
                 f"There is no folder {self.html.parent} to write {self.html.name} to."
             )
 
     def show(self, comparison: Comparison) -> int:
-        """Tell what came out; return the exit code."""
+        """Show the comparison; return the exit code."""
         if self.html is not None:
             write(self.html, html_page.page(comparison))
         if self.as_json:
@@ -106,7 +106,7 @@ def twin(
     showing: OutputOptions,
     agent: str | None = None,
 ) -> int:
-    """Hold a conversation with a double and another platform; return the exit code.
+    """Compare a double with another platform; return the exit code.
 
     Raises TargetError and UnreachableError.
     """

@@ -18,7 +18,7 @@ from doublecheck.wire.exchanges import Exchange
 
 @dataclass(frozen=True)
 class Compared(Shown, drawn_by="twins.notebook.call"):
-    """One call on both platforms; a side that did not come to it is None. Without secrets."""
+    """One call on both platforms, without secrets; None for a side that did not make it."""
 
     operation: str
     double: Exchange | None
@@ -27,7 +27,7 @@ class Compared(Shown, drawn_by="twins.notebook.call"):
 
     @property
     def cls(self) -> Class:
-        """What the call comes to."""
+        """The class of the call."""
         if self.live is None:
             return Class.ONLY_DOUBLE
         if self.double is None:
@@ -41,7 +41,7 @@ class Compared(Shown, drawn_by="twins.notebook.call"):
 
 @dataclass(frozen=True)
 class Part(Shown, drawn_by="twins.notebook.part"):
-    """A part of a conversation; ``skipped`` says why it was not carried out."""
+    """A part of a conversation; ``skipped`` is the reason why it was skipped."""
 
     name: str
     calls: tuple[Compared, ...] = ()
@@ -49,7 +49,7 @@ class Part(Shown, drawn_by="twins.notebook.part"):
 
     @property
     def cls(self) -> Class:
-        """What the part comes to."""
+        """The class of the part."""
         return worst(call.cls for call in self.calls)
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Part(Shown, drawn_by="twins.notebook.part"):
 
 @dataclass(frozen=True)
 class Comparison(Shown, drawn_by="twins.notebook.render"):
-    """A whole conversation on both platforms, which are named by their addresses."""
+    """A whole conversation on both platforms; ``double`` and ``live`` are their addresses."""
 
     double: str
     live: str
@@ -73,11 +73,11 @@ class Comparison(Shown, drawn_by="twins.notebook.render"):
 
     @property
     def cls(self) -> Class:
-        """What the conversation comes to."""
+        """The class of the conversation."""
         return worst(part.cls for part in self.parts)
 
     def counts(self) -> Mapping[Class, int]:
-        """Return how many calls came to what, the worst first."""
+        """Count the calls by class, the worst first."""
         counts = Counter(call.cls for call in self.calls)
         return {cls: counts[cls] for cls in Class if counts[cls]}
 
@@ -90,7 +90,7 @@ class Comparison(Shown, drawn_by="twins.notebook.render"):
 def compared(
     double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
 ) -> Iterator[Compared]:
-    """Yield the calls of two sides; those of one operation belong together, in their order."""
+    """Match the calls of two sides by operation and order, and yield the comparisons."""
     ours, theirs = [_operation(one) for one in double], [_operation(one) for one in live]
     matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
     for tag, start, end, live_start, live_end in matcher.get_opcodes():
@@ -103,19 +103,19 @@ def compared(
 
 
 def pair(double: Exchange, live: Exchange, pairs: Pairs) -> Compared:
-    """Return one call that both sides came to."""
+    """Compare one call that both sides made."""
     found = differences(answer(double), answer(live), pairs)
     return Compared(_operation(double), double, live, found)
 
 
 def answer(exchange: Exchange) -> Answer:
-    """Return what came of a request, as what is compared."""
+    """Return the outcome of a request as an Answer to compare."""
     headers = {name.lower(): value for name, value in exchange.headers.items()}
     return Answer(exchange.status, headers, exchange.body, exchange.error)
 
 
 def seeded(double: Target, live: Target) -> Pairs:
-    """Return the pairs of which is known beforehand that they are the same thing."""
+    """Return the pairs of ids that are known to match beforehand."""
     pairs = Pairs()
     pairs.seed("platform", double.url, live.url)
     for surface in ("control_plane", "api_server", "mcp", "a2a"):

@@ -34,7 +34,7 @@ _CODES = (
 
 @dataclass(frozen=True)
 class Topic:
-    """A part of a conversation: what is said, and what it needs.
+    """A part of a conversation: its requests, and the surfaces it needs.
 
     ``talk`` asks a platform; it is run on each. ``writes`` says that it creates something
     there, ``skipped`` why it cannot be said at all.
@@ -100,7 +100,7 @@ def _common(
 
 
 def _first(names: Collection[str]) -> str | None:
-    """Return the name that any run begins with: the agent that only echoes, where it is."""
+    """Return ``echo`` if it is among the names, else the first one."""
     return _ECHO if _ECHO in names else min(names, default=None)
 
 
@@ -191,7 +191,7 @@ def _tool(platform: Platform, name: str) -> None:
 
 
 def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
-    """Yield arguments that a tool's schema allows, where it is a simple one."""
+    """Yield arguments that a tool's schema allows, if the schema is simple."""
     # code too, which an agent that runs it answers alike however often it was asked
     values = {"string": "'Hello.'", "integer": 1, "number": 1.5, "boolean": True}
     properties = tool.input_schema.get("properties", {})

@@ -30,7 +30,7 @@ def run(
     allow_writes: bool,
     on_part: Callable[[Part], None] = lambda _part: None,
 ) -> Comparison:
-    """Say each topic to both platforms, the double first; ``on_part`` hears of each as it ends.
+    """Run each topic on both platforms, the double first; call ``on_part`` after each.
 
     Raises UnreachableError.
     """
@@ -72,7 +72,7 @@ def _part(topic: Topic, double: Platform, live: Platform, pairs: Pairs) -> Part:
 
 
 def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
-    """Return what came of saying a topic to a platform, without its secrets.
+    """Run a topic on a platform and return its exchanges, without secrets.
 
     An answer that is not what its route promises ends the topic there: it shows in what came.
     """

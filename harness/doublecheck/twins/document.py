@@ -12,7 +12,7 @@ FORMAT = "doublecheck-comparison/1"
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """Return the whole comparison: what each call came to, and what differs where."""
+    """Return the comparison as a document: the class of each call and its differences."""
     return {
         "format": FORMAT,
         "double": comparison.double,

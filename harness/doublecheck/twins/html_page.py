@@ -38,7 +38,7 @@ summary .class { margin-left: .3rem; } td .class { font-weight: inherit; }
 
 
 def page(comparison: Comparison) -> str:
-    """Return the page; what the platforms said is untrusted and stands in it as text."""
+    """Return the page; answers of the platforms are untrusted and appear as text."""
     head = element(
         "head",
         element("meta", charset="utf-8"),

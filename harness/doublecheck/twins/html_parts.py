@@ -22,7 +22,7 @@ _HEADS = ("where", "what", "double", "live")
 
 @dataclass(frozen=True)
 class Look:
-    """What a comparison is made of, as it looks somewhere.
+    """The building blocks of a comparison in one output format.
 
     ``verdict`` is what something comes to, ``text`` something that was said, ``value`` one of the
     values that differ, in JSON. ``side`` takes a name and what that platform said.
@@ -40,7 +40,7 @@ class Look:
 
 
 def summary(comparison: Comparison) -> str:
-    """Return one line: how many calls came to what, and what was not said."""
+    """Return one line: the calls counted by class, and the skipped parts."""
     told = ", ".join(f"{count} {cls.value}" for cls, count in comparison.counts().items())
     skipped = sum(1 for part in comparison.parts if part.skipped)
     not_said = (
@@ -50,13 +50,13 @@ def summary(comparison: Comparison) -> str:
 
 
 def addresses(comparison: Comparison, look: Look) -> Markup:
-    """Return where both platforms are."""
+    """Return the addresses of both platforms."""
     ours, theirs = look.code(comparison.double), look.code(comparison.live)
     return joined((look.quiet("double "), ours, look.quiet(", live "), theirs))
 
 
 def not_carried_out(part: Part) -> str:
-    """Return why a part was not said to both."""
+    """Return why a part was skipped."""
     return f"not carried out: {part.skipped}"
 
 
@@ -74,7 +74,7 @@ def call(one: Compared, look: Look, *, opened: bool) -> Markup:
 
 
 def differences(several: Sequence[Difference], look: Look) -> Markup:
-    """Return places where two answers differ, each with what it comes to and why."""
+    """Return the places where two answers differ, each with its class and reason."""
     return look.table(_HEADS, [[*_row(one, look)] for one in several])
 
 

@@ -68,7 +68,7 @@ def difference(one: Difference) -> Markup:
 
 
 def _few(comparison: Comparison) -> bool:
-    """Tell whether so few calls differ that all of them can be seen at once."""
+    """Whether so few calls differ that all of them can be shown at once."""
     differing = sum(count for cls, count in comparison.counts().items() if cls is not Class.SAME)
     return differing <= _FEW
 

@@ -31,7 +31,7 @@ def add(group: pytest.OptionGroup) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Do what the options ask for; raise UsageError for what cannot be."""
+    """Apply the options; raise UsageError for a wrong combination."""
     strict = config.getoption("platform_twin_strict")
     if pytest_options.both(config):
         config.pluginmanager.register(Twinning(strict=strict), "doublecheck-twin")
@@ -40,19 +40,19 @@ def configure(config: pytest.Config) -> None:
 
 
 def keep(item: pytest.Item, calls: Sequence[Compared]) -> None:
-    """Remember the calls of a test, which go on."""
+    """Keep the calls of a running test."""
     item.stash[_CALLS] = calls
 
 
 class Twinning:
-    """Tells in the end what differed, and fails tests for it if that is asked for."""
+    """A pytest plugin that reports the differences at the end and, if strict, fails tests."""
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Note what differed; fail a test that has passed so far, if that is asked for."""
+        """Record the differences; in strict mode, fail a test that would pass."""
         try:
             result = yield
         finally:
@@ -66,7 +66,7 @@ class Twinning:
         return result
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Write which tests had which differences."""
+        """Write the differences of each test."""
         tests = dict(_tests(terminalreporter))
         calls = [call for of_test in tests.values() for call in of_test]
         if not calls:

@@ -45,7 +45,7 @@ else:
 
 @dataclass(frozen=True)
 class Step:
-    """One request of a script; ``code`` is run in the sandbox instead of asking a path."""
+    """One request of a script; ``code`` is run in the sandbox instead of a request."""
 
     name: str = ""
     method: str = ""
@@ -65,7 +65,7 @@ class Step:
 
     @property
     def creates(self) -> bool:
-        """Whether it may create something on the platform."""
+        """Whether the step may create something on the platform."""
         if self.writes is not None:
             return self.writes
         return bool(self.code) or self.verb not in ("GET", "HEAD", "OPTIONS")
@@ -76,7 +76,7 @@ _KINDS = {"json": None, "headers": dict, "save": dict, "writes": bool}
 
 
 def read(path: Path) -> Sequence[Topic]:
-    """Return the conversation of a script; raise TargetError for what is none."""
+    """Read the conversation from a script; raise TargetError if it is invalid."""
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -111,7 +111,7 @@ def _step(where: str, given: Any) -> Step:
 
 
 def _topic(step: Step, number: int, saved: dict[int, dict[str, Any]]) -> Topic:
-    """Return the topic of a step; ``saved`` are the fields of answers, for each platform."""
+    """Return the topic of a step; ``saved`` are the saved fields of answers, by platform."""
 
     def talk(platform: Platform) -> None:
         _send_step(step, platform, saved.setdefault(id(platform), {}))
@@ -147,7 +147,7 @@ def _send_step(step: Step, platform: Platform, saved: dict[str, Any]) -> None:
 
 
 def _filled(document: Any, saved: Mapping[str, Any]) -> Any:
-    """Return a document in which ``{name}`` stands for what was saved under that name."""
+    """Replace each ``{name}`` in a document with the value saved under that name."""
     if isinstance(document, str):
         for name, value in saved.items():
             written = value if isinstance(value, str) else json.dumps(value)

@@ -28,7 +28,7 @@ _WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, Attribut
 
 
 class Shadowed:
-    """Something that asks a live platform, and its like that asks a double."""
+    """A client of a live platform whose calls are repeated on a double."""
 
     def __init__(self, live: Any, double: Any, both: Both) -> None:
         self._live = live
@@ -57,7 +57,7 @@ class Shadowed:
 
 
 class Both:
-    """The calls that were made on a live platform and on its double."""
+    """The calls made on a live platform and on its double."""
 
     def __init__(self, live: Platform, double: Platform) -> None:
         self._live = live
@@ -93,11 +93,11 @@ class Both:
         return call
 
     def mark(self) -> tuple[int, int]:
-        """Return how far both have come."""
+        """Return the number of exchanges on both sides."""
         return self._live.exchanges.total, self._double.exchanges.total
 
     def compare_since(self, mark: tuple[int, int]) -> None:
-        """Compare what was said on both sides since a mark."""
+        """Compare the exchanges of both sides since a mark."""
         theirs = without_secrets(self._live.exchanges.since(mark[0]), self._live.target)
         ours = without_secrets(self._double.exchanges.since(mark[1]), self._double.target)
         ours = conversation_run.with_unknowns(ours, self._double)
@@ -117,7 +117,7 @@ class _Shadow:
         self._mark = both.mark()
 
     def follow(self) -> Any:
-        """Make the call and compare; a double that cannot make it shows in what is compared."""
+        """Repeat the call and compare; if the double cannot, the comparison shows it."""
         try:
             result = self._ask()
             if isinstance(result, Generator):
@@ -143,7 +143,7 @@ def with_own_ids(given: Any, pairs: Pairs) -> Any:
 
 
 def _streamed(events: Generator[Any, None, None], shadow: _Shadow) -> Generator[Any, None, None]:
-    """Yield the live platform's events as they come; the double follows when they are over."""
+    """Yield the live platform's events as they arrive; repeat the call on the double at the end."""
     try:
         yield from events
     finally:

@@ -33,7 +33,7 @@ def add(group: pytest.OptionGroup) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Do what the options ask for; raise UsageError for what cannot be."""
+    """Apply the options; raise UsageError for a wrong combination."""
     strict, sweep = config.getoption("platform_strict"), config.getoption("platform_sweep")
     if strict and sweep:
         raise pytest.UsageError(
@@ -57,7 +57,7 @@ def configure(config: pytest.Config) -> None:
 
 
 def _shared(config: pytest.Config) -> bool:
-    """Whether several workers ask one double."""
+    """Whether several workers use one double."""
     return pytest_options.runs_already(config) and hasattr(config, "workerinput")
 
 

@@ -19,7 +19,7 @@ _WORDS = {"passed": "passes", "failed": "fails", "skipped": "is skipped"}
 
 
 class Summary:
-    """Two sections at the end of a test run; silent if no test asked a double."""
+    """Two sections at the end of a test run; none if no test used a double."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -69,7 +69,7 @@ def _write_relied_on(
 
 
 def _swept(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[dict[str, Any]]]:
-    """Return what the runs under alternatives came to, by test."""
+    """Return the results of the runs under alternatives, by test."""
     return {
         report.nodeid: json.loads(report_property(report, SWEPT))
         for report in reports

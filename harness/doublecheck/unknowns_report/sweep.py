@@ -27,7 +27,7 @@ Choice = tuple[str, str]
 
 
 class Sweeping:
-    """Runs tests; what it adds to a report is what the runs under alternatives came to."""
+    """Runs tests under alternatives too, and adds the results to their reports."""
 
     def __init__(self, noting: Noting) -> None:
         self._noting = noting
@@ -47,7 +47,7 @@ class Sweeping:
         return True
 
     def _choices(self, item: pytest.Item) -> list[Choice]:
-        """Return the alternatives to what a test that has just run relied on."""
+        """Return the alternatives to the answers that the last test relied on."""
         relied_on = dict(item.user_properties).get(RELIED_ON)
         if self._noting.target is None or not relied_on:
             return []
@@ -68,7 +68,7 @@ class Sweeping:
         return swept
 
     def _under(self, choice: dict[str, str], item: pytest.Item, following: _NextItem) -> str:
-        """Return what a test comes to while the double lives an alternative."""
+        """Run a test while the double behaves as an alternative says, and return the result."""
         target = self._noting.target
         assert target is not None, "an alternative without a double"
         _choose(target, choice)
@@ -80,7 +80,7 @@ class Sweeping:
 
 
 class _NextItem:
-    """Stands for the test that comes next, by which pytest decides what it tears down.
+    """A stand-in for the next test, by which pytest decides what to tear down.
 
     pytest asks when a test has run. As long as it is to be run ``again``, what it shares with
     others stays.
@@ -123,7 +123,7 @@ def _run(item: pytest.Item, following: _NextItem) -> list[pytest.TestReport]:
 
 
 def _call_of(reports: Sequence[pytest.TestReport]) -> pytest.TestReport:
-    """Return the report of a test itself, or of its setup where it did not come to that."""
+    """Return the report of a test's call, or of its setup if that failed."""
     return next((one for one in reports if one.when == "call"), reports[0])
 
 

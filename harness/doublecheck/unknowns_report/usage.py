@@ -17,7 +17,7 @@ _FIXTURES = ("platform_server", "platform")
 
 
 class Noting:
-    """Asks the double of a test, once it has run, what its answers rested on.
+    """Records after each test which unknowns the double's answers relied on.
 
     Answers name that in a header. It is read in the double's journal, because code under test has
     clients of its own. ``shared`` says that other workers use the same double: its journal is not
@@ -35,7 +35,7 @@ class Noting:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """Leave out what a double was asked before the tests began."""
+        """Skip the requests made before the tests began."""
         result = yield
         if self._running and not self._shared and fixturedef.argname == "platform_server":
             self._skip(result)
@@ -43,7 +43,7 @@ class Noting:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Leave out what the end of the last test has asked."""
+        """Skip the requests of the last test's teardown."""
         if not self._shared and not set(_FIXTURES).isdisjoint(getattr(item, "fixturenames", ())):
             for journal in self._journals.values():
                 journal.relied_on()
@@ -51,7 +51,7 @@ class Noting:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Note what was relied on; fail a test that has passed so far, if that is asked for."""
+        """Record the unknowns relied on; in strict mode, fail a test that would pass."""
         try:
             result = yield
         finally:
@@ -82,14 +82,14 @@ class Noting:
         return relied_on
 
     def _journal(self, target: Target) -> _Journal:
-        """Return the journal of a double, as far as it has not been read."""
+        """Return the reader of a double's journal, for entries that were not read yet."""
         if target.url not in self._journals:
             self._journals[target.url] = _Journal(target)
         return self._journals[target.url]
 
 
 class _Journal:
-    """A double's journal; tells of each entry once."""
+    """A double's journal that yields each entry once."""
 
     def __init__(self, target: Target) -> None:
         from doublecheck.client._sync.platform import Platform
@@ -99,7 +99,7 @@ class _Journal:
         self.in_force: Mapping[str, str] = {}
 
     def relied_on(self) -> frozenset[str]:
-        """Return what entries since the last time relied on and nothing settles.
+        """Return the unsettled unknowns that the entries since the last call relied on.
 
         Nothing, if the double cannot be asked: a test may have stopped it.
         """
@@ -118,7 +118,7 @@ class _Journal:
 
 
 def _target(item: pytest.Item) -> Target | None:
-    """Return the double that a test asks, if it asks one."""
+    """Return the double that a test uses, or None."""
     asked = getattr(item, "funcargs", None) or {}
     found = asked.get("platform_server") or getattr(asked.get("platform"), "target", None)
     return found if getattr(found, "admin", False) else None

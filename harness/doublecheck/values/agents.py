@@ -18,7 +18,7 @@ class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
 
     @property
     def error(self) -> str | None:
-        """The message, if this event tells of a failure (INV-06)."""
+        """The error message, if this event reports a failure (INV-06)."""
         try:
             document = json.loads(self.data)
         except (ValueError, RecursionError):
@@ -35,7 +35,7 @@ class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
 
 @dataclass(frozen=True, repr=False)
 class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
-    """An event of an agent; ``raw`` is all of it, as it came.
+    """An event of an agent; ``raw`` is the unchanged JSON.
 
     ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
     seconds. ``error`` is the message, if the event tells of a failure.
@@ -67,7 +67,7 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
         return self._of_parts("functionResponse")
 
     def _of_parts(self, kind: str) -> tuple[Mapping[str, Any], ...]:
-        """Return what parts have of a kind; null stands for nothing."""
+        """Return the values of a kind in parts, without null."""
         return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
 
     def __repr__(self) -> str:
@@ -84,14 +84,14 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
 
 
 class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.events.events"):
-    """What users and agents said and did, in order."""
+    """The messages and actions of users and agents, in order."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
 class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
-    """A session of API-server mode; ``events`` is its history, where it was asked for.
+    """A session of API-server mode; ``events`` is its history, if requested.
 
     ``last_update_time`` is in Unix seconds, None where a platform does not say it.
     """
@@ -120,7 +120,7 @@ class AgentSessions(
 
 @dataclass(frozen=True, repr=False)
 class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
-    """A tool of an MCP server, with the JSON Schemas of what it takes and returns."""
+    """A tool of an MCP server, with the JSON Schemas of its arguments and result."""
 
     name: str
     description: str
@@ -147,7 +147,7 @@ class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.mcp.tool
 
 @dataclass(frozen=True, repr=False)
 class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
-    """What calling a tool came to; ``content`` are the blocks as they were sent (MCP-05)."""
+    """The result of a tool call; ``content`` are the blocks as sent (MCP-05)."""
 
     is_error: bool
     structured: Mapping[str, Any] | None
@@ -155,7 +155,7 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
 
     @property
     def text(self) -> str:
-        """The text of its blocks, one below the other."""
+        """The texts of its blocks, joined by line ends."""
         return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
 
 @dataclass(frozen=True, repr=False)
 class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
-    """What an A2A application said: a task, a message, or an event of a stream.
+    """An answer of an A2A application: a task, a message, or an event of a stream.
 
     ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
     of the task, as version 0.3 calls it (``input-required``). ``raw`` is all of it, as it came.
@@ -182,7 +182,7 @@ class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
 
     @property
     def text(self) -> str:
-        """Its texts, one below the other."""
+        """Its texts, joined by line ends."""
         return "\n".join(self.texts)
 
     def __repr__(self) -> str:

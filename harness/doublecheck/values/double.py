@@ -11,7 +11,7 @@ from doublecheck.notebook_repr import Series, Shown, clock_time, counted, withou
 
 @dataclass(frozen=True, repr=False)
 class Session(Shown, drawn_by="notebook.display.sessions.session"):
-    """A living session instance of a double; ``remaining_s`` is in seconds of its clock."""
+    """An active session instance of a double; ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
     user_session_id: str
@@ -28,14 +28,14 @@ class Session(Shown, drawn_by="notebook.display.sessions.session"):
 
 
 class Sessions(Series[Session], noun="session", drawn_by="notebook.display.sessions.sessions"):
-    """The living session instances of a double."""
+    """The active session instances of a double."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
 class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
-    """A request that a double served; ``curl`` is a command that asks the same.
+    """A request that a double served; ``curl`` is a command that repeats it.
 
     ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
     that happened to it.
@@ -72,7 +72,7 @@ class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.j
 
 @dataclass(frozen=True, repr=False)
 class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
-    """A fault of a double; ``described`` says it in one line.
+    """A fault of a double; ``described`` describes it in one line.
 
     ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and
     ``fired`` times it did happen.

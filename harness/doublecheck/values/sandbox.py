@@ -54,7 +54,7 @@ class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
 
 @dataclass(frozen=True, repr=False)
 class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
-    """What running code came to; ``session_id`` is the instance's SessionId (``s-...``)."""
+    """The result of running code; ``session_id`` is the instance's SessionId (``s-...``)."""
 
     success: bool
     status: str
@@ -66,12 +66,12 @@ class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
 
     @property
     def stdout(self) -> str:
-        """What the code wrote to its standard output."""
+        """The standard output of the code."""
         return self._stream("stdout")
 
     @property
     def stderr(self) -> str:
-        """What the code wrote to its standard error."""
+        """The standard error of the code."""
         return self._stream("stderr")
 
     @property
@@ -112,7 +112,7 @@ class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
 
 @dataclass(frozen=True, repr=False)
 class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
-    """What a command came to; ``exit_code`` is None while it runs on after its timeout.
+    """The result of a command; ``exit_code`` is None if it still runs after its timeout.
 
     ``session_id`` is the instance's SessionId (``s-...``).
     """
@@ -126,7 +126,7 @@ class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """What it wrote, as outputs of code: each stream in one."""
+        """The standard output and error as outputs of code."""
         written = (("stdout", self.stdout), ("stderr", self.stderr))
         return tuple(Output("stream", name=name, text=text) for name, text in written if text)
 
@@ -139,7 +139,7 @@ class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
 
 @dataclass(frozen=True)
 class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
-    """What a session's browser is; ``width`` and ``height`` are those of its pages, in pixels.
+    """The properties of a browser; ``width`` and ``height`` of its pages are in pixels.
 
     ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
     """
@@ -168,7 +168,7 @@ class LiveOutput:
 
 @dataclass(frozen=True)
 class Completion:
-    """What could stand in code from ``start`` to ``end``, which count its characters."""
+    """Completions of code for the characters from ``start`` to ``end``."""
 
     matches: tuple[str, ...]
     start: int
@@ -179,7 +179,7 @@ OnOutput: TypeAlias = Callable[[LiveOutput], None]
 
 
 def emit_outputs(result: Ran, on_output: OnOutput) -> Ran:
-    """Hand over the outputs of a result, which is returned."""
+    """Pass the outputs of a result to ``on_output`` and return the result."""
     for output in of_outputs(result.outputs):
         on_output(output)
     return result
@@ -195,7 +195,7 @@ def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
 
 
 def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
-    """Return the images of an output: MIME type and bytes; what is no image is left out."""
+    """Return the images of an output as MIME types and bytes."""
     found = []
     for mime_type, content in (output.data or {}).items():
         if mime_type == "image/svg+xml":
@@ -207,6 +207,6 @@ def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
 
 
 def _unbroken(content: Any) -> str:
-    """Return base64 in one piece: there may be line ends in it, or a list of its lines."""
+    """Join base64 data that has line ends or is a list of lines."""
     lines = content if isinstance(content, (list, tuple)) else [content]
     return "".join("".join(map(str, lines)).split())

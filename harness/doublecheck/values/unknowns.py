@@ -11,7 +11,7 @@ from doublecheck.notebook_repr import Shown
 
 @dataclass(frozen=True)
 class Unknown(Shown, drawn_by="notebook.display.unknowns.one"):
-    """One question that the specification leaves open, and the answer that is in force.
+    """One question that the specification leaves open, and the answer in force.
 
     ``alternatives`` are the other answers, by name, with what they mean. ``settled`` says that
     a profile has the answer from a deployment; ``relied_on`` that an answer of this double
@@ -63,7 +63,7 @@ def ledger_unknowns(
     settled: frozenset[str] = frozenset(),
     relied_on: frozenset[str] = frozenset(),
 ) -> Unknowns:
-    """Return the ledger with the answers in force by id: the defaults, where none is said."""
+    """Return the ledger with the answers in force, by default the defaults."""
     chosen = in_force or {}
     return Unknowns(
         {

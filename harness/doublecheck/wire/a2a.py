@@ -38,7 +38,7 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True)
 class Agent:
-    """An A2A application at a path of a target, with its card as it came."""
+    """An A2A application at a path of a target, with its unchanged card."""
 
     target: Target
     path: str

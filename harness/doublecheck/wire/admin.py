@@ -34,12 +34,12 @@ class UnknownsInUse:
 
 
 def health(target: Target) -> Call[bool]:
-    """Return the call that tells whether a double answers."""
+    """Return the call that finds out whether a double answers."""
     return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
 
 
 def now(target: Target) -> Call[dt.datetime]:
-    """Return the call that asks a double what time it is; raise NotADoubleError."""
+    """Return the call that reads a double's clock; raise NotADoubleError."""
     _require_double(target, "A clock that can be read")
     return Call(calls.request(target, "GET", _CLOCK), _read_now)
 
@@ -52,12 +52,12 @@ def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
 
 
 def ahead(target: Target) -> Call[dt.timedelta]:
-    """Return the call that asks how far a double's time was moved; raise NotADoubleError."""
+    """Return the call that reads how far a double's clock was moved; raise NotADoubleError."""
     return Call(now(target).request, _read_ahead)
 
 
 def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
-    """Return the sum of the ways in which a duration can be given; raise ArgumentError."""
+    """Return the sum of a duration's arguments; raise ArgumentError."""
     try:
         whole = (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
     except (OverflowError, ValueError) as error:  # infinity, and what is no number
@@ -85,7 +85,7 @@ def journal(target: Target) -> Call[Journal]:
 
 
 def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
-    """Return the call that asks a double which answers are in force, and which were relied on.
+    """Return the call that reads a double's answers in force and the unknowns relied on.
 
     Only by entries of its journal that came ``after`` that one. Raises NotADoubleError.
     """
@@ -104,7 +104,7 @@ def ledger(target: Target) -> Call[Unknowns]:
 
 
 def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
-    """Return the call that has a double live other answers, until told anew.
+    """Return the call that changes a double's answers, until the next change.
 
     On top of those it was started with; ``{}`` goes back to those. Raises NotADoubleError.
     """

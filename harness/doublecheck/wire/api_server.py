@@ -120,12 +120,12 @@ def read_apps(response: httpx.Response) -> tuple[str, ...]:
 
 
 def read_session(response: httpx.Response) -> AgentSession:
-    """Return a session; raise RefusedError, or AnswerError for what is none."""
+    """Read a session; raise RefusedError, or AnswerError if it is not one."""
     return _session(calls.read_json(response), response)
 
 
 def read_event(data: str) -> AgentEvent:
-    """Return the event of one ``data:`` line; raise AnswerError for what is none."""
+    """Read the event of one ``data:`` line; raise AnswerError if it is not one."""
     try:
         return _event(json.loads(data))
     except (ValueError, AttributeError, TypeError) as error:
@@ -145,7 +145,7 @@ def _read_names(response: httpx.Response) -> tuple[str, ...]:
 
 
 def _read_content(response: httpx.Response) -> bytes:
-    """Return the bytes of an artifact, which is a part of a message: a text or inline data."""
+    """Return the bytes of an artifact, which is a message part: text or inline data."""
     part = calls.read_json(response)
     found = part if isinstance(part, dict) else {}
     if isinstance(found.get("text"), str):

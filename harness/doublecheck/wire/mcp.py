@@ -91,7 +91,7 @@ def call_tool(
 
 
 def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
-    """Return the tools that a page of tools/list has; raise AnswerError if it is none."""
+    """Return the tools on a page of tools/list; raise AnswerError if it is not one."""
     try:
         return [_tool(tool) for tool in page["tools"]]
     except (LookupError, TypeError, AttributeError) as error:

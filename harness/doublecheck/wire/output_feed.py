@@ -25,7 +25,7 @@ LISTENING = "listening"  # the first event: all outputs after it are sent
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """An event of an execution: an output, how many were missed, or that it is over."""
+    """An event of an execution: an output, the number of missed outputs, or its end."""
 
     output: LiveOutput | None = None
     dropped: int = 0
@@ -35,7 +35,7 @@ class FeedEvent:
 def outputs(
     target: Target, *, user_id: str, session_id: str, timeout_s: float | None
 ) -> Request | None:
-    """Return the request that listens to a session, None on a live platform.
+    """Return the request that subscribes to a session's outputs, None on a live platform.
 
     Raises CredentialsMissingError.
     """
@@ -47,12 +47,12 @@ def outputs(
 
 
 def named(request: Request, run: str) -> Request:
-    """Return a request that runs code, with the name by which its outputs are told apart."""
+    """Return a request that runs code, with a name that identifies its outputs."""
     return dataclasses.replace(request, headers={**request.headers, RUN_HEADER: run})
 
 
 def read(kind: str, text: str, run: str) -> FeedEvent | None:
-    """Return an event of the feed, None for one of another execution."""
+    """Read an event of the feed; return None for one of another execution."""
     data = json.loads(text)
     if data.get("run") != run:
         return None
@@ -64,7 +64,7 @@ def read(kind: str, text: str, run: str) -> FeedEvent | None:
 def complete(
     target: Target, code: str, cursor: int, language: str, *, user_id: str, session_id: str
 ) -> Call[Completion]:
-    """Return the call that asks a session's kernel what could stand at a place in code.
+    """Return the call that completes code in a session's kernel.
 
     Raises NotADoubleError, and CredentialsMissingError where nobody says which tool it is.
     """

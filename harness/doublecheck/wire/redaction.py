@@ -37,33 +37,33 @@ _SHORTEST = 4  # a shorter one would be found in every other word, and guarded b
 
 
 def secrets_of(target: Target) -> frozenset[str]:
-    """Return the secrets of a target, each as it stands in a text, a URL and a JSON."""
+    """Return the secrets of a target, each as written in a text, a URL and JSON."""
     values = (getattr(target, field.name) for field in dataclasses.fields(target))
     known = {secret for value in values for secret in _secrets(value) if len(secret) >= _SHORTEST}
     return frozenset(form for secret in known for form in _forms(secret))
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without those secrets, and without whatever looks like one."""
+    """Return a text without these secrets and without anything that looks like a secret."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return redacted_text(text)
 
 
 def redacted_text(text: str) -> str:
-    """Return a text whose keys, tokens and signatures are ``***``."""
+    """Replace the keys, tokens and signatures in a text with ``***``."""
     for pattern in _IN_TEXT:
         text = pattern.sub(rf"\1{HIDDEN}", text)
     return text
 
 
 def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers, the values of secret ones as ``***``."""
+    """Replace the values of secret headers with ``***``."""
     return {name: redacted_header(name, value) for name, value in headers.items()}
 
 
 def redacted_header(name: str, value: str) -> str:
-    """Return the value of a header, ``***`` if it is a secret one."""
+    """Return the value of a header, or ``***`` if it is secret."""
     if not _SECRET_HEADER.fullmatch(name):
         return redacted_text(value)
     scheme = _SCHEME.match(value)
@@ -71,7 +71,7 @@ def redacted_header(name: str, value: str) -> str:
 
 
 def redacted_bytes(content: bytes) -> bytes:
-    """Return a body whose keys, tokens and signatures are ``***``."""
+    """Replace the keys, tokens and signatures in a body with ``***``."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

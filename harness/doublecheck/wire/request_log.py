@@ -26,7 +26,7 @@ _INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.exchanges"):
-    """The last exchanges of a client, oldest first, those under way included."""
+    """The last exchanges of a client, oldest first, including unfinished ones."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._recordings: deque[Recording] = deque(maxlen=kept)
@@ -47,7 +47,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
             recording.ended()
 
     def since(self, total: int) -> tuple[Exchange, ...]:
-        """Return those that began when ``total`` had begun, as far as they are kept."""
+        """Return the exchanges that began after the first ``total``, as far as they are kept."""
         begun = self.total - total
         return self[-begun:] if begun else ()
 
@@ -74,7 +74,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
 
 
 class Recording:
-    """One exchange as it goes on; ``exchange`` is what is known by now."""
+    """One exchange in progress; ``exchange`` is its current state."""
 
     def __init__(self, request: Request) -> None:
         self._began = time.monotonic()
@@ -100,7 +100,7 @@ class Recording:
         return response
 
     def failed(self, error: BaseException) -> None:
-        """Record that no answer came, or not all of it."""
+        """Record that the answer is missing or incomplete."""
         if self._known.error is not None:
             return
         if isinstance(error, httpx.HTTPError):
@@ -109,7 +109,7 @@ class Recording:
             self._known = dataclasses.replace(self._known, error="it was interrupted")
 
     def ended(self) -> None:
-        """Record that it is over."""
+        """Record the end of the exchange."""
         self._known = dataclasses.replace(self._known, elapsed_s=self._elapsed_s())
         self._under_way = False
 

@@ -86,7 +86,7 @@ def run(
 def find_session(
     target: Target, user_id: str, session_id: str, when: dt.datetime
 ) -> Call[str | None]:
-    """Return the call that finds the living instance of a user's session, by its SessionId.
+    """Return the call that finds the active instance of a user's session by its SessionId.
 
     Raises CredentialsMissingError.
     """
@@ -150,7 +150,7 @@ def _read_deleted(response: httpx.Response) -> None:
 
 @contextmanager
 def _translated(response: httpx.Response) -> Iterator[None]:
-    """Raise what the double's own client raises of an answer as RefusedError and AnswerError."""
+    """Translate errors of the double's own client into RefusedError and AnswerError."""
     try:
         yield
     except PlatformError as error:
@@ -175,7 +175,7 @@ def _result(inner: Mapping[str, Any], session_id: str) -> CodeResult:
 
 
 def _output(output: Mapping[str, Any]) -> Output:
-    """Read an output; fields that are absent or that nobody knows do no harm (CTL-02 minds)."""
+    """Read an output; missing and unknown fields are accepted here, but not by CTL-02."""
     given = {name: output[name] for name in _OUTPUT_FIELDS if output.get(name) is not None}
     if "traceback" in given:
         given["traceback"] = tuple(given["traceback"])

@@ -26,7 +26,7 @@ class AsyncA2aClient:
 
     # sync only: @property
     async def card(self) -> Mapping[str, Any]:
-        """Return the application's card, as it came."""
+        """Return the application's card, unchanged."""
         agent = await self._known()
         return agent.card
 

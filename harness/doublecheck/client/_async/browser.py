@@ -14,14 +14,14 @@ from doublecheck.wire.data_plane import Endpoint
 
 @checked_class
 class AsyncBrowser:
-    """The browser of one session; every method raises RefusedError where it cannot be done."""
+    """The browser of one session; every method raises RefusedError if the platform refuses."""
 
     def __init__(self, connection: AsyncConnection, endpoint: Endpoint) -> None:
         self._connection = connection
         self._endpoint = endpoint
 
     async def info(self) -> BrowserInfo:
-        """Return what the browser is, and the address of its DevTools protocol."""
+        """Return the browser's properties, with the address of its DevTools protocol."""
         return await self._connection.call(browser.info(self._endpoint))
 
     async def screenshot(self, format: Format | None = None) -> bytes:  # noqa: A002 (the wire's)
@@ -29,5 +29,5 @@ class AsyncBrowser:
         return await self._connection.call(browser.screenshot(self._endpoint, format))
 
     async def act(self, action_type: str, **fields: Any) -> None:
-        """Do one thing with mouse or keyboard: ``act("CLICK", x=10, y=20)``."""
+        """Perform a mouse or keyboard action, such as ``act("CLICK", x=10, y=20)``."""
         await self._connection.call(browser.act(self._endpoint, action_type, fields))

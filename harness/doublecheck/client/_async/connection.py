@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 class AsyncConnection:
-    """An HTTP client for a target, and what it has sent and received."""
+    """An HTTP client for a target, with the exchanges that it made."""
 
     def __init__(
         self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
@@ -34,11 +34,11 @@ class AsyncConnection:
         self.http = httpx.AsyncClient(**self.options)
 
     async def call(self, call: Call[T]) -> T:
-        """Send the request of a call and return its answer as it is read."""
+        """Send the request of a call and return its parsed answer."""
         return call.read(await self.send(call.request))
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request and return the answer as it came."""
+        """Send a request and return the answer, unchanged."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -49,7 +49,7 @@ class AsyncConnection:
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
-        """Send a request; the context has the answer, yet to be read."""
+        """Send a request and yield the answer, whose body is not read yet."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -64,7 +64,7 @@ class AsyncConnection:
 async def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
-    """Yield the events of an answer as they arrive; ``refuse`` raises for one without events."""
+    """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
     if not response.is_success or not application.streams(response):
         await response.aread()
         refuse(response)

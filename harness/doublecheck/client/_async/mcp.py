@@ -30,11 +30,11 @@ class AsyncMcpClient:
 
     @property
     def url(self) -> str:
-        """Where the server answers."""
+        """The URL of the server."""
         return self._server.url
 
     async def tools(self) -> McpTools:
-        """Return the tools that the server has."""
+        """Return the server's tools."""
         found: list[McpTool] = []
         page = await self.ask("tools/list")
         found += mcp.tools_of(page)
@@ -44,7 +44,7 @@ class AsyncMcpClient:
         return McpTools(found)
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
-        """Call a tool; one that fails is a result too, whose ``is_error`` says so."""
+        """Call a tool; a failure is a result too, with ``is_error`` set."""
         session = await self._opened()
         return await self._connection.call(mcp.call_tool(self._server, session, tool, arguments))
 

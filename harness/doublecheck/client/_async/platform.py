@@ -83,12 +83,12 @@ class AsyncPlatform:
         self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
-        """Have a hook called before each request; what it raises is raised there."""
+        """Call a hook before each request; its exceptions propagate to the caller."""
         self._connection.http.event_hooks["request"].append(hook)
 
     @property
     def url(self) -> str:
-        """Where the application answers."""
+        """The URL of the application."""
         return self.target.url
 
     async def invoke(
@@ -193,7 +193,7 @@ class AsyncPlatform:
     async def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
     ) -> Ran:
-        """Run something in a session; call ``on_output``, if there is one, with what it prints."""
+        """Run code or a command in a session and pass its output to ``on_output``, if given."""
         outputs = None
         if on_output is not None:
             outputs = output_feed.outputs(
@@ -261,7 +261,7 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> str:
-        """Put a file into a user's session and return where it is (SBX-10)."""
+        """Upload a file to a user's session and return its path (SBX-10)."""
         endpoint = await self._endpoint(user_id, session_id, ttl_s)
         return await self._call(data_plane.upload(endpoint, path, content))
 
@@ -273,7 +273,7 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> bytes:
-        """Fetch a file of a user's session (SBX-10)."""
+        """Download a file of a user's session (SBX-10)."""
         endpoint = await self._endpoint(user_id, session_id, ttl_s)
         return await self._call(data_plane.download(endpoint, path))
 
@@ -284,7 +284,7 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> AsyncBrowser:
-        """Return the browser of a user's session (SBX-11); it starts when it is first asked.
+        """Return the browser of a user's session (SBX-11); it starts with the first request.
 
         Raises CredentialsMissingError.
         """
@@ -311,7 +311,7 @@ class AsyncPlatform:
     async def destroy_session(
         self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
     ) -> bool:
-        """End the living sandbox instance of a user's session; tell whether there was one.
+        """End the sandbox instance of a user's session; return whether there was one.
 
         Raises CredentialsMissingError.
         """
@@ -347,7 +347,7 @@ class AsyncPlatform:
         session_id: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> AgentSession:
-        """Create a session of an application, with a generated id unless it is given (API-02)."""
+        """Create a session of an application; the id is generated unless given (API-02)."""
         return await self._call(api_server.create(self.target, app, user_id, session_id, state))
 
     async def get_session(
@@ -371,7 +371,7 @@ class AsyncPlatform:
     async def download_artifact(
         self, session: AgentSession, name: str, *, version: int | None = None
     ) -> bytes:
-        """Fetch an artifact of a session, its newest version by default.
+        """Download an artifact of a session, by default its newest version.
 
         A text is in UTF-8. The specification has only the list of artifacts (U-ARTIFACTS). This
         is the route of ADK's API server; a platform without it raises RefusedError.
@@ -413,7 +413,7 @@ class AsyncPlatform:
         return await self._call(admin.sessions(self.target))
 
     async def unknowns(self) -> Unknowns:
-        """Return a double's ledger: what its answers relied on; raise NotADoubleError."""
+        """Return a double's ledger, with the unknowns relied on; raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
 
     async def reset(self, *, wait: bool = True) -> None:
@@ -434,7 +434,7 @@ class AsyncPlatform:
         content: bytes = b"",
         timeout_s: float | None = None,
     ) -> httpx.Response:
-        """Send any request and return the answer as it came.
+        """Send any request and return the answer, unchanged.
 
         It goes to the surface that the specification puts its path in, unless ``surface`` is
         another: the API server's ``/health``, say.
@@ -452,15 +452,15 @@ class AsyncPlatform:
         )
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request that a client built and return the answer as it came."""
+        """Send a request that a client built and return the answer, unchanged."""
         return await self._connection.send(request)
 
     def streaming(self, request: Request) -> AbstractAsyncContextManager[httpx.Response]:
-        """Send a request that a client built; the context has the answer, yet to be read."""
+        """Send a request that a client built and yield the answer, whose body is not read yet."""
         return self._connection.streaming(request)
 
     async def save_test(self, path: str | Path) -> Path:
-        """Write a pytest test that makes the last calls again, and return where (64 at most).
+        """Write a pytest test that repeats the last calls (at most 64), and return its path.
 
         It asserts what was answered, ids and times aside. Raises SaveError.
         """
@@ -508,7 +508,7 @@ class AsyncPlatformClock:
     async def advance(
         self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
     ) -> dt.datetime:
-        """Move the platform's time forward; return it when what became due is destroyed."""
+        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
         return await self._connection.call(
             admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
         )

@@ -27,7 +27,7 @@ class A2aClient:
 
     @property
     def card(self) -> Mapping[str, Any]:
-        """Return the application's card, as it came."""
+        """Return the application's card, unchanged."""
         agent = self._known()
         return agent.card
 

@@ -22,7 +22,7 @@ TIMEOUT_S = 60.0
 
 
 class Connection:
-    """An HTTP client for a target, and what it has sent and received."""
+    """An HTTP client for a target, with the exchanges that it made."""
 
     def __init__(
         self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
@@ -35,11 +35,11 @@ class Connection:
         self.http = httpx.Client(**self.options)
 
     def call(self, call: Call[T]) -> T:
-        """Send the request of a call and return its answer as it is read."""
+        """Send the request of a call and return its parsed answer."""
         return call.read(self.send(call.request))
 
     def send(self, request: Request) -> httpx.Response:
-        """Send a request and return the answer as it came."""
+        """Send a request and return the answer, unchanged."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -49,7 +49,7 @@ class Connection:
 
     @contextmanager
     def streaming(self, request: Request) -> Iterator[httpx.Response]:
-        """Send a request; the context has the answer, yet to be read."""
+        """Send a request and yield the answer, whose body is not read yet."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -63,7 +63,7 @@ class Connection:
 def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> Iterator[Generator[ServerSentEvent, None]]:
-    """Yield the events of an answer as they arrive; ``refuse`` raises for one without events."""
+    """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
     if not response.is_success or not application.streams(response):
         response.read()
         refuse(response)

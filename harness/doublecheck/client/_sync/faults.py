@@ -46,7 +46,7 @@ class PlatformFaults:
         self._connection = connection
 
     def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
-        """Arm a fault of any kind, with the fields that the double knows for it."""
+        """Arm a fault of any kind, with the fields that the double accepts for it."""
         document = {"kind": kind, "operation": operation, **fields}
         return self._connection.call(faults.arm(self._connection.target, document))
 
@@ -62,7 +62,7 @@ class PlatformFaults:
         retry_after_s: int | None = None,
         **which: Unpack[Which],
     ) -> ArmedFault:
-        """Refuse a call, in its surface's shape of errors or with that body; nothing is executed."""
+        """Refuse a call with its surface's error format or the given body; nothing is executed."""
         return self._arm(
             "fail",
             operation,
@@ -78,7 +78,7 @@ class PlatformFaults:
     def gateway(
         self, operation: str, *, status: Literal[502, 503, 504] = 502, **which: Unpack[Which]
     ) -> ArmedFault:
-        """Answer a call with a gateway's page, in HTML; nothing is executed."""
+        """Answer a call with a gateway's HTML error page; nothing is executed."""
         return self._arm("gateway", operation, which, status=status)
 
     def reset(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
@@ -93,7 +93,7 @@ class PlatformFaults:
         after_execution: bool = False,
         **which: Unpack[Which],
     ) -> ArmedFault:
-        """Hold a call, or its answer ``after_execution``, for so long, at most 60 s of real time.
+        """Delay a call, or its answer with ``after_execution``, by at most 60 s of real time.
 
         Without ``seconds`` until it is released: ``release(fault)``.
         """
@@ -139,7 +139,7 @@ class PlatformFaults:
     def kill_kernel(
         self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
     ) -> ArmedFault:
-        """Kill the kernel as soon as it runs the code, or ``after`` so many messages of output."""
+        """Kill the kernel when it starts to run the code, or ``after`` so many output messages."""
         return self._arm("kill_kernel", operation, which, after=after)
 
     def expire_instance(
@@ -155,20 +155,20 @@ class PlatformFaults:
     def wait(
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
-        """Return when a fault has fired so often; raise FaultError if it has not in that time."""
+        """Wait until a fault has fired so often; raise FaultError on timeout."""
         target = self._connection.target
         return self._connection.call(faults.wait(target, fault.id, fired, within_s))
 
     def release(self, fault: ArmedFault) -> ArmedFault:
-        """Let go of the calls that a fault holds."""
+        """Release the calls that a fault delays."""
         return self._connection.call(faults.release(self._connection.target, fault.id))
 
     def disarm(self, fault: ArmedFault) -> ArmedFault:
-        """Take a fault away and return what has become of it."""
+        """Disarm a fault and return its final state."""
         return self._connection.call(faults.disarm(self._connection.target, fault.id))
 
     def clear(self) -> FaultPlan:
-        """Take every fault away and return what has become of each."""
+        """Disarm all faults and return their final states."""
         return self._connection.call(faults.clear(self._connection.target))
 
     def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> ArmedFault:

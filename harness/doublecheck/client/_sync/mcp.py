@@ -31,11 +31,11 @@ class McpClient:
 
     @property
     def url(self) -> str:
-        """Where the server answers."""
+        """The URL of the server."""
         return self._server.url
 
     def tools(self) -> McpTools:
-        """Return the tools that the server has."""
+        """Return the server's tools."""
         found: list[McpTool] = []
         page = self.ask("tools/list")
         found += mcp.tools_of(page)
@@ -45,7 +45,7 @@ class McpClient:
         return McpTools(found)
 
     def call(self, tool: str, /, **arguments: Any) -> McpResult:
-        """Call a tool; one that fails is a result too, whose ``is_error`` says so."""
+        """Call a tool; a failure is a result too, with ``is_error`` set."""
         session = self._opened()
         return self._connection.call(mcp.call_tool(self._server, session, tool, arguments))
 

@@ -84,12 +84,12 @@ class Platform:
         self._on_close = on_close
 
     def before_each(self, hook: Callable[[httpx.Request], None]) -> None:
-        """Have a hook called before each request; what it raises is raised there."""
+        """Call a hook before each request; its exceptions propagate to the caller."""
         self._connection.http.event_hooks["request"].append(hook)
 
     @property
     def url(self) -> str:
-        """Where the application answers."""
+        """The URL of the application."""
         return self.target.url
 
     def invoke(
@@ -194,7 +194,7 @@ class Platform:
     def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
     ) -> Ran:
-        """Run something in a session; call ``on_output``, if there is one, with what it prints."""
+        """Run code or a command in a session and pass its output to ``on_output``, if given."""
         outputs = None
         if on_output is not None:
             outputs = output_feed.outputs(
@@ -262,7 +262,7 @@ class Platform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> str:
-        """Put a file into a user's session and return where it is (SBX-10)."""
+        """Upload a file to a user's session and return its path (SBX-10)."""
         endpoint = self._endpoint(user_id, session_id, ttl_s)
         return self._call(data_plane.upload(endpoint, path, content))
 
@@ -274,7 +274,7 @@ class Platform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> bytes:
-        """Fetch a file of a user's session (SBX-10)."""
+        """Download a file of a user's session (SBX-10)."""
         endpoint = self._endpoint(user_id, session_id, ttl_s)
         return self._call(data_plane.download(endpoint, path))
 
@@ -285,7 +285,7 @@ class Platform:
         session_id: str = DEFAULT_SESSION,
         ttl_s: int | None = None,
     ) -> Browser:
-        """Return the browser of a user's session (SBX-11); it starts when it is first asked.
+        """Return the browser of a user's session (SBX-11); it starts with the first request.
 
         Raises CredentialsMissingError.
         """
@@ -312,7 +312,7 @@ class Platform:
     def destroy_session(
         self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
     ) -> bool:
-        """End the living sandbox instance of a user's session; tell whether there was one.
+        """End the sandbox instance of a user's session; return whether there was one.
 
         Raises CredentialsMissingError.
         """
@@ -348,7 +348,7 @@ class Platform:
         session_id: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> AgentSession:
-        """Create a session of an application, with a generated id unless it is given (API-02)."""
+        """Create a session of an application; the id is generated unless given (API-02)."""
         return self._call(api_server.create(self.target, app, user_id, session_id, state))
 
     def get_session(
@@ -372,7 +372,7 @@ class Platform:
     def download_artifact(
         self, session: AgentSession, name: str, *, version: int | None = None
     ) -> bytes:
-        """Fetch an artifact of a session, its newest version by default.
+        """Download an artifact of a session, by default its newest version.
 
         A text is in UTF-8. The specification has only the list of artifacts (U-ARTIFACTS). This
         is the route of ADK's API server; a platform without it raises RefusedError.
@@ -414,7 +414,7 @@ class Platform:
         return self._call(admin.sessions(self.target))
 
     def unknowns(self) -> Unknowns:
-        """Return a double's ledger: what its answers relied on; raise NotADoubleError."""
+        """Return a double's ledger, with the unknowns relied on; raise NotADoubleError."""
         return self._call(admin.ledger(self.target))
 
     def reset(self, *, wait: bool = True) -> None:
@@ -435,7 +435,7 @@ class Platform:
         content: bytes = b"",
         timeout_s: float | None = None,
     ) -> httpx.Response:
-        """Send any request and return the answer as it came.
+        """Send any request and return the answer, unchanged.
 
         It goes to the surface that the specification puts its path in, unless ``surface`` is
         another: the API server's ``/health``, say.
@@ -453,15 +453,15 @@ class Platform:
         )
 
     def send(self, request: Request) -> httpx.Response:
-        """Send a request that a client built and return the answer as it came."""
+        """Send a request that a client built and return the answer, unchanged."""
         return self._connection.send(request)
 
     def streaming(self, request: Request) -> AbstractContextManager[httpx.Response]:
-        """Send a request that a client built; the context has the answer, yet to be read."""
+        """Send a request that a client built and yield the answer, whose body is not read yet."""
         return self._connection.streaming(request)
 
     def save_test(self, path: str | Path) -> Path:
-        """Write a pytest test that makes the last calls again, and return where (64 at most).
+        """Write a pytest test that repeats the last calls (at most 64), and return its path.
 
         It asserts what was answered, ids and times aside. Raises SaveError.
         """
@@ -509,7 +509,7 @@ class PlatformClock:
     def advance(
         self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
     ) -> dt.datetime:
-        """Move the platform's time forward; return it when what became due is destroyed."""
+        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
         return self._connection.call(
             admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
         )

@@ -43,7 +43,7 @@ RunCode = Callable[[str, Headers], str]
 
 
 class Actions:
-    """What the reference application does; ``run_code(code, headers)`` is its way to a sandbox."""
+    """The actions of the reference application; ``run_code(code, headers)`` uses its sandbox."""
 
     def __init__(self, run_code: RunCode) -> None:
         self._run_code = run_code
@@ -52,7 +52,7 @@ class Actions:
         self._pinged = threading.Semaphore(0)
 
     async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
-        """Do what the payload says; what it comes to is a string or yields some."""
+        """Perform the action that the payload names; return a string or a stream of strings."""
         do = payload.get("do", "echo")
         if do == "stream":
             return self._stream(payload)
@@ -79,7 +79,7 @@ class Actions:
         raise ValueError(f"The reference application knows no {do!r}.")
 
     def ping(self) -> str:
-        """Tell whether the application is busy, and let go what waits for that."""
+        """Return whether the application is busy, and release the action that waits for a ping."""
         if not self._blocked.is_set():
             return PING
         self._pinged.release()

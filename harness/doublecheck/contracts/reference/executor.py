@@ -27,14 +27,14 @@ Tasks = MutableMapping[str, Any]
 
 
 class Steps:
-    """What the executor does; ``kept`` is what the task store has."""
+    """The actions of the executor; ``kept`` is the content of the task store."""
 
     def __init__(self, kept: Tasks) -> None:
         self._kept = kept
         self._gates: dict[str, asyncio.Event] = {}
 
     async def do(self, context: Any, event_queue: Any) -> None:
-        """Do what a message says, and complete its task."""
+        """Perform the action that a message names, and complete its task."""
         from a2a.server.tasks import TaskUpdater
 
         word, *words = context.get_user_input().split()

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def reached(neighbour: Mapping[str, Any]) -> list[str]:
-    """Return what can be reached of a neighbour: none of it, where it is isolated."""
+    """Return which secrets of a neighbour can be reached: none if it is isolated."""
     pid, secret = neighbour["pid"], neighbour["secret"]
     found = [f"its file {path}" for path in neighbour["files"] if _reads(path, secret)]
     found += [f"the environment of process {one}" for one in _processes() if _holds(one, secret)]
@@ -59,7 +59,7 @@ def _holds(pid: int, secret: str) -> bool:
 
 
 def _reads(path: str, secret: str) -> bool:
-    """Whether a file with the secret is read that is in no folder of one's own."""
+    """Whether a file with the secret outside of this application's folders can be read."""
     try:
         if Path.cwd() in Path(path).parents:
             return False

@@ -11,7 +11,7 @@ NAME = "reference-tools"
 
 
 class Size(enum.Enum):
-    """An enum, by whose values a schema goes."""
+    """An enum whose values appear in a schema."""
 
     SMALL = "small"
     LARGE = "large"

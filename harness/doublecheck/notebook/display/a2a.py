@@ -42,7 +42,7 @@ def answer(shown: A2aAnswer) -> Markup:
 
 
 def part(shown: A2aAnswer) -> Markup:
-    """Return an answer as a part of a display."""
+    """Return an answer as part of a display."""
     state = shown.state and badge(shown.state, _TONES.get(shown.state, QUIET))
     ids = [code(one) for one in (shown.task_id, shown.context_id) if one]
     about = joined([one for one in (quiet(shown.kind), state or None) if one], " ")

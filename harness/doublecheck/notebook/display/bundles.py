@@ -47,7 +47,7 @@ Bundle = dict[str, Any]
 def safe(
     data: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
 ) -> tuple[Bundle, Bundle]:
-    """Return a kernel's bundle, and its metadata, as they may reach the page of a notebook.
+    """Return a kernel's MIME bundle and metadata, made safe for the page of a notebook.
 
     There is always ``text/plain``; it says what is too large, and what is not shown, if nothing
     else is left.
@@ -65,7 +65,7 @@ def safe(
 
 
 def isolated(html: str) -> Markup:
-    """Return HTML as it may stand in a page: as it is where it only formats, else in a frame."""
+    """Return HTML that is safe in a page: unchanged if it only formats, else in a frame."""
     clean = cleaned(html)
     return framed(html) if clean is None else Markup(clean)
 
@@ -115,7 +115,7 @@ _MAKE: Mapping[str, Callable[[str], Bundle]] = {
 
 
 def _in_words(data: Mapping[str, Any]) -> str:
-    """Return what stands for a bundle that has no text of its own."""
+    """Return a placeholder for a bundle without text."""
     for kind in (MARKDOWN, LATEX):
         if kind in data:
             return clipped(_joined(data[kind]), _TEXT_LIMIT)
@@ -130,7 +130,7 @@ def _too_large(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _joined(content: Any) -> str:
-    """Return text, which the format of notebooks allows to be a list of lines."""
+    """Return text that the notebook format may store as a list of lines."""
     if isinstance(content, (list, tuple)):
         return "".join(map(str, content))
     return "" if content is None else str(content)
@@ -145,7 +145,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _small(content: Any) -> bool:
-    """Tell whether a document is of a size that a page can take."""
+    """Whether a document is small enough for a page."""
     left, size = [content], 0
     while left and size < _LIMIT:
         one = left.pop()

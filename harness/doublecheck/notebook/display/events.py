@@ -39,7 +39,7 @@ def event(shown: AgentEvent) -> Markup:
 
 
 def events(shown: Sequence[AgentEvent]) -> Markup:
-    """Return a conversation; the increments of a text are folded."""
+    """Return a conversation as HTML; the increments of a text are folded."""
     return box(*lines(shown)) if shown else box(quiet("No events."))
 
 
@@ -131,7 +131,7 @@ def _plain(value: Any) -> str:
 
 
 def stream_event(shown: StreamEvent) -> Markup:
-    """Return an stream_event of a streaming invocation."""
+    """Return an event of a streaming invocation."""
     return box(_collected_part(shown))
 
 

@@ -26,7 +26,7 @@ _HEADS = ["request", "came to", "ms"]
 
 
 def exchange(shown: Exchange) -> Markup:
-    """Return a request and what came of it."""
+    """Return a request and its outcome as HTML."""
     safe = redacted(shown)
     return box(
         table(_HEADS, [[_request_line(safe), *_outcome_cells(safe)]], right=["ms"]), *_all(shown)
@@ -34,7 +34,7 @@ def exchange(shown: Exchange) -> Markup:
 
 
 def exchanges(shown: Sequence[Exchange]) -> Markup:
-    """Return requests and what came of them, the newest last."""
+    """Return requests and their outcomes as HTML, the newest last."""
     if not shown:
         return box(quiet("Nothing has been asked yet."))
     rows = [_row(one) for one in shown]

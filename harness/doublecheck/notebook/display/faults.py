@@ -37,7 +37,7 @@ def faults(shown: Sequence[ArmedFault]) -> Markup:
 
 
 def plan(shown: FaultPlan) -> Markup:
-    """Return the faults of a double, and what was asked for while they were armed."""
+    """Return the faults of a double, and the requests made while they were armed."""
     seen = ", ".join(f"{name} ({times})" for name, times in shown.seen.items())
     asked = element("div", quiet(f"Asked for meanwhile: {seen}.")) if seen else None
     return box(faults(shown.faults), asked)

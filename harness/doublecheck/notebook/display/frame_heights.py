@@ -30,7 +30,7 @@ _LOWEST_PX, _USUAL_PX, _HIGHEST_PX = 60, 460, 600
 
 
 def height_px(html: str, *, whole: bool = True) -> int:
-    """Return a height in which HTML can be seen, of what is long the beginning.
+    """Return a frame height for HTML; of long HTML only the beginning is visible.
 
     Scripts of HTML that is not ``whole``, as it loads some from elsewhere, draw nothing.
     """
@@ -42,7 +42,7 @@ def height_px(html: str, *, whole: bool = True) -> int:
 
 
 def _seen(html: str) -> Iterator[str]:
-    """Yield HTML without what is never seen, in a time that grows with its length."""
+    """Yield HTML without its invisible parts, in linear time."""
     at = 0
     while found := _UNSEEN.search(html, at):
         yield html[at : found.start()]
@@ -55,7 +55,7 @@ def _seen(html: str) -> Iterator[str]:
 
 
 def _blocks_px(seen: str) -> Iterator[float]:
-    """Yield the heights of blocks of text, one below the other; rows of tables among them."""
+    """Yield the heights of blocks of text and rows of tables, from top to bottom."""
     first, *rest = _BLOCK.split(seen)
     yield _lines(first) * _LINE_PX
     for name, text in zip(rest[::2], rest[1::2], strict=True):

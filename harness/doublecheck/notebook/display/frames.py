@@ -42,7 +42,7 @@ _REMEDIES = (
 
 
 def external_hosts_note(html: str) -> Markup | None:
-    """Return a line that says what a frame of HTML lacks, and what to do; None if nothing."""
+    """Return a note on the external hosts that a frame blocks and on what to do, or None."""
     hosts = [*dict.fromkeys(_hosts(html))]
     if not hosts:
         return None

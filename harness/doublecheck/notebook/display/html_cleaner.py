@@ -183,7 +183,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml)[;,].*", re.I |
 
 
 def cleaned(html: str) -> str | None:
-    """Return HTML that is harmless in any page and means the same, or None: there is no such.
+    """Return equivalent HTML that is harmless in any page, or None if there is none.
 
     None without nh3, too, which knows what browsers make of broken HTML.
     """
@@ -203,7 +203,7 @@ def cleaned(html: str) -> str | None:
 
 
 def _harmless(html: str) -> bool:
-    """Tell whether HTML only formats; a style sheet of data frames, as pandas has it, does."""
+    """Whether HTML only formats; so does a style sheet of data frames, as pandas writes it."""
     nested: Counter[str] = Counter()
     try:
         return all(_formats(one, nested) for one in scanned(html))
@@ -250,6 +250,6 @@ def _declares(declaration: str) -> bool:
 
 
 def _of_frames(rule: str) -> bool:
-    """Tell whether a rule of a style sheet is about data frames alone."""
+    """Whether a rule of a style sheet only applies to data frames."""
     selectors = rule.partition("{")[0].split(",")
     return all(selector.strip().startswith(".dataframe") for selector in selectors)

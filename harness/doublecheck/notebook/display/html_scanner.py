@@ -19,7 +19,7 @@ _STYLE_ENDS = re.compile(r"</style\s*>", re.I)
 
 
 class Broken(Exception):  # noqa: N818 (a condition of the HTML, no error of anybody's)
-    """HTML that is not plainly what it seems."""
+    """HTML that browsers could read in different ways."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Style:
 
 
 def scanned(html: str) -> Iterator[Tag | Style]:
-    """Yield the tags and the style sheets; raise Broken for what is neither, nor a comment."""
+    """Yield the tags and the style sheets; skip comments and raise Broken for anything else."""
     at = 0
     while found := _TAG.search(html, at):
         at = found.end()

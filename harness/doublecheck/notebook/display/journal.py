@@ -105,7 +105,7 @@ def _all(one: JournalEntry) -> list[Markup]:
 
 
 def section(name: str, headers: Mapping[str, str], body: str) -> Markup:
-    """Return one half of an exchange: its headers folded, its body below."""
+    """Return one half of an exchange: its folded headers, with the body below."""
     told = "\n".join(f"{key}: {value}" for key, value in headers.items())
     return element(
         "div",

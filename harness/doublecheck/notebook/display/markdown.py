@@ -18,7 +18,7 @@ _MORE_THAN_TEXT = re.compile(r"<[a-z/!?]|&#|&\w+;|(?:script|data|file|blob)\s*:"
 
 
 def passes(text: str) -> bool:
-    """Tell whether a notebook may render it itself: no HTML, no odd link, nothing to fetch."""
+    """Whether a notebook may render it itself: no HTML, no unusual links, nothing to fetch."""
     return (
         len(text) <= _LIMIT
         and find_spec("markdown_it") is not None
@@ -28,7 +28,7 @@ def passes(text: str) -> bool:
 
 
 def rendered(text: str) -> str | None:
-    """Return it as HTML that is harmless in any page, or None where it can only be text."""
+    """Return it as HTML that is harmless in any page, or None if only text is safe."""
     if len(text) > _LIMIT or find_spec("markdown_it") is None:
         return None
     from markdown_it import MarkdownIt

@@ -16,7 +16,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
 
 
 class Markup(str):
-    """Text that is HTML already: of ``element`` and ``joined``, or made harmless before."""
+    """Text that is HTML: made by ``element`` and ``joined``, or cleaned before."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
-    """Return an element; children that are no Markup are escaped, and None is left out.
+    """Return an element; children that are not Markup are escaped, and None is left out.
 
     ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``; True stands for an
     attribute without a value, False and None for none.
@@ -42,7 +42,7 @@ def element(name: str, *children: str | None, **attributes: Attribute) -> Markup
 
 
 def joined(children: Iterable[str | None], separator: str = "") -> Markup:
-    """Return children one after the other, escaped where they are no Markup."""
+    """Return children one after the other; those that are not Markup are escaped."""
     return Markup(
         _escaped(separator).join(_escaped(child) for child in children if child is not None)
     )
@@ -91,19 +91,19 @@ _COLOURS = [
 
 
 def box(*children: str | None) -> Markup:
-    """Return a whole display; every one is in such a box."""
+    """Return the box around a whole display."""
     return element("div", *children, style="max-width:72em;line-height:1.5;text-align:left")
 
 
 def title(text: str, *beside: str | None) -> Markup:
-    """Return the line above a display, with badges and the like beside it."""
+    """Return the title line of a display, followed by badges and the like."""
     return element("div", element("b", text), *_spaced(beside), style="margin:.2em 0")
 
 
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str | None]], *, right: Sequence[str] = ()
 ) -> Markup:
-    """Return a table; the columns whose heads are in ``right`` are numbers."""
+    """Return a table; the columns named in ``right`` are aligned right, as numbers."""
     sides = ["right" if head in right else "left" for head in heads]
     bare = "background:none"
     head = element("tr", *(_cell("th", *one) for one in zip(heads, sides, strict=True)), style=bare)
@@ -117,7 +117,7 @@ def table(
 
 
 def folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
-    """Return what is seen when its summary is clicked, or at once if ``opened``."""
+    """Return children that are folded below a summary, or visible if ``opened``."""
     inner = element("div", *children, style="padding:.2em 0 .3em 1em")
     summed = element("summary", summary, style="cursor:pointer;display:list-item")
     return element("details", summed, inner, open=opened, style="margin:.1em 0")
@@ -139,44 +139,44 @@ def toned(text: str, tone: str) -> Markup:
 
 
 def quiet(text: str) -> Markup:
-    """Return text that stands back."""
+    """Return text in a muted colour."""
     return element("span", text, style="opacity:.7")
 
 
 def code(text: str) -> Markup:
-    """Return text as it is typed, within a line."""
+    """Return inline code."""
     style = f"{_MONOSPACE};background:none;color:inherit;padding:0;overflow-wrap:anywhere"
     return element("code", text, style=style)
 
 
 def pre(*children: str | None, tone: str | None = None) -> Markup:
-    """Return a block of preformatted text, with a bar of that tone beside it."""
+    """Return a block of preformatted text, with a bar of that tone at its left."""
     return element(
         "pre", *children, style=_PRE + (f";border-left:3px solid {tone}" if tone else "")
     )
 
 
 def scrolled(*children: str | None) -> Markup:
-    """Return a part that scrolls where it is long."""
+    """Return a part that scrolls if it is long."""
     return element("div", *children, style="max-height:24em;overflow:auto")
 
 
 def columns(*children: str | None) -> Markup:
-    """Return parts side by side, below each other where there is no room."""
+    """Return parts side by side, or below each other if there is no room."""
     style = "flex:1 1 20em;min-width:0"
     parts = [element("div", child, style=style) for child in children if child is not None]
     return element("div", *parts, style="display:flex;flex-wrap:wrap;gap:1em")
 
 
 def image(mime_type: str, content: bytes) -> Markup:
-    """Return an image that needs nothing from elsewhere."""
+    """Return an image that is embedded in the page."""
     encoded = base64.b64encode(content).decode()
     source = f"data:{mime_type};base64,{encoded}"
     return element("img", src=source, alt="", style="max-width:100%")
 
 
 def image_of(mime_type: str, encoded: str) -> Markup | None:
-    """Return an image that arrived in base64, or None for what is none."""
+    """Return an image from base64 data, or None if it is not an image."""
     if not mime_type.startswith("image/"):
         return None
     try:
@@ -187,7 +187,7 @@ def image_of(mime_type: str, encoded: str) -> Markup | None:
 
 
 def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
-    """Return the beginning of a text, with how much is not shown; ``whole`` says where it is."""
+    """Return the beginning of a text and how much is cut; ``whole`` says where the rest is."""
     if len(text) <= limit:
         return text
     where = f"; {whole} has it all" if whole else ""

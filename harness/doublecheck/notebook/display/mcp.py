@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def tool(shown: McpTool) -> Markup:
-    """Return a tool: how it is called, what it does, and its schemas folded."""
+    """Return a tool: its signature, its description, and its folded schemas."""
     return box(_tool(shown))
 
 
@@ -37,7 +37,7 @@ def tools(shown: Sequence[McpTool]) -> Markup:
 
 
 def result(shown: McpResult) -> Markup:
-    """Return what a tool answered: its blocks, and its structured content folded."""
+    """Return a tool's result: its blocks, and its folded structured content."""
     structured = shown.structured
     return box(
         title("", badge("error", BAD)) if shown.is_error else None,

@@ -44,7 +44,7 @@ def error(shown: CodeError) -> Markup:
 
 
 def part(shown: Output) -> Markup:
-    """Return an output as a part of a display."""
+    """Return an output as part of a display."""
     if shown.output_type == "error":
         lines = "\n".join(shown.traceback or ())
         return traceback(lines or f"{shown.ename}: {shown.evalue}")
@@ -54,13 +54,13 @@ def part(shown: Output) -> Markup:
 
 
 def traceback(text: str) -> Markup:
-    """Return a traceback in the colours that it has, as wide as its lines of code."""
+    """Return a traceback in its own colours, as wide as its lines of code."""
     narrow = _SPACES.sub("  ", _RULE.sub("", text), count=1)
     return pre(coloured(clipped(narrow)), tone=BAD)
 
 
 def stream(name: str | None, text: str) -> Markup:
-    """Return what was written to a stream, at most so much that it can be read."""
+    """Return the text of a stream, cut to a readable length."""
     shown = coloured(clipped(text, whole=f"result.{name}"))
     block = pre(shown, tone=WARNING if name == "stderr" else None)
     return scrolled(block) if text.count("\n") > _LINES else block

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def code_bundle(shown: CodeResult) -> bundles.Bundle:
-    """Return the MIME bundle of a result; a single value keeps its own MIME types, too."""
+    """Return the MIME bundle of a result; a single value also keeps its own MIME types."""
     values = [one.data for one in shown.outputs if one.data]
     alone = values[0] if len(shown.outputs) == 1 and values else {}
     passed = bundles.safe(alone)[0]
@@ -37,7 +37,7 @@ def code_bundle(shown: CodeResult) -> bundles.Bundle:
 
 
 def code_result(shown: CodeResult) -> Markup:
-    """Return the outputs of an execution, and its message where no error says why it failed."""
+    """Return the outputs of an execution, and its message if no error says why it failed."""
     parts = list(_code_outputs(shown.outputs))
     if not shown.success and (shown.error is None or shown.status != "error"):
         parts.append(pre(shown.message, tone=BAD))
@@ -53,7 +53,7 @@ def _code_outputs(several: tuple[Output, ...]) -> Iterator[Markup]:
 
 
 def bash_result(shown: BashResult) -> Markup:
-    """Return a command, what it wrote, and its exit code."""
+    """Return a command, its output, and its exit code."""
     return box(
         title("$", code(clipped(shown.command, 500)), _ended(shown)),
         pre(coloured(clipped(shown.stdout, whole="result.stdout"))) if shown.stdout else None,
@@ -70,7 +70,7 @@ def _ended(shown: BashResult) -> Markup:
 
 
 def browser_info(shown: BrowserInfo) -> Markup:
-    """Return what a browser is; the address that opens it is kept from sight."""
+    """Return the properties of a browser, without the address that opens it."""
     address = joined([code(str(shown.cdp_url)), quiet("cdp_url.reveal() returns it")], " ")
     rows: list[list[str | None]] = [
         [quiet("browser"), shown.user_agent],

@@ -31,12 +31,12 @@ _SOON_S = 120.0
 
 
 def session(shown: Session) -> Markup:
-    """Return a session with what is left of its life."""
+    """Return a session with its remaining time."""
     return sessions((shown,))
 
 
 def sessions(shown: Sequence[Session]) -> Markup:
-    """Return sessions with what was left of their lives when they were asked for."""
+    """Return sessions with their remaining times at the moment of the request."""
     if not shown:
         return box(quiet("No session is living. The first run_code() makes one."))
     heads = ["session", "remaining", "", "until", "executions"]
@@ -72,7 +72,7 @@ def _tone(one: Session) -> str:
 
 
 def agent_session(shown: AgentSession) -> Markup:
-    """Return a session of an agent: whose it is, its state, and its history as a conversation."""
+    """Return a session of an agent: its user, its state, and its history as a conversation."""
     told = [f"of {shown.user_id} with {shown.app_name}", counted(len(shown.events), "event")]
     return box(
         title("Session", code(shown.id), quiet(", ".join(told))),

@@ -44,7 +44,7 @@ def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0
 
 
 def _embedded_json(value: Any) -> Any:
-    """Return the document that a long string is, or None if it is none."""
+    """Parse a long string as JSON; return None if it is not JSON."""
     if not (_is_long(value) and isinstance(value, str) and value[0] in "{["):
         return None
     try:

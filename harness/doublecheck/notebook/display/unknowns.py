@@ -27,7 +27,7 @@ _HEADS = ("unknown", "answer in force", "alternatives")
 
 
 def render(unknowns: Unknowns) -> Markup:
-    """Return a ledger: what was relied on lies open, the rest is folded."""
+    """Return a ledger; the unknowns relied on are visible, the others folded."""
     relied_on = list(unknowns.relied_on.values())
     others = [one for one in unknowns.values() if not one.relied_on]
     counted = badge(f"{len(relied_on)} relied on", WARNING) if relied_on else None

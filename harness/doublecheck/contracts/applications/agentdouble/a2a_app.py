@@ -15,14 +15,14 @@ steps = Steps(kept)
 
 @app.task_store()
 class Kept(TaskStore):
-    """Keeps tasks where the executor can forget them."""
+    """A task store whose tasks the executor can forget."""
 
     def save_task(self, task):
         """Keep a task."""
         kept[task.id] = task
 
     def get_task(self, task_id):
-        """Return a task, or nothing."""
+        """Return a task, or None."""
         return kept.get(task_id)
 
     def delete_task(self, task_id):
@@ -32,7 +32,7 @@ class Kept(TaskStore):
 
 @app.agent_executor(runner="echo")
 class Executor(AgentExecutor):
-    """Does what the first word of a message says."""
+    """Performs the action that the first word of a message names."""
 
     async def execute(self, context, event_queue):
         """Do it."""

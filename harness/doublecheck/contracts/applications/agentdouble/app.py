@@ -12,13 +12,13 @@ actions = Actions(lambda code, headers: run_code(code))  # which finds the sessi
 
 @app.entrypoint
 async def entrypoint(payload: dict, headers: dict):
-    """Do what the payload says."""
+    """Perform the action that the payload names."""
     return await actions.do(payload, headers)
 
 
 @app.ping
 def ping() -> str:
-    """Tell that it is there."""
+    """Answer that the application is running."""
     return actions.ping()
 
 
@@ -27,7 +27,7 @@ bare = SimpleApp(BARE_NAME)
 
 @bare.entrypoint
 async def say(payload: dict, headers: dict) -> str:
-    """Say the prompt."""
+    """Return the prompt."""
     return payload["prompt"]
 
 

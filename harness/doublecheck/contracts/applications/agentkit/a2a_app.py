@@ -22,7 +22,7 @@ class Kept(TaskStore):
         kept[task.id] = task
 
     async def get(self, task_id, context=None):
-        """Return a task, or nothing."""
+        """Return a task, or None."""
         return kept.get(task_id)
 
     async def delete(self, task_id, context=None):
@@ -32,7 +32,7 @@ class Kept(TaskStore):
 
 @app.agent_executor()
 class Executor(AgentExecutor):
-    """Does what the first word of a message says."""
+    """Performs the action that the first word of a message names."""
 
     async def execute(self, context, event_queue):
         """Do it."""

@@ -9,7 +9,7 @@ from reference.actions import NAME, Actions
 
 
 def run_code(code: str, headers) -> str:
-    """Run code in the caller's sandbox session, as the environment says; return 2.7's JSON."""
+    """Run code in the caller's sandbox session, set by the environment; return 2.7's JSON."""
     user, session = headers.get("user_id", "nobody"), headers.get("session_id", "none")
     operation = {"code": code, "timeout": 30, "kernel_name": "python3"}
     answer = ve_request(
@@ -38,13 +38,13 @@ actions = Actions(run_code)
 
 @app.entrypoint
 async def entrypoint(payload: dict, headers: dict):
-    """Do what the payload says."""
+    """Perform the action that the payload names."""
     return await actions.do(payload, headers)
 
 
 @app.ping
 def ping() -> str:
-    """Tell that it is there."""
+    """Answer that the application is running."""
     return actions.ping()
 
 

@@ -20,7 +20,7 @@ SECRET = os.environ.get("DOUBLECHECK_SECRET", "nothing was hidden")
 
 
 def hide() -> list[str]:
-    """Put the secret into files where it runs and among the temporary ones; return which."""
+    """Write the secret to files in the working and the temporary folder; return their paths."""
     return [str(file) for file in _places() if _written(file)]
 
 
@@ -54,14 +54,14 @@ def _begun() -> str:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers whatever it is asked."""
+    """Answers every request."""
 
     def do_GET(self) -> None:
-        """Tell that it is there."""
+        """Answer that the application is running."""
         self._answer({"status": "here"})
 
     def do_POST(self) -> None:
-        """Tell where the secret is."""
+        """Return where the secret is."""
         asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         files = forget() if asked.get("do") == "forget" else hide()
         self._answer({"pid": os.getpid(), "begun": _begun(), "secret": SECRET, "files": files})
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Neighbour:
-    """Has the way to be served that applications have."""
+    """An object that is served as applications are."""
 
     def run(self, host: str, port: int) -> None:
         """Serve until the process is ended."""

@@ -23,7 +23,7 @@ _gates: dict[str, asyncio.Semaphore] = {}
 
 
 async def root_agent(message: Message, session: Session) -> AsyncIterator[str | Part | Event]:
-    """Do what the message says, or say it back."""
+    """Perform the action that the message names, or echo the message."""
     try:
         order = json.loads(message.text)
         deed = _DEEDS[order.pop("do")]

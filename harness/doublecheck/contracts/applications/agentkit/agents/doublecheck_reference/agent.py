@@ -27,7 +27,7 @@ _gates: dict[str, asyncio.Semaphore] = {}
 
 
 class Reference(BaseAgent):
-    """Does what a message says, or says it back."""
+    """Performs the action that a message names, or echoes the message."""
 
     async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
         text = _text(ctx.user_content)
