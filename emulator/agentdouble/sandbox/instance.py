@@ -108,7 +108,7 @@ class Instance:
         self._paused_at = None
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Whether the deadline has come (SBX-03) and nothing defers the end."""
+        """Whether the deadline has come and nothing defers the end; ``LivingInstances.due`` finds all."""
         return self.deadline <= now and self.deferred_by() is None
 
     def deferred_by(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:

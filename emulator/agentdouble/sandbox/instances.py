@@ -86,11 +86,11 @@ class Instances:
         return len(self._living)
 
     def living(self) -> tuple[Instance, ...]:
-        """Return the living instances, oldest first."""
+        """Return the living instances, oldest first; ``destroy_due`` ends those that are due."""
         return self._living.all()
 
     def of_tool(self, tool_id: str) -> tuple[Instance, ...]:
-        """Return the living instances of a tool, oldest first."""
+        """Return the living instances of a tool, oldest first; ``destroy_due`` ends those that are due."""
         return self._living.of_tool(tool_id)
 
     def roots(self) -> tuple[int, ...]:
@@ -143,16 +143,6 @@ class Instances:
             instance.deadline = self._clock.now() + instance.ttl
             self._living.update(instance)
         return instance
-
-    async def by_id(self, session_id: str, ttl_s: int | None = None) -> Instance | None:
-        """Return the living instance with that SessionId; ``ttl_s`` as in ``get_or_create``.
-
-        Raises InstanceEndedError if it has ended; returns None if there never was one.
-        """
-        try:
-            return self.use(await self.look_up(session_id), ttl_s)
-        except UnknownSessionError:
-            return None
 
     async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
         """Return the living instance with that SessionId, of that tool, without using it.

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceEndedError
+from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -37,6 +37,7 @@ class _Routes:
 
     async def all(self, _request: Request) -> Response:
         """Return the living session instances, and why the others have ended."""
+        self._instances.destroy_due()
         living = [self._shown(instance) for instance in self._instances.living()]
         ended = [_ended(one) for one in self._instances.ended()]
         return JSONResponse({"sessions": living, "ended": ended})
@@ -71,12 +72,12 @@ class _Routes:
     async def _find(self, request: Request) -> Instance:
         session_id = request.path_params["session_id"]
         try:
-            instance = await self._instances.by_id(session_id)
+            return await self._instances.look_up(session_id)
         except InstanceEndedError as error:
             raise RefusedError(404, "NotFound", str(error)) from None
-        if instance is None:
-            raise RefusedError(404, "NotFound", f"There is no session instance {session_id!r}.")
-        return instance
+        except UnknownSessionError:
+            message = f"There is no session instance {session_id!r}."
+            raise RefusedError(404, "NotFound", message) from None
 
     def _shown(self, instance: Instance) -> Mapping[str, Any]:
         remaining: dt.timedelta = instance.deadline - self._clock.now()

@@ -295,6 +295,15 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
     assert f"The action InvokeTool failed: {reference}" in caplog.text
 
 
+def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -> None:
+    """Without it no fault can name the action: add it to ``action_names.py``."""
+    with Emulator() as double:
+        surfaces = double._platform.context.surfaces
+        built = {name for surface in surfaces for name in surface.actions()}
+
+    assert set() == built - OF_THE_PLATFORM
+
+
 def test_every_action_of_the_platform_is_known() -> None:
     """None is mistaken for an unknown one, and what is not built is refused by name."""
     with Emulator(unknowns={"U-SIGNING": "none"}) as double:
@@ -306,7 +315,7 @@ def test_every_action_of_the_platform_is_known() -> None:
         }
 
     codes = {action: one.get("Error", {}).get("Code") for action, one in metadata.items()}
-    assert 91 == len(codes)
+    assert 91 == len(codes), "an action was added or removed: is that meant?"
     assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
     assert ["ListMCPServices", "ListMCPToolsets", "ListRuntimes", "ListTools"] == [
         action for action, code in codes.items() if code is None

@@ -261,6 +261,17 @@ def test_a_ttl_beyond_the_calendar_does_not_spoil_the_session() -> None:
     assert (400, session) == (refused, after)
 
 
+def test_who_pauses_a_session_does_not_use_it() -> None:
+    """Where use extends the validity, its deadline stays."""
+    with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
+        session = result(double, "1")["SessionId"]
+        before = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["deadline"]
+        double.clock.advance(dt.timedelta(minutes=10))
+        paused = ask(double, "POST", f"{session}/pause").json()["deadline"]
+
+    assert before == paused
+
+
 def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) -> None:
     """By all entries of the journal, or by those after one of them."""
     run(double, "1")
