@@ -60,7 +60,7 @@ class Emulator:
         mcp = self._surface(MCPServices)
         self.mcp = McpServices(mcp.services, self._call, self.url)
         self.mcp_toolsets = McpToolsets(mcp.toolsets, mcp.services, self._call, self.url)
-        self.runtimes = self._surface(Runtimes).hosting.handle(self._call, self.url)
+        self.runtimes = self._surface(Runtimes).handle(self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
 
@@ -88,7 +88,7 @@ class Emulator:
     @property
     def runtime_addresses(self) -> Mapping[str, str]:
         """The addresses of the runtimes there are, by their names."""
-        return self._surface(Runtimes).hosting.addresses(self.url)
+        return self._surface(Runtimes).addresses(self.url)
 
     @property
     def a2a_grpc(self) -> str | None:

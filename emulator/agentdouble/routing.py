@@ -82,10 +82,10 @@ def admission(context: Context, policy: guard.Policy) -> Admission:
 
     def roots() -> tuple[int, ...]:
         """Return the processes below which code of others runs as this process's user."""
-        return (*sandbox.instances.roots(), *runtimes.hosting.roots())
+        return (*sandbox.instances.roots(), *runtimes.roots())
 
     return Admission(
-        Callers(roots, runtimes.hosting.below).caller,
+        Callers(roots, runtimes.below).caller,
         asks=lambda connection: policy.signed(connection) or has_own_keys(connection),
         pages=runtimes.has_pages,
         origins=policy.origins,

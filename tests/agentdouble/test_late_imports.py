@@ -17,8 +17,8 @@ print(*sys.modules, file=sys.stderr)
 """
 
 
-def imported_by(script: str) -> set[str]:
-    """Return the modules that a script has imported, which it writes to stderr at its end."""
+def words_of(script: str) -> set[str]:
+    """Return what a script writes to stderr at its end: the modules it has imported, mostly."""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -29,7 +29,7 @@ def test_help_imports_nothing_of_the_double() -> None:
     """Neither what a double is made of, nor what draws for persons where none looks."""
     heavy = {"asyncio", "httpx", "pydantic", "rich", "starlette", "uvicorn", "agentdouble.ledger"}
 
-    assert set() == heavy & imported_by(HELP)
+    assert set() == heavy & words_of(HELP)
 
 
 START = """
@@ -56,6 +56,7 @@ LATE = {
     "opentelemetry",
     "playwright",
     "prometheus_client",
+    "psutil",
     "rich",
     "sqlalchemy",
     "trustme",
@@ -64,13 +65,16 @@ LATE = {
     # ours
     "agentdouble.api_server.server",
     "agentdouble.control_plane.actions",
+    "agentdouble.mcp_services.openapi",
+    "agentdouble.runtimes.declarations",
+    "agentdouble.runtimes.hosting",
     "agentdouble.sandbox.data_plane.routes",
 }
 
 
 def test_a_double_starts_without_what_nobody_has_used() -> None:
     """Its surfaces import that when they are first asked."""
-    assert set() == LATE & imported_by(START)
+    assert set() == LATE & words_of(START)
 
 
 ASK = """
@@ -80,6 +84,7 @@ from agentdouble import Emulator
 with Emulator() as double:
     for method, path in (
         ("GET", "/list-apps"), ("GET", "/v1/sandbox"), ("POST", "/?Action=ListTools"),
+        ("GET", "/runtimes/none"), ("GET", "/_emulator/runtimes"),
     ):
         client = http.client.HTTPConnection(double.url.removeprefix("http://"))
         client.request(method, path)
@@ -93,4 +98,30 @@ def test_what_is_imported_late_is_there_when_it_is_asked_for() -> None:
     """A first request to each of the late surfaces imports it, and is answered."""
     late = {name for name in LATE if name.startswith("agentdouble.")}
 
-    assert late == late & imported_by(ASK)
+    assert late == late & words_of(ASK)
+
+
+AT_ONCE = """
+import sys
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from agentdouble import Emulator
+
+NAMES = ("a", "b", "c", "d")
+
+def create(name):
+    double.runtimes.create(name, "app:app")
+
+def look(name):
+    urllib.request.urlopen(double.url + "/_emulator/runtimes").close()
+
+with Emulator() as double, ThreadPoolExecutor() as pool:
+    for done in [pool.submit(do, name) for name in NAMES for do in (create, look)]:
+        done.result()
+    print(*double.runtimes.names, file=sys.stderr)
+"""
+
+
+def test_first_callers_at_once_have_their_runtimes_in_one_place() -> None:
+    """What hosts runtimes is made once, whoever waits for its import."""
+    assert {"a", "b", "c", "d"} == words_of(AT_ONCE)

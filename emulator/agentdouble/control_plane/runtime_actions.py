@@ -22,8 +22,9 @@ from agentdouble.control_plane.runtime_requests import (
 )
 from agentdouble.control_plane.wire import read, variables
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes import RuntimeRegistry, Scaling
+from agentdouble.runtimes.definition import Scaling
 from agentdouble.runtimes.managed import Managed
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.settings import MIB
 from agentdouble.state import digest
 

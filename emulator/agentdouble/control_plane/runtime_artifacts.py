@@ -16,7 +16,7 @@ import importlib.util
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.errors import ActionError, NotBuiltError
-from agentdouble.runtimes import Definition, Scaling
+from agentdouble.runtimes.definition import Definition, Scaling
 
 FILE = "file"
 _IMAGE = "image"
@@ -45,11 +45,6 @@ class Sources:
     """The directories below which a request may name a runtime's files."""
 
     roots: tuple[Path, ...]
-
-    @classmethod
-    def of(cls, named: Sequence[Path]) -> Sources:
-        """Return those that are named, or else the working directory of this moment."""
-        return cls(tuple(path.resolve() for path in named or (Path.cwd(),)))
 
     def resolve(self, path: Path) -> Path:
         """Return a path without links; raise ActionError if that leads elsewhere."""

@@ -10,10 +10,10 @@ from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
 from agentdouble.errors import UnknownInstanceError, UnknownVersionError
-from agentdouble.runtimes import RuntimeRegistry
 from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.managed import Managed
+from agentdouble.runtimes.registry import RuntimeRegistry
 
 _LINES = 1000
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}

@@ -11,8 +11,8 @@ from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.runtime_requests import shown_authorizer
 from agentdouble.control_plane.wire import stamp
+from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.definition import Version
-from agentdouble.runtimes.gateway import PREFIX
 from agentdouble.runtimes.managed import Managed
 from agentdouble.settings import MIB
 

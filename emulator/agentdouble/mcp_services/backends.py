@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from agentdouble.errors import BackendError
+from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Hosted
-from agentdouble.mcp_services import openapi
-from agentdouble.mcp_services.openapi import ApiKey, Auth, Basic, Bearer, Definition
 from agentdouble.mcp_services.passthrough import PassThrough
 from agentdouble.state import Record
 
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.streamable_http import EventStore
 
+    from agentdouble.mcp_services.openapi import Auth, Definition
 
-_AUTH: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
+_OPENAPI = "agentdouble.mcp_services.openapi"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # where these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
@@ -57,7 +57,10 @@ class OpenApiBackend:
         It takes some 5 ms an operation, and a URL is fetched: on an event loop, call it in a
         thread.
         """
-        read = source if isinstance(source, Definition) else openapi.load(source)
+        import_now(_OPENAPI)
+        from agentdouble.mcp_services import openapi
+
+        read = source if isinstance(source, openapi.Definition) else openapi.load(source)
         backend = cls(read.document, read.origin, **options)
         backend.make_server(read)  # what cannot be called is refused now
         return backend
@@ -68,6 +71,9 @@ class OpenApiBackend:
 
     def make_server(self, definition: Definition | None = None) -> Server[Any]:
         """Return a server of the tools; it reads the definition, unless that is given."""
+        import_now(_OPENAPI)
+        from agentdouble.mcp_services import openapi
+
         if definition is None:
             read = openapi.load(self.document, validate=False)
             definition = dataclasses.replace(read, origin=self.origin)
@@ -97,8 +103,12 @@ class OpenApiBackend:
         """Return the backend of a record."""
         if auth is None:
             return cls(auth=None, **fields)
+        import_now(_OPENAPI)
+        from agentdouble.mcp_services.openapi import ApiKey, Basic, Bearer
+
+        known: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
         given = {name: value for name, value in auth.items() if name != "type"}
-        return cls(auth=_AUTH[auth["type"]](**given), **fields)
+        return cls(auth=known[auth["type"]](**given), **fields)
 
 
 class Backend(Protocol):
@@ -200,7 +210,7 @@ def backend_of(value: Any) -> Backend:
         return backend
     if hasattr(value, "agent_as_a_tool"):
         return AppBackend(value.hosted)
-    if isinstance(value, (Definition, Mapping)):
+    if isinstance(value, Mapping) or hasattr(value, "operations"):  # a Definition
         return OpenApiBackend.load(value)
     server = getattr(value, "_lowlevel_server", getattr(value, "server", value))
     if any(one.__module__.startswith("mcp.server.lowlevel") for one in type(server).__mro__):

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import psutil
-
+from agentdouble.imports import import_now
 from agentdouble.processes.fork_server.processes import children
 
 _OF_A_PROCESS = 2  # CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the id of a process's clock
@@ -172,6 +171,10 @@ def _open_in(pid: int) -> Iterator[os.stat_result]:
 
 def _proportional(process: Process) -> int:
     """Return a process's memory, with its share only of what it shares."""
+    # only here on Linux, and few sessions have so much
+    import_now("psutil")
+    import psutil
+
     with suppress(psutil.Error, AttributeError):  # it has ended, hides, or the system cannot tell
         return int(psutil.Process(process.pid).memory_full_info().pss)
     return process.resident
@@ -194,6 +197,9 @@ def _read_stat(pid: int) -> Process | None:
 
 
 def _ask_psutil_busy_ns(pid: int) -> int:
+    import_now("psutil")
+    import psutil
+
     with suppress(psutil.Error):
         times = psutil.Process(pid).cpu_times()
         return int((times.user + times.system) * 1e9)
@@ -201,6 +207,9 @@ def _ask_psutil_busy_ns(pid: int) -> int:
 
 
 def _ask_psutil() -> Iterator[Process]:
+    import_now("psutil")
+    import psutil
+
     for process in psutil.process_iter(["ppid", "cpu_times", "memory_info"]):
         facts = process.info
         if facts["memory_info"] is not None and facts["cpu_times"] is not None:

@@ -7,18 +7,6 @@ versions and scales ``Instance``s between them and zero; ``launching`` starts an
 A request goes gateway, authentication, lease, proxy, and back as a stream.
 """
 
-from agentdouble.runtimes.definition import Definition, Program, Scaling
-from agentdouble.runtimes.gateway import Gateway
-from agentdouble.runtimes.handle import HostedRuntimes
-from agentdouble.runtimes.registry import RuntimeRegistry
-from agentdouble.runtimes.runtimes import Runtimes
-
-__all__ = [
-    "Definition",
-    "Gateway",
-    "HostedRuntimes",
-    "Program",
-    "RuntimeRegistry",
-    "Runtimes",
-    "Scaling",
-]
+# Nothing else is here, so that a double knows its paths without the import of what hosts runtimes.
+PREFIX = "/runtimes/"
+ADMIN_PATHS = ("/metrics", "/runtimes", "/runtimes/{name:path}")

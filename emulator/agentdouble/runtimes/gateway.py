@@ -20,16 +20,14 @@ from agentdouble.errors import (
     RuntimeStartError,
     UnknownRuntimeError,
 )
-from agentdouble.runtimes import headers, websocket_proxying
+from agentdouble.runtimes import PREFIX, headers, websocket_proxying
 from agentdouble.runtimes.authentication import GatewayAuthenticator, render
-from agentdouble.runtimes.headers import PREFIX, Address, read
+from agentdouble.runtimes.headers import Address, read
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
-
-__all__ = ["PREFIX", "Gateway"]
 
 _log = logging.getLogger(__name__)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentdouble.runtimes.definition import Version
-from agentdouble.runtimes.logs import Line
-from agentdouble.runtimes.managed import Managed
-from agentdouble.runtimes.registry import RuntimeRegistry
-from agentdouble.runtimes.runtime import Status
+if TYPE_CHECKING:
+    from agentdouble.runtimes.definition import Version
+    from agentdouble.runtimes.managed import Managed
+    from agentdouble.runtimes.registry import RuntimeRegistry
+    from agentdouble.runtimes.runtime import Status
 
 T = TypeVar("T")
 Call = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -29,7 +29,9 @@ class HostedRuntimes:
     RuntimeError if the double does not run, and UnknownRuntimeError for an unknown name.
     """
 
-    def __init__(self, registry: RuntimeRegistry, call: Call, url: str) -> None:
+    def __init__(
+        self, registry: Callable[[], Awaitable[RuntimeRegistry]], call: Call, url: str
+    ) -> None:
         self._registry = registry
         self._call = call
         self._url = url
@@ -37,7 +39,7 @@ class HostedRuntimes:
     @property
     def names(self) -> tuple[str, ...]:
         """The names there are, of what was declared, too."""
-        return self._read(lambda: tuple(one.name for one in self._registry.all()))
+        return self._read(lambda registry: tuple(one.name for one in registry.all()))
 
     def create(self, name: str, application: str | None = None, **settings: Any) -> str:
         """Make a runtime of an application, or of a ``command``, and return its address.
@@ -46,7 +48,7 @@ class HostedRuntimes:
         DeclarationError and RuntimeNameError.
         """
         table = {"name": name, "application": application, **settings}
-        self._call(self._registry.create(table))
+        self._do(lambda registry: registry.create(table))
         return self.address(name)
 
     def address(self, name: str) -> str:
@@ -55,17 +57,15 @@ class HostedRuntimes:
 
     def status(self, name: str) -> Status:
         """Return how a runtime is, in the platform's words."""
-        return self._read(lambda: self._registry.named(name).runtime.status)
+        return self._read(lambda registry: registry.named(name).runtime.status)
 
     def versions(self, name: str) -> tuple[Version, ...]:
         """Return the versions that are kept, the oldest first."""
-        return self._read(lambda: self._registry.named(name).runtime.versions)
+        return self._read(lambda registry: registry.named(name).runtime.versions)
 
     def logs(self, name: str, tail: int = 1000) -> list[str]:
         """Return the last lines that its instances have printed, the oldest first."""
-        lines: list[Line] = self._read(
-            lambda: self._registry.named(name).runtime.logs.read(tail=tail)
-        )
+        lines = self._read(lambda registry: registry.named(name).runtime.logs.read(tail=tail))
         return [line.text for line in lines]
 
     def update(self, name: str, *, release: bool = True, **changes: Any) -> int:
@@ -76,8 +76,8 @@ class HostedRuntimes:
         version did not start: then the one before serves on.
         """
         id_ = self._named(name).id
-        version: Version = self._call(self._registry.update(id_, changes, release=release))
-        self._call(self._registry.get(id_).runtime.deployed())
+        version = self._do(lambda registry: registry.update(id_, changes, release=release))
+        self._do(lambda registry: registry.get(id_).runtime.deployed())
         return version.number
 
     def release(self, name: str, version: int | None = None) -> None:
@@ -86,19 +86,27 @@ class HostedRuntimes:
         Raises UnknownVersionError, and RuntimeStartError as ``update()`` does.
         """
         id_ = self._named(name).id
-        self._call(self._registry.release(id_, version))
-        self._call(self._registry.get(id_).runtime.deployed())
+        self._do(lambda registry: registry.release(id_, version))
+        self._do(lambda registry: registry.get(id_).runtime.deployed())
 
     def delete(self, name: str) -> None:
         """End a runtime and its instances."""
-        self._call(self._registry.delete(self._named(name).id))
+        id_ = self._named(name).id
+        self._do(lambda registry: registry.delete(id_))
 
     def _named(self, name: str) -> Managed:
-        return self._read(lambda: self._registry.named(name))
+        return self._read(lambda registry: registry.named(name))
 
-    def _read(self, read: Callable[[], T]) -> T:
+    def _read(self, read: Callable[[RuntimeRegistry], T]) -> T:
         async def on_its_loop() -> T:
-            return read()
+            return read(await self._registry())
 
         found: T = self._call(on_its_loop())
         return found
+
+    def _do(self, act: Callable[[RuntimeRegistry], Awaitable[T]]) -> T:
+        async def on_its_loop() -> T:
+            return await act(await self._registry())
+
+        done: T = self._call(on_its_loop())
+        return done

@@ -14,9 +14,9 @@ from urllib.parse import quote, unquote, urlsplit
 from starlette.types import Scope
 
 from agentdouble.on_behalf import MARK
+from agentdouble.runtimes import PREFIX
 from agentdouble.upstream import RawHeaders
 
-PREFIX = "/runtimes/"
 _PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = frozenset(
     (

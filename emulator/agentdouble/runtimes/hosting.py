@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AsyncExitStack
 
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import Router
 from starlette.types import Scope
 
 from agentdouble.clock import Clock
-from agentdouble.runtimes import declarations
+from agentdouble.runtimes import PREFIX, declarations
 from agentdouble.runtimes.authentication import GatewayAuthenticator
-from agentdouble.runtimes.gateway import PREFIX, Gateway
-from agentdouble.runtimes.handle import Call, HostedRuntimes
+from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.proxying import Proxy
@@ -59,25 +58,18 @@ class Hosting:
         self._gatekeeper = GatewayAuthenticator(clock)
         self._proxy = Proxy()
         self._gateway = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
+        self._resources = AsyncExitStack()
+        self.app = Traced(self._gateway, self._tracing)
         self.registry = RuntimeRegistry(clock, self._runtimes, tables, store)
-
-    def handle(self, call: Call, url: str) -> HostedRuntimes:
-        """Return what the program that started the double has of them."""
-        return HostedRuntimes(self.registry, call, url)
 
     def addresses(self, url: str) -> Mapping[str, str]:
         """Return where each answers, by name; ``url`` is the double's."""
         return {one.name: f"{url}{PREFIX}{one.name}" for one in self.registry.all()}
 
-    def routes(self) -> list[BaseRoute]:
-        """Return those of the gateway."""
-        path = f"{PREFIX}{{rest:path}}"
-        app = Traced(self._gateway, self._tracing)
-        return [Route(path, app), WebSocketRoute(path, app)]
-
-    def own_routes(self) -> RuntimeRoutes:
-        """Return those that are the double's own: figures, lists, logs."""
-        return RuntimeRoutes(self._runtimes, self._monitor, self._watch, self._clock)
+    def admin_app(self) -> Router:
+        """Return the application of the double's own routes: figures, lists, logs."""
+        own = RuntimeRoutes(self._runtimes, self._monitor, self._watch, self._clock)
+        return Router(own.routes())
 
     def authenticates(self, scope: Scope) -> bool:
         """Whether a request is for a runtime that asks who calls by itself."""
@@ -91,10 +83,6 @@ class Hosting:
         """Return the processes below which all instances run."""
         return self._launcher.below()
 
-    def ensure_min_instances(self) -> None:
-        """Have as many instances as are wanted without a request."""
-        self._runtimes.ensure_min_instances()
-
     def begin_shutdown(self) -> None:
         """Turn away who waits for an instance: the double is about to stop."""
         self._runtimes.begin_shutdown()
@@ -103,17 +91,20 @@ class Hosting:
         """Deal with a move of the clock."""
         await self._runtimes.settle()
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Answer inside; afterwards nothing is left."""
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._tracing.running())
-            stack.push_async_callback(self._proxy.close)
-            stack.push_async_callback(self._gatekeeper.close)
-            stack.push_async_callback(self._launcher.close)
-            if self._runtimes.all():
-                self._launcher.prepare()
-            stack.push_async_callback(self._runtimes.close)
-            for keeper in (self._runtimes.reap(), self._watch.run()):
-                stack.callback(asyncio.ensure_future(keeper).cancel)
-            yield
+    def begin(self) -> None:
+        """Answer from now on, and have as many instances as are wanted without a request."""
+        self._tracing.begin()
+        self._resources.push_async_callback(self._tracing.close)
+        self._resources.push_async_callback(self._proxy.close)
+        self._resources.push_async_callback(self._gatekeeper.close)
+        self._resources.push_async_callback(self._launcher.close)
+        if self._runtimes.all():
+            self._launcher.prepare()
+        self._resources.push_async_callback(self._runtimes.close)
+        for keeper in (self._runtimes.reap(), self._watch.run()):
+            self._resources.callback(asyncio.ensure_future(keeper).cancel)
+        self._runtimes.ensure_min_instances()
+
+    async def close(self) -> None:
+        """Return when nothing is left."""
+        await self._resources.aclose()

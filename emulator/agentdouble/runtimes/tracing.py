@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -48,29 +48,34 @@ class Tracing:
     """Exports spans to ``endpoint``, or to that of the environment; raises MissingExtraError."""
 
     def __init__(self, endpoint: str | None, version: str) -> None:
-        named = any(os.environ.get(name) for name in ENDPOINTS)
-        disabled = os.environ.get(_DISABLED, "").lower() == "true"
-        self._wanted = bool(endpoint or named) and not disabled
+        self._wanted = is_wanted(endpoint)
         self._endpoint = endpoint
         self._version = version
         self.tracer: Tracer | None = None
+        self._exporting: tuple[TracerProvider, SpanExporter] | None = None
         if self._wanted:
             _check_installed()
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Export in a thread of its own meanwhile; what is left at the end is exported then."""
-        if not self._wanted:
-            yield
-            return
-        provider, exporter = _provider(self._endpoint)
-        self.tracer = provider.get_tracer("agentdouble", self._version)
-        try:
-            yield
-        finally:
-            self.tracer = None
+    def begin(self) -> None:
+        """Export from now on, in a thread of its own."""
+        if self._wanted:
+            self._exporting = _provider(self._endpoint)
+            self.tracer = self._exporting[0].get_tracer("agentdouble", self._version)
+
+    async def close(self) -> None:
+        """Export what is left."""
+        if self._exporting is not None:
+            provider, exporter = self._exporting
+            self.tracer = self._exporting = None
             if not await _for_a_while(provider.shutdown):
                 exporter.shutdown()  # else it goes on trying
+
+
+def is_wanted(endpoint: str | None) -> bool:
+    """Whether spans are to be exported: to ``endpoint``, or to that of the environment."""
+    named = any(os.environ.get(name) for name in ENDPOINTS)
+    disabled = os.environ.get(_DISABLED, "").lower() == "true"
+    return bool(endpoint or named) and not disabled
 
 
 class Traced:

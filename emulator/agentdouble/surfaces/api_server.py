@@ -36,7 +36,7 @@ class ApiServerMode(Surface):
             reload=settings.reload,
         )
         self._server: ApiServer | None = None
-        self.app = LateApp(_SERVER, lambda: self._made().app)
+        self.app = LateApp(lambda: self._made().app, _SERVER)
 
     def paths(self) -> Mapping[str, str]:
         """Return those that a client needs first."""

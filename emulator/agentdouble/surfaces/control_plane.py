@@ -20,6 +20,9 @@ from agentdouble.invoke_tool import VERSION
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
 
+# the actions, and what those of runtimes are made with
+_LATE = ("agentdouble.control_plane.actions", "agentdouble.runtimes.hosting")
+
 
 class ControlPlaneActions(Surface):
     """Answers requests to ``/`` that name an action (CTL)."""
@@ -34,7 +37,7 @@ class ControlPlaneActions(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the one for actions."""
-        return [_ActionRoute("/", LateApp("agentdouble.control_plane.actions", self._make))]
+        return [_ActionRoute("/", LateApp(self._make, *_LATE))]
 
     def _make(self) -> ASGIApp:
         context = self.context

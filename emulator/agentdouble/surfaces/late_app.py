@@ -10,18 +10,18 @@ from agentdouble.threads import import_in_thread
 
 
 class LateApp:
-    """Imports a module in a thread and makes the application of it, when it is first asked.
+    """Imports modules in a thread and makes the application of them, when it is first asked.
 
     So a double starts without what nobody uses, and others are answered while one is imported.
     """
 
-    def __init__(self, module: str, make: Callable[[], ASGIApp]) -> None:
-        self._module = module
+    def __init__(self, make: Callable[[], ASGIApp], *modules: str) -> None:
         self._make = make
+        self._modules = modules
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
-            await import_in_thread(self._module)
+            await import_in_thread(*self._modules)
             self._app = self._app or self._make()  # many may have waited
         await self._app(scope, receive, send)

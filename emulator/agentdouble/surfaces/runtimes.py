@@ -1,20 +1,36 @@
-"""Hosted runtimes: programs of others behind a gateway."""
+"""Hosted runtimes: programs of others behind a gateway.
+
+What hosts them is imported, made and begun when it is first asked for, unless the settings
+declare runtimes, or say something else that has to be right before the double serves.
+"""
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.requests import HTTPConnection
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from agentdouble.control_plane.routes import Action
-from agentdouble.control_plane.runtime_artifacts import Sources
-from agentdouble.runtimes.gateway import PREFIX
-from agentdouble.runtimes.hosting import Hosting
+from agentdouble.imports import import_now
+from agentdouble.runtimes import ADMIN_PATHS, PREFIX, tracing
+from agentdouble.runtimes.handle import Call, HostedRuntimes
+from agentdouble.state import MemoryStore
 from agentdouble.surfaces.a2a import HostedA2A
 from agentdouble.surfaces.applications import HostedApplications
+from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.runtimes.hosting import Hosting
+    from agentdouble.runtimes.registry import RuntimeRegistry
+
+HOSTING = "agentdouble.runtimes.hosting"
 
 
 class Runtimes(Surface):
@@ -24,16 +40,14 @@ class Runtimes(Surface):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        settings = context.settings
         self._taken = _taken(context)
-        self.hosting = Hosting(
-            context.settings,
-            context.clock,
-            context.store,
-            taken=self._taken,
-            variables=lambda: context.environment,
-            version=context.version,
-        )
-        self._sources = Sources.of(context.settings.runtime_sources)
+        sources = settings.runtime_sources or (Path.cwd(),)  # of this moment
+        self._sources = tuple(path.resolve() for path in sources)
+        self._hosting: Hosting | None = None
+        self._serving: contextvars.Context | None = None
+        if settings.runtimes or tracing.is_wanted(settings.otel_endpoint):
+            self._made()
 
     def has_pages(self, connection: HTTPConnection) -> bool:
         """Whether a request is for a runtime, and none of this process's applications."""
@@ -43,7 +57,25 @@ class Runtimes(Surface):
 
     def authenticates(self, connection: HTTPConnection) -> bool:
         """Whether a request is for a runtime that has keys or an issuer of its own."""
-        return self.has_pages(connection) and self.hosting.authenticates(connection.scope)
+        if self._hosting is None or not self.has_pages(connection):
+            return False
+        return self._hosting.authenticates(connection.scope)
+
+    def roots(self) -> tuple[int, ...]:
+        """Return the processes below which instances run as this process's user."""
+        return () if self._hosting is None else self._hosting.roots()
+
+    def below(self) -> tuple[int, ...]:
+        """Return the processes below which all instances run."""
+        return () if self._hosting is None else self._hosting.below()
+
+    def addresses(self, url: str) -> Mapping[str, str]:
+        """Return where each runtime answers, by name; ``url`` is the double's."""
+        return {} if self._hosting is None else self._hosting.addresses(url)
+
+    def handle(self, call: Call, url: str) -> HostedRuntimes:
+        """Return what the program that started the double has of them."""
+        return HostedRuntimes(self._registry, call, url)
 
     def paths(self) -> Mapping[str, str]:
         """Return that of all runtimes."""
@@ -51,38 +83,76 @@ class Runtimes(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the gateway."""
-        return self.hosting.routes()
+        path = f"{PREFIX}{{rest:path}}"
+        app = LateApp(lambda: self._made().app, HOSTING)
+        return [Route(path, app), WebSocketRoute(path, app)]
 
     def actions(self) -> Mapping[str, Action]:
         """Return what runtimes and their versions are managed with."""
         from agentdouble.control_plane.actions import RuntimeActions, RuntimeVersionActions
+        from agentdouble.control_plane.runtime_artifacts import Sources
 
+        registry = self._made().registry
         return {
-            **RuntimeActions(self.hosting.registry, self._sources).by_name(),
-            **RuntimeVersionActions(self.hosting.registry).by_name(),
+            **RuntimeActions(registry, Sources(self._sources)).by_name(),
+            **RuntimeVersionActions(registry).by_name(),
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return their figures, lists and logs."""
-        return self.hosting.own_routes().routes()
+        app = LateApp(lambda: self._made().admin_app(), HOSTING)
+        return [Route(path, app) for path in ADMIN_PATHS]
 
     async def restore(self) -> None:
-        await self.hosting.registry.load()
+        if self._hosting is not None or not isinstance(self.context.store, MemoryStore):
+            await (await self._registry()).load()
 
     async def reset(self, *, wait: bool) -> None:
-        await self.hosting.registry.reset()
+        if self._hosting is not None:
+            await self._hosting.registry.reset()
 
     async def settle(self) -> None:
-        await self.hosting.settle()
+        if self._hosting is not None:
+            await self._hosting.settle()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self.hosting.running():
-            self.hosting.ensure_min_instances()
+        self._serving = contextvars.copy_context()
+        try:
+            if self._hosting is not None:
+                self._hosting.begin()
             yield
+        finally:
+            if self._hosting is not None:
+                await self._hosting.close()
 
     def begin_shutdown(self) -> None:
-        self.hosting.begin_shutdown()
+        if self._hosting is not None:
+            self._hosting.begin_shutdown()
+
+    async def _registry(self) -> RuntimeRegistry:
+        await import_in_thread(HOSTING)
+        return self._made().registry
+
+    def _made(self) -> Hosting:
+        """Return what hosts runtimes; it begins if the double serves already."""
+        if self._hosting is None:
+            import_now(HOSTING)
+            from agentdouble.runtimes.hosting import Hosting
+
+            context = self.context
+            self._hosting = Hosting(
+                context.settings,
+                context.clock,
+                context.store,
+                taken=self._taken,
+                variables=lambda: context.environment,
+                version=context.version,
+            )
+            if self._serving is not None:
+                # what it does for ever is done for the double, not for the request at hand
+                self._serving.run(self._hosting.begin)
+        return self._hosting
 
 
 def _taken(context: Context) -> frozenset[str]:

@@ -39,7 +39,7 @@ class Sandbox(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return those of the data plane."""
-        app = LateApp("agentdouble.sandbox.data_plane.routes", self._make_data_plane)
+        app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble.clock import Clock
-from agentdouble.runtimes import Definition, Program, Runtimes, Scaling
+from agentdouble.runtimes.definition import Definition, Program, Scaling
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.settings import Settings
 
 # Answers every request with a name of its process and the variable SAYS; ends at once where a file `broken`

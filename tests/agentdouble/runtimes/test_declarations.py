@@ -8,7 +8,8 @@ import pytest
 
 from agentdouble import Emulator, SimpleApp
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes import Program, declarations
+from agentdouble.runtimes import declarations
+from agentdouble.runtimes.definition import Program
 from agentdouble.settings import Settings
 
 pytestmark = pytest.mark.libraries

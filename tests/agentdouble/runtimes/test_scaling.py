@@ -13,9 +13,9 @@ import pytest
 
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
-from agentdouble.runtimes import Runtimes
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.runtime import Runtime
+from agentdouble.runtimes.runtimes import Runtimes
 from tests.agentdouble.runtimes import small
 
 pytestmark = [pytest.mark.anyio, pytest.mark.libraries]

@@ -11,8 +11,10 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import RuntimeNameError, RuntimeStartError, UnknownVersionError
-from agentdouble.runtimes import Definition, Runtimes, definition
+from agentdouble.runtimes import definition
+from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.runtime import Runtime
+from agentdouble.runtimes.runtimes import Runtimes
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
 
