@@ -22,7 +22,7 @@ if sys.platform != "linux":
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.fork_server.protocol import ForkRequest
 from tests.agentdouble.calling import has_gone
-from tests.agentdouble.processes.forking import with_fork_server
+from tests.agentdouble.processes.forking import in_its_own_process, with_fork_server
 
 STAYS = ["sleep", "600"]
 
@@ -45,7 +45,7 @@ def stays(directory: Path, *, padding: int = 0) -> ForkRequest:
 
 
 def open_descriptors() -> int:
-    gc.collect()  # what other tests have let go of is not closed during this one
+    gc.collect()  # what has been let go of is not closed during the test
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
@@ -87,6 +87,7 @@ async def is_closed_again(before: int) -> bool:
     return open_descriptors() <= before
 
 
+@in_its_own_process
 def test_a_descriptor_that_cannot_be_copied_fails_its_own_request() -> None:
     """Those that follow get their own processes, and no copy of another one stays open."""
 
@@ -103,6 +104,7 @@ def test_a_descriptor_that_cannot_be_copied_fails_its_own_request() -> None:
     with_fork_server(test, "commands")
 
 
+@in_its_own_process
 def test_a_request_that_no_datagram_holds_fails_alone() -> None:
     """It is told why; one that is as large as may be arrives."""
 
@@ -122,9 +124,8 @@ def test_a_request_that_no_datagram_holds_fails_alone() -> None:
     with_fork_server(test, "commands")
 
 
-def test_a_request_that_the_system_does_not_send_fails_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@in_its_own_process
+def test_a_request_that_the_system_does_not_send_fails_alone() -> None:
     """The limit of what is under way, say: no copy of its descriptors stays open."""
 
     async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
@@ -141,7 +142,7 @@ def test_a_request_that_the_system_does_not_send_fails_alone(
             def fileno(self) -> int:
                 return channel.fileno()
 
-        with monkeypatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(server, "_channel", Full())
             with pytest.raises(OSError, match="Too many references"):
                 await server.fork(stays(directory), 1, 1)
@@ -153,6 +154,7 @@ def test_a_request_that_the_system_does_not_send_fails_alone(
     with_fork_server(test, "commands")
 
 
+@in_its_own_process
 def test_a_kernel_whose_descriptor_finds_no_room_is_killed() -> None:
     """Nobody could send it a signal; who asked for it is told what was missing."""
 
@@ -175,6 +177,7 @@ def test_a_kernel_whose_descriptor_finds_no_room_is_killed() -> None:
 
 
 @pytest.mark.parametrize("descriptors", [(), (1, 1)], ids=["its own", "the kernel's"])
+@in_its_own_process
 def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, ...]) -> None:
     """It lives on, and so do its kernels; it forks again when it can."""
 
@@ -197,9 +200,8 @@ def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, 
     with_fork_server(test, "commands")
 
 
-def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@in_its_own_process
+def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel() -> None:
     """The fork is there already, and the caller has not yet gone on."""
 
     async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
@@ -211,10 +213,10 @@ def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel(
             on_forked(pid, number, pidfd)
             asked.cancel()
 
-        monkeypatch.setattr(server, "_on_forked", leave)
-        asked = asyncio.ensure_future(server.fork(stays(directory), 1, 1))
-        await asyncio.wait({asked}, timeout=30)
-        monkeypatch.undo()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(server, "_on_forked", leave)
+            asked = asyncio.ensure_future(server.fork(stays(directory), 1, 1))
+            await asyncio.wait({asked}, timeout=30)
 
         assert asked.cancelled()
         assert await is_alone(process)
@@ -224,6 +226,7 @@ def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel(
     with_fork_server(test, "commands")
 
 
+@in_its_own_process
 def test_whoever_leaves_before_it_is_sent_asks_for_nothing() -> None:
     """The channel is full and the fork server stands still: those that stay are forked."""
 
