@@ -109,8 +109,10 @@ def lose_the_exit_code(patch: pytest.MonkeyPatch) -> None:
 def run_terminals_elsewhere(patch: pytest.MonkeyPatch) -> None:
     original = ExecBash.run
 
-    async def run(self: ExecBash, workbench: Any, command: Mapping[str, Any]) -> dict[str, Any]:
-        return await original(self, workbench, {**command, "exec_dir": "/"})
+    async def run(
+        self: ExecBash, workbench: Any, command: Mapping[str, Any], *rest: Any
+    ) -> dict[str, Any]:
+        return await original(self, workbench, {**command, "exec_dir": "/"}, *rest)
 
     patch.setattr(ExecBash, "run", run)
 
