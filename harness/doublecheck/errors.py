@@ -70,8 +70,8 @@ class ClosedError(DoubleCheckError, RuntimeError):
 
     def __init__(self, url: str) -> None:
         super().__init__(
-            f"This platform, at {url}, has been closed; a double that connect() started has "
-            "stopped then. connect() again."
+            f"The platform at {url} has been closed. A double that connect() started has "
+            "stopped then too. Call connect() again."
         )
         self.url = url
 
@@ -98,8 +98,8 @@ class EmulatorCommandError(TargetError):
     def __init__(self, command: Sequence[str], what: str, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
         super().__init__(
-            f"The command that is to start the double, {typed(command)}, {what}. "
-            f"It printed, at last:{printed}"
+            f"The command that starts the double, {typed(command)}, {what}. "
+            f"Its last output:{printed}"
         )
         self.command = tuple(command)
         self.lines = tuple(lines)
@@ -127,8 +127,8 @@ class CredentialsRefusedError(DoubleCheckError):
     def __init__(self, url: str, told: str, variables: tuple[str, str]) -> None:
         super().__init__(
             f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {told}. "
-            "Nothing was checked. Correct the two, or check what needs no signature: leave "
-            "control_plane and sandbox out of what the target offers."
+            "Nothing was checked. Correct the two variables, or skip the checks that need a "
+            "signature: remove control_plane and sandbox from what the target offers."
         )
         self.url = url
         self.variables = variables
@@ -160,7 +160,7 @@ class UntrustedError(UnreachableError):
         DoubleCheckError.__init__(
             self,
             f"What answers at {url} has a certificate that is not trusted ({reason}). If it is "
-            "the platform's, name the file that says so: by SSL_CERT_FILE, by ca_file of the "
+            "the platform's, name its CA file: by SSL_CERT_FILE, by ca_file of the "
             "target's configuration, or by --ca-file (in pytest --platform-ca-file).",
         )
         self.url = url
@@ -171,8 +171,8 @@ class WrongAddressError(DoubleCheckError):
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(
-            f"{url} {what}: that is no platform. Is it the right address? Redirections are not "
-            "followed, as keys would go along."
+            f"{url} {what}, so it is not a platform. Is the address correct? Redirects are not "
+            "followed, because keys would be sent along."
         )
         self.url = url
 
@@ -182,7 +182,7 @@ class NoAnswerError(DoubleCheckError):
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
-            f"{url} took the request and did not finish its answer ({reason}). The platform's "
+            f"{url} accepted the request but did not finish its answer ({reason}). The platform's "
             "log says why; if it is only slow, raise timeout_s."
         )
         self.url = url
@@ -227,7 +227,7 @@ class NotADoubleError(DoubleCheckError):
     def __init__(
         self, what: str, url: str, *, advice: str = "connect() without a URL starts a double."
     ) -> None:
-        super().__init__(f"{what} exists on a double only, and {url} is a live platform. {advice}")
+        super().__init__(f"{what} exists only on a double, but {url} is a live platform. {advice}")
         self.url = url
 
 
@@ -263,8 +263,8 @@ class UnexpectedHostError(DoubleCheckError):
 
     def __init__(self, host: str, hosts: Sequence[str]) -> None:
         super().__init__(
-            f"The code under test asked {host}, which platform_mock keeps from the network: it "
-            f"answers for {', '.join(hosts)}. "
+            f"The code under test sent a request to {host}, which platform_mock blocked: it "
+            f"only answers for {', '.join(hosts)}. "
             "If the platform is there too, have platform_config return "
             f"PlatformConfig(cloud_hosts=[..., {host!r}]). If it is another service, answer "
             f"for it: platform_mock.router.route(host={host!r}).respond(json=...)."
@@ -277,11 +277,11 @@ class UnseenRequestError(UnexpectedHostError):
 
     def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
         super().__init__(host, hosts)
-        asking = library or "another library than httpx"
+        asking = library or "a library other than httpx"
         told = (
-            f"The code under test asked {host} by {asking}, of which platform_mock sees nothing, "
-            "and was kept from the network. Use the fixture platform_env, whose variables lead "
-            "every library to the double."
+            f"The code under test sent a request to {host} with {asking}, which was blocked: "
+            "platform_mock supports httpx only. Use the fixture platform_env, whose variables point "
+            "every library at the double."
         )
         self.args = (told,)
         self.library = library
@@ -308,9 +308,9 @@ class NotCheckedError(DoubleCheckError):
 
     def __init__(self, clause: str, surface: str) -> None:
         super().__init__(
-            f"This version of doublecheck has no check of {clause}, and the target declares to "
-            f"have {surface}: nothing is known about it. Leave {surface} out of what the target "
-            "offers to have it not offered."
+            f"This version of doublecheck cannot check {clause}, but the target declares to "
+            f"have {surface}, so nothing is known about it. Remove {surface} from what the target "
+            "offers."
         )
         self.clause = clause
 
@@ -321,8 +321,8 @@ class ChecksCrashedError(DoubleCheckError):
     def __init__(self, code: int, ended: int, chosen: int, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
         super().__init__(
-            f"The process that carried out the checks ended with {_exit(code)} after {ended} of "
-            f"{chosen} checks, and without a report. It printed, at last:{printed}"
+            f"The process that ran the checks ended with {_exit(code)} after {ended} of "
+            f"{chosen} checks, without a report. Its last output:{printed}"
         )
         self.code = code
         self.lines = tuple(lines)
@@ -348,11 +348,11 @@ class InterruptedRunError(ShownShort, KeyboardInterrupt):
 
     def __init__(self, session_id: str, *, double: bool) -> None:
         outcome = (
-            "in the sandbox too. The session keeps its state, unless the code does not heed that "
+            "in the sandbox too. The session keeps its state, unless the code ignores the interrupt "
             "for 2 seconds"
         )
         if not double:
-            outcome = "here alone: a live platform may run it on until its timeout"
+            outcome = "only here: a live platform may keep running it until its timeout"
         super().__init__(f"The code of the session {session_id!r} was interrupted, {outcome}.")
         self.session_id = session_id
 
@@ -378,9 +378,7 @@ class InterruptedTwinError(ShownShort, KeyboardInterrupt):
     """
 
     def __init__(self, comparison: Any, parts: int) -> None:
-        super().__init__(
-            f"Interrupted: {len(comparison.parts)} of {parts} parts were said to both platforms."
-        )
+        super().__init__(f"Interrupted: {len(comparison.parts)} of {parts} parts were compared.")
         self.comparison = comparison
 
 
@@ -391,5 +389,5 @@ class InterruptedCalibrationError(ShownShort, KeyboardInterrupt):
     """
 
     def __init__(self, findings: Any, unknowns: int) -> None:
-        super().__init__(f"Interrupted: {len(findings)} of {unknowns} unknowns were asked about.")
+        super().__init__(f"Interrupted: {len(findings)} of {unknowns} unknowns were probed.")
         self.findings = findings

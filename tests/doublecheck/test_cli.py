@@ -165,7 +165,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_p
     )
     ended = process("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
 
-    told = "Interrupted: 1 of 2 checks were carried out. Nothing is known about the others."
+    told = "Interrupted: 1 of 2 checks were carried out. The others were not checked."
     assert (130, told) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
     assert told in (tmp_path / "told.html").read_text("utf-8")
 
@@ -238,7 +238,7 @@ def test_a_target_that_hangs_is_told_at_once(
         ended = doublecheck("run", "--target", "live", "--url", server.url)
 
     assert (3, "") == (ended.returncode, ended.stdout)
-    assert ended.stderr.startswith(f"doublecheck: {server.url}/ping took the request")
+    assert ended.stderr.startswith(f"doublecheck: {server.url}/ping accepted the request")
 
 
 def test_checks_that_cannot_be_carried_out_exit_with_3(
@@ -258,8 +258,8 @@ def test_checks_that_cannot_be_carried_out_exit_with_3(
         (["--url", "http://127.0.0.1:1"], 3, "Nothing answers at http://127.0.0.1:1"),
         (["--url", "foo"], 2, "--url must be an address: http://host[:port] or https://host, not"),
         (["--target", "stagin"], 2, "There is no target 'stagin'"),
-        (["--target", "live"], 2, "--target live is about a platform that runs"),
-        (["--reference-app"], 2, "--reference-app is about a platform that runs"),
+        (["--target", "live"], 2, "--target live needs a running platform"),
+        (["--reference-app"], 2, "--reference-app needs a running platform"),
         (["-k", "NOBODY"], 2, "No check matches -k 'NOBODY'"),
     ],
 )

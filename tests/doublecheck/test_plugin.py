@@ -87,7 +87,7 @@ def test_live_without_a_url_is_wrong_usage(pytester: pytest.Pytester) -> None:
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(
-        ["ERROR: --platform-target live is about a platform that runs: *twice: *"]
+        ["ERROR: --platform-target live needs a running platform: *twice: *"]
     )
 
 
@@ -108,9 +108,7 @@ def test_a_reference_app_without_a_url_is_wrong_usage(pytester: pytest.Pytester)
     result = pytester.runpytest_inprocess("--platform-reference-app")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(
-        ["ERROR: --platform-reference-app is about a platform that runs: *"]
-    )
+    result.stderr.fnmatch_lines(["ERROR: --platform-reference-app needs a running platform: *"])
 
 
 def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> None:

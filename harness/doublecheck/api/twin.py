@@ -71,7 +71,9 @@ def _ours(double: Platform | AsyncPlatform | str | None, stack: ExitStack) -> Ta
         return doubles.running_double(double)
     target = target_of(double)
     if target.kind != "double":
-        raise TargetError(f"{target.url} is a live platform: the double comes first, then that.")
+        raise TargetError(
+            f"{target.url} is a live platform: pass the double first, then the other platform."
+        )
     return open_target.require_answer(target)
 
 
@@ -79,7 +81,9 @@ def _theirs(
     other: Platform | AsyncPlatform | str | None, target: str | None, stack: ExitStack
 ) -> Target:
     if other is None and target is None:
-        raise TargetError("Say what the double is held to: twin(double, other), or target=...")
+        raise TargetError(
+            "Name the platform to compare the double with: twin(double, other), or target=..."
+        )
     if other is None:
         return stack.enter_context(PlatformOptions(target).opened())
     if target is not None:

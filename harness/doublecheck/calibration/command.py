@@ -41,7 +41,7 @@ def calibrate(
     sources = _sources(options)
     planned = plan(sources)
     if "url" not in planned.facts:
-        raise TargetError("A deployment is calibrated where it runs: say where with --url.")
+        raise TargetError("Give the address of the deployment to calibrate with --url.")
     with opened(sources, planned) as target, Platform(target) as platform:
         found = []
         for one in findings.calibrate(platform, slow=slow, only=only):

@@ -22,7 +22,7 @@ from doublecheck.wire.redaction import HIDDEN
 _KEPT = 12  # exchanges for an unknown
 _BODY_CHARS = 2000  # characters of a body
 _KEY = re.compile(r'("(?:Key|ApiKey|Authorization)"\s*:\s*")[^"]*')
-_UNSEEN = "no probe tells its answers apart from outside"
+_UNSEEN = "no probe can tell its answers apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
@@ -136,7 +136,7 @@ def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple
         except futures.TimeoutError:
             return "", "an answer did not come in time"
         except _UNEXPECTED as error:
-            return "", f"an answer has not the shape that the probe reads: {error!r:.200}"
+            return "", f"an answer has an unexpected shape: {error!r:.200}"
 
 
 def evidence(exchange: Exchange) -> str:

@@ -71,7 +71,7 @@ def _read(file: Path) -> TOMLDocument:
     try:
         profiles.read(file)
     except ProfileError as error:
-        raise CalibrationError(f"It cannot be added to: {error}") from None
+        raise CalibrationError(f"It cannot be extended: {error}") from None
     return tomlkit.parse(file.read_text("utf-8"))
 
 

@@ -53,7 +53,7 @@ def run(
     ] = None,
     strict_should: Annotated[
         bool,
-        typer.Option("--strict-should", help="What is only recommended fails the run, too."),
+        typer.Option("--strict-should", help="Failed recommendations (should) fail the run too."),
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
@@ -85,13 +85,13 @@ REPORT_EXAMPLES = """
 
   doublecheck report double.json live.json --html report.html
 
-[bold]Exit codes[/bold]  0: told, whatever the verdicts, 2: a file that cannot be read or written
+[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file that cannot be read or written
 """
 
 
 def report(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Reports that --json has printed.")
+        list[Path], typer.Argument(metavar="FILE...", help="Reports printed by --json.")
     ],
     as_json: options.AsJson = False,
     html: options.Html = None,
@@ -125,18 +125,20 @@ CALIBRATE_EXAMPLES = """
 
 @options.with_facts(
     *("target", "url", "config", "allow_writes", "reference_app"),
-    url="Where the platform runs that is asked.",
+    url="The address of the platform to calibrate.",
 )
 def calibrate(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The profile; one that is there is added to."
+            "--output", "-o", metavar="FILE", help="The profile; an existing one is extended."
         ),
     ] = Path("profile.toml"),
     slow: Annotated[
         bool,
-        typer.Option("--slow", help="Ask what takes minutes, too; it moves a double's clock."),
+        typer.Option(
+            "--slow", help="Run probes that take minutes too; they move a double's clock."
+        ),
     ] = False,
     only: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this unknown; may be repeated.")
@@ -144,7 +146,7 @@ def calibrate(
     as_json: options.AsJson = False,
     **platform: Any,
 ) -> None:
-    """Ask a deployment what the specification leaves open and write its profile."""
+    """Find out how a deployment behaves where the specification is open; write its profile."""
     from doublecheck.calibration import command
 
     code = command.calibrate(platform, output, only=only or (), slow=slow, as_json=as_json)

@@ -24,7 +24,7 @@ TWIN_EXAMPLES = """
 
 @options.with_facts(
     *("target", "url", "config", "allow_writes"),
-    url="Where the platform runs that the double is held to.",
+    url="The address of the platform to compare the double with.",
 )
 def twin(
     double: options.Double = None,
@@ -32,18 +32,18 @@ def twin(
     script: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="What is said, in TOML (default: something on every surface)."
+            metavar="FILE", help="The requests, in TOML (default: some on every surface)."
         ),
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The agent that is run (default: one that both have)."),
+        typer.Option(metavar="NAME", help="The agent to run (default: one that both have)."),
     ] = None,
     html: options.Html = None,
     as_json: options.AsJson = False,
     **platform: Any,
 ) -> None:
-    """Say the same to a double and to another platform and print what differs."""
+    """Send the same requests to a double and to another platform and print the differences."""
     from doublecheck.twins import command
 
     code = command.twin(
@@ -63,13 +63,13 @@ RECORD_EXAMPLES = """
 
   doublecheck replay recording.jsonl
 
-It listens on this machine alone and passes every request on as it comes. Clients of the control plane sign with the key pair that it prints; it signs for the platform with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY. What is written has no keys, tokens and signatures in it.
+It listens only on this machine and forwards every request immediately. Clients of the control plane sign with the key pair that it prints; it signs for the platform with PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY. The recording contains no keys, tokens or signatures.
 
 [bold]Exit codes[/bold]  0: ended by Ctrl-C, 2: wrong usage, 3: not carried out
 """
 
 
-@options.with_facts("target", "url", "config", url="Where the platform runs that is recorded.")
+@options.with_facts("target", "url", "config", url="The address of the platform to record.")
 def record(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The recording, a new file.")
@@ -79,7 +79,7 @@ def record(
     ] = 0,
     **platform: Any,
 ) -> None:
-    """Stand in front of a platform and record what it is asked and answers."""
+    """Record the requests to a platform and its answers, as a proxy in front of it."""
     from doublecheck.recordings import command
     from doublecheck.twins.command import PlatformOptions
 
@@ -99,14 +99,14 @@ REPLAY_EXAMPLES = """
 
 def replay(
     recording: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What doublecheck record has written.")
+        Path, typer.Argument(metavar="FILE", help="A recording of doublecheck record.")
     ],
     url: options.Double = None,
     apps: options.Apps = None,
     html: options.Html = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Send what was recorded to a double and print what differs, operation by operation."""
+    """Send the recorded requests to a double and print the differences by operation."""
     from doublecheck.recordings import command
     from doublecheck.twins.command import DoubleOptions, OutputOptions
 
@@ -136,7 +136,7 @@ def save_test(
         typer.Option("--output", "-o", metavar="FILE", help="The test, a new file: test_*.py."),
     ],
 ) -> None:
-    """Write a pytest test that asks again what was asked, and asserts what was answered."""
+    """Write a pytest test that repeats recorded requests and asserts their answers."""
     from doublecheck.recordings import exchange_files
     from doublecheck.saved_tests import module
 

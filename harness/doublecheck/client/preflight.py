@@ -120,7 +120,7 @@ class _Probe:
         self._request = calls.request(target, "GET", _PROBES[surface], surface=surface)
         self.answered = False
         self.ended = False
-        self.problem: DoubleCheckError | None = self._no_answer("its answer did not end")
+        self.problem: DoubleCheckError | None = self._no_answer("its answer is incomplete")
 
     def run(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
         try:
@@ -138,7 +138,7 @@ class _Probe:
         url = self._request.url
         with client.stream(**transport.arguments(self._request)) as response:
             if response.has_redirect_location:
-                return WrongAddressError(url, f"sends us on to {_redirect_target(response)}")
+                return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
             page = response.headers.get("content-type", "").startswith("text/html")
             if page and response.is_success:
                 return WrongAddressError(url, "answers with a web page")

@@ -139,7 +139,7 @@ def _untrusted(error: BaseException | None) -> bool:
 
 def _reason(error: Exception) -> str:
     if "WRONG_VERSION_NUMBER" in str(error):
-        return "what is there speaks no TLS; try http://"
+        return "the server does not speak TLS; try http://"
     if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):
         return f"{error} Perhaps it speaks https"
     return str(error) or type(error).__name__

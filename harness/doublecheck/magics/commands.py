@@ -148,7 +148,7 @@ def _platform(platforms: Platforms) -> Platform:
 
 def _refuse_rest(name: str, rest: str) -> None:
     if rest:
-        refuse(f"%sandbox {name} takes nothing more, and there is {rest!r}.")
+        refuse(f"%sandbox {name} takes no further arguments, but got {rest!r}.")
 
 
 def _time(now: dt.datetime, platform: Platform) -> str:

@@ -115,7 +115,7 @@ class Platforms:
         others = list(self.others(than=one))
         if not others and (one is None or _is_double(one)):
             refuse(
-                "--both compares two platforms, and here is a double alone. %sandbox use "
+                "--both compares two platforms, but there is only a double. %sandbox use "
                 "staging=URL names another."
             )
         one = one or Named(DOUBLE, self.double())

@@ -62,7 +62,7 @@ class SandboxMagics(Magics):
 
     def _run(self, given: CellOptions, cell: str) -> None:
         if not cell.strip():
-            refuse("The cell is empty: write the code that is to run below %%sandbox.")
+            refuse("The cell is empty: write the code to run below %%sandbox.")
         run = self._compare if given.both else self._show
         run(Cell(cell, given))
 

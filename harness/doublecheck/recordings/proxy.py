@@ -191,7 +191,7 @@ class _Watch:
 
     async def body(self, answer: httpx.Response) -> AsyncGenerator[bytes, None]:
         """Forward the chunks of the answer, and finish the record when it ends, however it ends."""
-        error: str | None = "The client went away before the answer was over."
+        error: str | None = "The client disconnected before the answer ended."
         try:
             async for chunk in answer.aiter_bytes():
                 room = KEPT - len(self._answer_bytes)

@@ -87,7 +87,7 @@ def _obstacle(exchange: Exchange, double: Platform) -> str | None:
     if exchange.error is not None:
         return f"its recorded answer broke off ({exchange.error})"
     if exchange.request_cut or exchange.body_cut:
-        return "it was too large to be recorded as a whole"
+        return "it was too large to be recorded completely"
     if HIDDEN in request.url:
         return "its URL has a token, which is not recorded"
     if _is_action(request) and double.target.credentials is None:

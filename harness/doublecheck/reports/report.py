@@ -95,7 +95,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
             return None
         return (
             f"Interrupted: {len(self.run.checks)} of {self.run.chosen} checks were carried out. "
-            "Nothing is known about the others."
+            "The others were not checked."
         )
 
 

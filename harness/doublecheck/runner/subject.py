@@ -51,8 +51,8 @@ def from_target(target: Target, *, allow_writes: bool) -> Subject:
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
         raise TargetError(
-            f"The checks cannot be told the session token of the key pair for {target.url}; "
-            "give them a key pair that lasts."
+            f"The checks cannot use the session token of the key pair for {target.url}; "
+            "pass a permanent key pair."
         )
     target = replace(target, allow_writes=target.allow_writes or allow_writes)
     kept = {name: one for name, one in _environ().items() if not name.startswith(_OURS)}

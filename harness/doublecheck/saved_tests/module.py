@@ -38,7 +38,7 @@ def module(exchanges: Iterable[Exchange], name: str) -> str:
     blocks = [list(statements.of(one)) for one in shown]
     asked = [block for block in blocks if block]
     if all(line.startswith("#") for block in asked for line in block):
-        raise SaveError("There is no call that a test could make again.")
+        raise SaveError("There is no call that a test could repeat.")
     if "References" in statements.imports:
         asked.insert(0, ["seen = References()", f'seen.add(platform.url, "{PLATFORM}")'])
     body = "\n\n".join(_indented(block) for block in asked)

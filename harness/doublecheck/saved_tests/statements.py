@@ -341,7 +341,7 @@ def _obstacle(exchange: Exchange) -> str | None:
     if exchange.status is None:
         return "it had no answer"
     if exchange.request_cut or exchange.body_cut:
-        return "it was too large to be kept as a whole"
+        return "it was too large to be kept completely"
     if HIDDEN in exchange.request.url or HIDDEN.encode() in exchange.request.content:
         return "a secret in it is not kept"
     action = parse_qs(urlsplit(exchange.request.url).query).get("Action")

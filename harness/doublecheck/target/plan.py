@@ -214,7 +214,7 @@ def _require(sources: Sources, made: Plan) -> None:
     for key, fact in made.facts.items():
         if key != "allow_writes" and fact.source == sources.option(key):
             raise TargetError(
-                f"{fact.source} is about a platform that runs: say where with {sources.option('url')}."
+                f"{fact.source} needs a running platform: give its address with {sources.option('url')}."
             )
 
 
@@ -226,11 +226,13 @@ def _require_meant(sources: Sources, made: Plan) -> None:
     )
     # a pyproject.toml is passed on: whoever runs the tests says that a live platform is meant
     if made.chosen_by not in (BY_CALLER, target, variable("target")):
-        raise TargetError(f"{made.chosen_by} chooses a live platform, which no file may. {twice}")
+        raise TargetError(
+            f"{made.chosen_by} selects a live platform, which a file must not do. {twice}"
+        )
     if "emulator_command" in made.facts:
         source = made.facts["emulator_command"].source
-        raise TargetError(f"{source} starts a double, and {target} {made.name} is a live platform.")
+        raise TargetError(f"{source} starts a double, but {target} {made.name} is a live platform.")
     if "url" not in made.facts:
         raise TargetError(
-            f"{target} {made.name} is about a platform that runs: say where with {url}. {twice}"
+            f"{target} {made.name} needs a running platform: give its address with {url}. {twice}"
         )

@@ -178,7 +178,7 @@ class Target:
         """Return the id of the sandbox tool; raise CredentialsMissingError if there is none."""
         if self.tool_id is None:
             raise CredentialsMissingError(
-                "Code runs in a sandbox tool, and nobody says which: pass tool_id or set "
+                "Code runs in a sandbox tool, but none is named: pass tool_id or set "
                 f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)"; '
                 "for an Emulator of this process: connect(it)."
             )

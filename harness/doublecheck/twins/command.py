@@ -39,7 +39,7 @@ class DoubleOptions:
         if self.url is not None:
             if self.apps:
                 raise TargetError(
-                    "--app is about a double that is started here, not a running one."
+                    "--app applies to a double that is started here, not to a running one."
                 )
             yield doubles.running_double(self.url)
             return
@@ -67,7 +67,7 @@ class PlatformOptions:
         sources = Sources(given, project=nearest_project(), spelled="--{}".format)
         planned = plan(sources)
         if planned.in_process:
-            raise TargetError("Say where the platform is that is meant: --url, or --target.")
+            raise TargetError("Name the platform to compare with: --url, or --target.")
         with open_target.opened(sources, planned) as target:
             yield target
 

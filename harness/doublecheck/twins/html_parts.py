@@ -88,7 +88,7 @@ def _row(one: Difference, look: Look) -> Iterator[Markup | None]:
 
 def _side(name: str, exchange: Exchange | None, look: Look) -> Markup:
     if exchange is None:
-        return look.side(element("b", name), look.quiet("did not come to this call"))
+        return look.side(element("b", name), look.quiet("did not make this call"))
     return look.side(
         element("b", name), *(look.text(one) for one in _exchange_text(exchange) if one)
     )

@@ -26,7 +26,7 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-twin-strict",
         action="store_true",
-        help="with --platform-target=both: fail tests in which the double answers otherwise",
+        help="with --platform-target=both: fail tests in which the double answers differently",
     )
 
 

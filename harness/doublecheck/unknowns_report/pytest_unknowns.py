@@ -18,7 +18,7 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-profile",
         metavar="FILE",
-        help="profile.toml whose alternatives the double lives, from doublecheck calibrate",
+        help="profile.toml whose alternatives the double uses, from doublecheck calibrate",
     )
     group.addoption(
         "--platform-strict",
@@ -28,7 +28,7 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-sweep",
         action="store_true",
-        help="run tests anew under each alternative of each unknown that they rely on",
+        help="run tests again under each alternative of each unknown that they rely on",
     )
 
 
@@ -37,7 +37,7 @@ def configure(config: pytest.Config) -> None:
     strict, sweep = config.getoption("platform_strict"), config.getoption("platform_sweep")
     if strict and sweep:
         raise pytest.UsageError(
-            "--platform-strict fails what --platform-sweep looks into: choose one of them."
+            "--platform-strict and --platform-sweep exclude each other: choose one of them."
         )
     shared = _shared(config)
     if sweep and shared:

@@ -107,7 +107,7 @@ def artifacts_path(session: AgentSession) -> str:
 
 def _segment(name: str, value: str) -> str:
     if not value:
-        raise ArgumentError(f"{name} is empty, and is a part of the path that is asked for.")
+        raise ArgumentError(f"{name} is empty, but it is a part of the request's path.")
     return quote(value, safe="")
 
 
@@ -129,7 +129,9 @@ def read_event(data: str) -> AgentEvent:
     try:
         return _event(json.loads(data))
     except (ValueError, AttributeError, TypeError) as error:
-        raise AnswerError(f"This is no event: {data!r} ({error})", status=200, body=data) from None
+        raise AnswerError(
+            f"This is not an event: {data!r} ({error})", status=200, body=data
+        ) from None
 
 
 def _request(target: Target, method: str, path: str, document: Any) -> Request:
@@ -153,7 +155,7 @@ def _read_content(response: httpx.Response) -> bytes:
     with contextlib.suppress(TypeError, ValueError, KeyError):
         return base64.urlsafe_b64decode(found["inlineData"]["data"])
     raise AnswerError(
-        f"An artifact has a text or inline data, and this has {', '.join(found) or 'none'}.",
+        f"An artifact must have a text or inline data, and this one has {', '.join(found) or 'none'}.",
         status=response.status_code,
         body=response.text,
     )
@@ -163,7 +165,7 @@ def _read_events(response: httpx.Response) -> AgentEvents:
     document = calls.read_json(response)
     if not isinstance(document, list):
         raise AnswerError(
-            "A run is answered with a list of events, and this is none.",
+            "The answer of a run must be a list of events.",
             status=response.status_code,
             body=response.text,
         )
@@ -173,7 +175,7 @@ def _read_events(response: httpx.Response) -> AgentEvents:
 def _session(document: Any, response: httpx.Response) -> AgentSession:
     if not isinstance(document, dict) or not isinstance(document.get("id"), str):
         raise AnswerError(
-            "A session has an id, and this has none.",
+            "The session has no id.",
             status=response.status_code,
             body=response.text,
         )
@@ -204,5 +206,5 @@ def _event(document: Mapping[str, Any]) -> AgentEvent:
 
 def _part(part: Any) -> Mapping[str, Any]:
     if not isinstance(part, dict) or not isinstance(part.get("text"), (str, NoneType)):
-        raise TypeError(f"{part!r:.80} is no part of an event")
+        raise TypeError(f"{part!r:.80} is not a part of an event")
     return part

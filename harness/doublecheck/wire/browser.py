@@ -52,7 +52,7 @@ def _read_picture(response: httpx.Response) -> bytes:
     if response.headers.get("content-type", "").startswith("image/"):
         return response.content
     data_of(response, calls.read_json(response))  # it says why
-    message = "The answer is no picture."
+    message = "The answer is not an image."
     raise AnswerError(message, status=response.status_code, body=response.text)
 
 

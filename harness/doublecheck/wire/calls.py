@@ -60,7 +60,7 @@ class Call(Generic[T]):
             raise
         except _UNREADABLE as error:
             raise AnswerError(
-                f"{_route(response)} was answered with something else than the route promises "
+                f"{_route(response)} was answered with something unexpected "
                 f"({error!r:.100}): {_quoted(response.text)}",
                 status=response.status_code,
                 body=response.text,
@@ -97,7 +97,7 @@ def json_content(document: Any) -> bytes:
     try:
         return json.dumps(document).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"What is to be sent as JSON cannot be: {error}.") from None
+        raise ArgumentError(f"The value cannot be sent as JSON: {error}.") from None
 
 
 def read_json(response: httpx.Response) -> Any:

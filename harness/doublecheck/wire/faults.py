@@ -66,7 +66,7 @@ def wait(target: Target, id_: str, fired: int, within_s: float) -> Call[ArmedFau
         if fault.fired < fired:
             raise FaultError(
                 f"{fault.described} fired {fault.fired} of {fired} times within {within_s:g} s; "
-                f"its operation was asked for {fault.calls} times."
+                f"its operation was called {fault.calls} times."
             )
         return fault
 

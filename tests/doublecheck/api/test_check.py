@@ -155,7 +155,7 @@ def test_a_process_that_dies_is_told_with_what_it_said(
         ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
         ({"platform": 5}, "5 is no platform"),
         ({"target": "nowhere"}, "There is no target 'nowhere'"),
-        ({"target": "live"}, "target live is about a platform that runs"),
+        ({"target": "live"}, "target live needs a running platform"),
     ],
 )
 def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, told: str) -> None:

@@ -70,8 +70,8 @@ def test_what_cannot_be_meant_is_refused(platform: Platform) -> None:
     """In a line that says what to do."""
     live = Platform(Target("http://127.0.0.1:9", "live"))
     cases = [
-        (lambda: doublecheck.twin(platform), "Say what the double is held to"),
-        (lambda: doublecheck.twin(live, platform), "the double comes first"),
+        (lambda: doublecheck.twin(platform), "Name the platform to compare the double with"),
+        (lambda: doublecheck.twin(live, platform), "pass the double first"),
         (lambda: doublecheck.twin(platform, live), "Nothing answers at http://127.0.0.1:9"),
         (lambda: doublecheck.twin(platform, platform, target="x"), "say one of them"),
         (lambda: doublecheck.twin(platform, 5), "5 is no platform"),  # type: ignore[arg-type]

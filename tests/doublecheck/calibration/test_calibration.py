@@ -124,7 +124,7 @@ def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
             "runs or makes something on the platform, which it removes: --allow-writes",
         ),
         "U-LIST-APPS": ("detailed", ""),
-        "U-PING-SLOW": ("", "no probe tells its answers apart from outside"),
+        "U-PING-SLOW": ("", "no probe can tell its answers apart from outside"),
         "U-WEBHOOKS": ("", "the target does not offer a2a"),
     } == asked
     assert ["lets 62 s pass: --slow"] == [one.reason for one in slow]
@@ -192,7 +192,7 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
     file = tmp_path / "profile.toml"
     file.write_text(text)
 
-    with pytest.raises(CalibrationError, match="cannot be added to"):
+    with pytest.raises(CalibrationError, match="cannot be extended"):
         profile_file.check(file)
     assert text == file.read_text()
 
@@ -287,7 +287,7 @@ def test_the_command_writes_the_profile_and_tells(
     ("words", "told"),
     [
         (("--only", "U-LIST-APP", "--url", "http://127.0.0.1:1"), "Did you mean U-LIST-APPS?"),
-        ((), "say where with --url"),
+        ((), "Give the address of the deployment"),
         (("--url", "http://127.0.0.1:1", "--target", "live"), "Nothing answers"),
     ],
 )

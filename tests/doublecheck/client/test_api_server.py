@@ -151,7 +151,7 @@ def test_an_artifact_that_is_not_there_is_told_with_what_to_do(client: Platform)
     for name, version in (("none", None), ("plots/a 1.png", 1)):
         with pytest.raises(RefusedError, match=r"HTTP 404: Artifact not found.*list_artifacts\(\)"):
             client.download_artifact(session, name, version=version)
-    with pytest.raises(AnswerError, match="and this has fileData"):
+    with pytest.raises(AnswerError, match="and this one has fileData"):
         client.download_artifact(session, "plots/a 1.png")
 
 
@@ -189,7 +189,7 @@ def test_names_are_quoted_in_paths() -> None:
 @pytest.mark.parametrize("data", ["", "{", "[]", '"text"', "5"])
 def test_what_is_no_event_is_an_answer_error(data: str) -> None:
     """With what was sent."""
-    with pytest.raises(AnswerError, match="This is no event"):
+    with pytest.raises(AnswerError, match="This is not an event"):
         api_server.read_event(data)
 
 

@@ -83,7 +83,7 @@ NOWHERE = Target(url="http://127.0.0.1:1")
         ),
         (
             lambda platform: platform.get_session("echo", ""),
-            "session_id is empty, and is a part of the path that is asked for.",
+            "session_id is empty, but it is a part of the request's path.",
         ),
         (
             lambda platform: platform.get_session("echo", "\udcff"),
@@ -109,7 +109,7 @@ NOWHERE = Target(url="http://127.0.0.1:1")
         ),
         (
             lambda platform: platform.invoke("hello", count=object),
-            "What is to be sent as JSON cannot be: Object of type type is not JSON serializable.",
+            "The value cannot be sent as JSON: Object of type type is not JSON serializable.",
         ),
         (
             lambda platform: platform.request("GET", "ping"),

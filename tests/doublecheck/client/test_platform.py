@@ -171,7 +171,7 @@ def test_a_live_platform_has_no_clock() -> None:
     """What only a double can do is refused before anything is sent."""
     with Platform(Target("https://live.example.com")) as live:
         for ask in (live.clock.now, live.clock.advance, live.journal, live.sessions, live.reset):
-            with pytest.raises(NotADoubleError, match="exists on a double only"):
+            with pytest.raises(NotADoubleError, match="exists only on a double"):
                 ask()
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.smoke
 SOON_S = 0.3  # for what never answers
 LATE_S = 60.0  # for what does, on a machine that does much else besides
 PAGE = answer(b"<html>welcome</html>", "text/html; charset=utf-8")
-SILENT = "took the request and did not finish its answer"
+SILENT = "accepted the request but did not finish its answer"
 
 
 def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleCheckError:
@@ -44,7 +44,12 @@ def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleChe
         (bad_servers.reset, LATE_S, NoAnswerError, SILENT),
         (bad_servers.drip, SOON_S, NoAnswerError, SILENT),
         (bad_servers.raw(b"SSH-2.0\r\n"), LATE_S, NoAnswerError, "did not finish its answer"),
-        (PAGE, LATE_S, WrongAddressError, "/ping answers with a web page: that is no platform."),
+        (
+            PAGE,
+            LATE_S,
+            WrongAddressError,
+            "/ping answers with a web page, so it is not a platform.",
+        ),
     ],
 )
 def test_what_does_not_answer_like_a_platform_is_told(
@@ -86,7 +91,7 @@ def test_a_redirection_is_told_and_not_followed() -> None:
 
     assert [] == elsewhere.accepted
     assert isinstance(found, WrongAddressError)
-    assert f"sends us on to {elsewhere.url.rpartition(':')[0]}/login: that" in str(found)
+    assert f"redirects to {elsewhere.url.rpartition(':')[0]}/login, so it is not" in str(found)
     assert "TOP-SECRET" not in str(found)
 
 

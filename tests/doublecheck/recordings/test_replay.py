@@ -88,7 +88,7 @@ def test_divergence_is_told_by_operation(live: Target, recorder: Start) -> None:
     [
         (
             '{"request": {"method": "POST", "path": "/invoke", "cut": true}, "response": {"status": 200}}',
-            "it was too large to be recorded as a whole",
+            "it was too large to be recorded completely",
         ),
         (
             '{"request": {"method": "GET", "path": "/v1/x?Authorization=***"}, "response": {"status": 200}}',

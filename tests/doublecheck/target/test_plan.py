@@ -170,12 +170,12 @@ def test_an_address_replaces_a_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"target": "live"}, "--platform-target live is about a platform that runs: say where"),
-        ({"reference_app": True}, "--platform-reference-app is about a platform that runs"),
-        ({"region": "r"}, "--platform-region is about a platform that runs"),
+        ({"target": "live"}, "--platform-target live needs a running platform: give its address"),
+        ({"reference_app": True}, "--platform-reference-app needs a running platform"),
+        ({"region": "r"}, "--platform-region needs a running platform"),
         ({"target": "stagin"}, "no target 'stagin'; .* Did you mean staging?"),
         ({"target": "live", "url": "http://a", "emulator_command": "x"}, "not both"),
-        ({"target": "live", "emulator_command": "x"}, "starts a double, and .* is a live"),
+        ({"target": "live", "emulator_command": "x"}, "starts a double, but .* is a live"),
         ({"url": "foo"}, "--platform-url must be an address: .*, not 'foo'"),
         ({"offers": "foo"}, "--platform-offers must be surfaces out of"),
     ],
@@ -197,7 +197,9 @@ def test_the_environment_is_read_as_strictly() -> None:
 def test_no_file_chooses_a_live_platform(tmp_path: Path) -> None:
     """Who runs the tests does; a double may be chosen by a file."""
     live = in_file(tmp_path, "target = 'a'\n[targets.a]\nurl = 'https://a'")
-    with pytest.raises(TargetError, match=r"toml target chooses a live platform, which no file"):
+    with pytest.raises(
+        TargetError, match=r"toml target selects a live platform, which a file must not"
+    ):
         plan(said(config=live))
     assert "live" == plan(said({"DOUBLECHECK_TARGET": "a"}, config=live)).kind
 
