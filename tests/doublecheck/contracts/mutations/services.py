@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from agentdouble.mcp_hosting import host
-from agentdouble.mcp_services import backends, handle, passthrough
+from agentdouble.mcp_services import handle, openapi, passthrough
 from tests.doublecheck.contracts.mutations import Mutation
 
 
@@ -34,13 +34,13 @@ def pass_calls_on_without_arguments(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_out_an_operation(patch: pytest.MonkeyPatch) -> None:
-    original = backends.openapi.server
+    original = openapi.server
 
     def server(definition: Any, **options: Any) -> Any:
         fewer = dataclasses.replace(definition, operations=definition.operations[:1])
         return original(fewer, **options)
 
-    patch.setattr(backends.openapi, "server", server)
+    patch.setattr(openapi, "server", server)
 
 
 def say_more_than_the_record_has(patch: pytest.MonkeyPatch) -> None:
