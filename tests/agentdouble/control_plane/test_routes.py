@@ -297,9 +297,13 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
 
 def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -> None:
     """Without it no fault can name the action: add it to ``action_names.py``."""
-    with Emulator() as double:
+
+    async def actions_of(double: Emulator) -> set[str]:  # on its loop, where they are made
         surfaces = double._platform.context.surfaces
-        built = {name for surface in surfaces for name in surface.actions()}
+        return {name for surface in surfaces for name in surface.actions()}
+
+    with Emulator() as double:
+        built = double._call(actions_of(double))
 
     assert set() == built - OF_THE_PLATFORM
 

@@ -69,7 +69,6 @@ CALLS: dict[str, Callable[[Instances, Instance], Any]] = {
     "get_or_create a new one": lambda i, one: i.get_or_create("t-1", "new"),
     "find": lambda i, one: i.find("t-1", one.key.user_session_id),
     "look_up by id": lambda i, one: i.look_up(one.id, "t-1"),
-    "by_id": lambda i, one: i.by_id(one.id),
 }
 
 
