@@ -12,6 +12,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.cli.doctor import isolating
 from agentdouble.processes import isolation
+from agentdouble.processes.fork_server import probe
 from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.processes.isolation import Isolation, Measure
 from agentdouble.processes.workspace import Workspace
@@ -169,3 +170,20 @@ def test_the_doctor_says_that_nobody_could_try_it(monkeypatch: pytest.MonkeyPatc
 
     assert "nobody could try it" in str(finding)
     assert "Too many open files" in str(finding)
+
+
+def test_processes_are_not_counted_for_a_user_whom_others_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without root and without user namespaces the limit would be that of all the user's own."""
+    monkeypatch.setattr(probe.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(
+        probe, "_try", lambda asked, _holds: "refused" if asked.namespaces else None
+    )
+
+    found = probe.probe(tmp_path, 1000)
+
+    assert ("refused", "it would count every process of this user") == (
+        found["files"],
+        found["processes"],
+    )

@@ -69,13 +69,7 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
     )
     found["processes"] = "it would count every process of this user"
     if base.uid is not None or base.namespaces == "user":
-        found["shared_memory"] = found["files"] or _try(
-            replace(base, shared_memory=_SEGMENT), _segments_end
-        )
-    found["pid_namespace"] = found["files"] or _try(
-        replace(base, processes="own"), _host_is_out_of_sight
-    )
-    found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
+        found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
     return found
 
 
