@@ -1,8 +1,8 @@
-"""Who calls from this machine: a person's program, or code that the double runs for somebody.
+"""Tells a user's own programs from code that the double runs, when they call from this machine.
 
-Linux tells which user a socket belongs to, and which processes have it open. A session that is a
-user of its own is known by that user. For other callers we look for the socket: it must be open
-in a process outside all that the double runs.
+Linux reports which user owns a socket, and which processes have it open. A session that runs as a
+user of its own is recognized by that user. For the other callers we look for the socket: a program
+of a user has it open in a process outside the processes that the double runs.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from agentdouble.admission import Address, Caller
 
 
-OUTSIDE = 0  # no pid of a process
+OUTSIDE = 0  # no process has this pid
 NOWHERE = -1
 
 _KNOWN = 4
 _SOCKET = "socket:["
 
-_Look = Mapping[int, Sequence[int]]  # by a socket's inode the processes that have it open
+_Look = Mapping[int, Sequence[int]]  # from a socket's inode to the processes that have it open
 
 
 class SocketOwners:
-    """Finds the processes that have a socket open, in /proc; belongs to one event loop.
+    """Finds in /proc the processes that have a socket open; belongs to one event loop.
 
-    Looking through all processes takes some 20 ms, so one look answers everybody who waits for
-    one, and programs that have called before are tried first.
+    To read all processes takes about 20 ms. So calls that wait at the same time share one read,
+    and the programs that have called before are tried first.
     """
 
     def __init__(self) -> None:
@@ -50,10 +50,10 @@ class SocketOwners:
         self._known: deque[int] = deque(maxlen=_KNOWN)  # programs that have called before
 
     async def root(self, inode: int, roots: set[int]) -> int:
-        """Return the process of ``roots`` below which a socket is open.
+        """Return the process of ``roots`` that has a socket open, itself or in a descendant.
 
-        It is ``OUTSIDE`` where only others have it open, and ``NOWHERE`` where nobody has, or
-        that is unknown because a process ends just now.
+        Return ``OUTSIDE`` if only other processes have it open. Return ``NOWHERE`` if no process
+        has it open, or if the answer is unknown because a process is just ending.
         """
         if await asyncio.to_thread(_is_of, (*self._known,), inode, roots):
             return OUTSIDE
@@ -64,7 +64,7 @@ class SocketOwners:
         return found
 
     async def _look(self) -> _Look:
-        """Return the findings of a look that began after this call."""
+        """Return the result of a read of /proc that began after this call."""
         if self._next is None:
             self._next = asyncio.ensure_future(self._after(self._running))
         return await asyncio.shield(self._next)
@@ -77,7 +77,7 @@ class SocketOwners:
 
 
 def _is_of(programs: Sequence[int], inode: int, roots: set[int]) -> bool:
-    """Return whether this process has a socket open, or one of some programs that are not below."""
+    """Return whether this process or one of ``programs`` outside ``roots`` has a socket open."""
     return inode in _sockets(os.getpid()) or any(
         inode in _sockets(pid) and _root([pid], roots) == OUTSIDE for pid in programs
     )
@@ -87,7 +87,7 @@ def _root(holders: Sequence[int], roots: set[int]) -> int:
     found = [_root_of(pid, roots) for pid in holders]
     if not found or NOWHERE in found:
         return NOWHERE
-    return max(found)  # a pid, if there is one
+    return max(found)  # a pid if there is one, else OUTSIDE
 
 
 def _root_of(pid: int, roots: set[int]) -> int:
@@ -112,7 +112,7 @@ def _look() -> _Look:
 
 
 def _sockets(pid: int) -> Sequence[int]:
-    """Return the sockets that a process has open; none of one that cannot be looked into."""
+    """Return the sockets that a process has open; return none if /proc hides its files."""
     found = []
     with suppress(OSError):
         for one in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
@@ -145,8 +145,9 @@ def _none() -> tuple[int, ...]:
 class Callers:
     """Recognizes callers that are code of a session or a runtime; belongs to one event loop.
 
-    ``roots`` returns the processes below which code runs as the double's own user, or as another
-    one that is no session's; ``runtimes`` those below which all runtimes run.
+    ``roots`` returns the processes whose descendants run code as the double's own user, or as
+    another user that belongs to no session. ``runtimes`` returns the processes whose descendants
+    are all runtimes.
     """
 
     def __init__(self, roots: Roots, runtimes: Roots = _none) -> None:
@@ -155,11 +156,12 @@ class Callers:
         self._holders = SocketOwners()
 
     async def caller(self, client: Address, server: Address) -> Caller:
-        """Return whose code the caller is, or may be.
+        """Return what the caller is, or may be: a program, a session or a runtime.
 
-        A caller that has gone may have been a session's. If the machine does not tell, or the
-        caller is on another machine, it is a program. This takes 0.05 ms; only if code runs as
-        the double's own user, a thread looks through the processes.
+        A caller that has disconnected counts as a session, because it may have been one. A caller
+        on another machine is a program, and so is every caller if this machine does not report
+        who owns a socket. This takes 0.05 ms. A thread reads the processes only if code runs as
+        the double's own user.
         """
         if not available() or not _is_here(client[0]):
             return "program"
@@ -182,7 +184,7 @@ class Callers:
 
 
 def available() -> bool:
-    """Return whether this machine tells who owns a socket."""
+    """Return whether this machine reports who owns a socket."""
     return _TABLES[0].exists()
 
 
@@ -204,7 +206,7 @@ def _look_up(client: Address, server: Address) -> _Socket | None:
 
 
 def _read_tables(client: Address, server: Address) -> _Socket | None:
-    """Return the caller's socket; the kernel takes 5 ms to show a table, so this comes last."""
+    """Find the caller's socket in the tables of /proc, which take 5 ms each to read."""
     near, far = address_of(client[0]), address_of(server[0])
     pattern = re.compile(_ROW % (client[1], server[1]), re.MULTILINE)
     for table in filter(Path.exists, _TABLES):
@@ -215,7 +217,7 @@ def _read_tables(client: Address, server: Address) -> _Socket | None:
 
 
 def _address(shown: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Read an address as the kernel shows it: words of 32 bits in this machine's order."""
+    """Read an address of a table: words of 32 bits in this machine's byte order."""
     raw = bytes.fromhex(shown.decode())
     words = struct.unpack(f"={len(raw) // 4}I", raw)
     return plain(ipaddress.ip_address(struct.pack(f"!{len(words)}I", *words)))

@@ -1,4 +1,4 @@
-"""The session instances that have ended: what is remembered of them, and what the store keeps."""
+"""The session instances that have ended, and the records of all instances in the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESTARTED = "the double was restarted"
 class EndedInstance:
     """An instance that has ended: when, why, and after how many executions.
 
-    ``log`` is None when it is no longer kept.
+    ``log`` is None when the log is no longer kept.
     """
 
     id: str
@@ -35,12 +35,12 @@ class EndedInstance:
 
     @property
     def why(self) -> str:
-        """Why it ended, and when, unless the reason says that already."""
+        """The reason of the end, with its time unless the reason has the time already."""
         when = f"{self.at:%Y-%m-%dT%H:%M:%SZ}"
         return self.reason if when in self.reason else f"{self.reason}, at {when}"
 
     def to_record(self) -> Record:
-        """Return it as JSON-ready data, with its end."""
+        """Return the instance and its end as JSON-ready data."""
         return {
             **_made(self.key, self.created_at),
             "at": self.at.isoformat(),
@@ -50,7 +50,7 @@ class EndedInstance:
 
     @classmethod
     def of(cls, id_: str, record: Record, now: dt.datetime) -> EndedInstance:
-        """Return the instance of a record; one without an end was ended by a restart."""
+        """Return the instance of a record; without an end, a restart of the double ended it."""
         at = record.get("at")
         return cls(
             id=id_,
@@ -72,7 +72,7 @@ class EndedInstances:
         self._with_log: deque[str] = deque()
 
     async def load(self, now: dt.datetime) -> None:
-        """Load what the store has; instances that lived then have ended with that process."""
+        """Load the records of the store; instances that lived then ended with that process."""
         kept = await self._store.load(KIND)
         found = [EndedInstance.of(id_, record, now) for id_, record in kept.items()]
         for ended in sorted(found, key=lambda one: one.at):
@@ -83,28 +83,28 @@ class EndedInstances:
         await self._store.saved()
 
     def all(self) -> tuple[EndedInstance, ...]:
-        """Return what is remembered, oldest first."""
+        """Return the remembered instances, oldest first."""
         return tuple(self._ended.values())
 
     def find(self, session_id: str) -> EndedInstance:
-        """Return what is remembered of an instance; raise UnknownSessionError."""
+        """Return an ended instance; raise UnknownSessionError if it is not remembered."""
         ended = self._ended.get(session_id)
         if ended is None:
             raise UnknownSessionError(session_id)
         return ended
 
     def latest(self, key: InstanceKey) -> EndedInstance | None:
-        """Return the last instance that a session had, if it is remembered."""
+        """Return the last ended instance of a session, or None if none is remembered."""
         id_ = self._latest.get(key)
         return None if id_ is None else self._ended[id_]
 
     def begin(self, instance: Instance, undo: Undo) -> Awaitable[None]:
-        """Record an instance that lives; what is returned waits until that is kept."""
+        """Record a living instance; await the returned object to wait until the store has it."""
         record = _made(instance.key, instance.created_at)
         return self._store.write([Change(KIND, instance.id, record)], undo)
 
     def end(self, instance: Instance, reason: str, at: dt.datetime) -> None:
-        """Remember an instance that has ended, which nothing can take back."""
+        """Remember an instance that has ended; a failed write does not undo this."""
         self._keep(
             EndedInstance(
                 id=instance.id,

@@ -1,7 +1,7 @@
-"""ExecBash: commands in a session's own bash, and what listeners receive of them.
+"""ExecBash: commands in a session's own bash, and the events that listeners receive of them.
 
-If nobody listens, a command is simply posted. A command whose caller goes away is interrupted, and its
-listeners receive the rest before its end.
+Without a listener, a command is simply posted. If a caller disconnects, its command is interrupted,
+and the listeners receive the rest of the output before the end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ExecBash:
         kept = self._kept
         answer = await run_command(workbench, {**command, "session_id": kept}, publisher)
         if _status(answer) == "running" and kept == self._kept:
-            self._kept = next(self._names)  # what comes next must not wait for it
+            self._kept = next(self._names)  # the next command must not wait for this one
         return answer
 
     async def _run_alone(
@@ -51,7 +51,7 @@ class ExecBash:
         name = uuid.uuid4().hex
         try:
             answer = await run_command(workbench, {**command, "session_id": name}, publisher)
-        except asyncio.CancelledError:  # nobody is left who could want it
+        except asyncio.CancelledError:  # the caller has disconnected: no client needs it
             await self._close(workbench, name)
             raise
         if _status(answer) == "completed":
@@ -59,7 +59,7 @@ class ExecBash:
         return answer
 
     async def _close(self, workbench: Workbench, name: str) -> None:
-        """Close a bash, in a task of its own: the caller may be cancelled once more."""
+        """Close a bash in a task of its own, because the caller may be cancelled once more."""
         closing = asyncio.ensure_future(workbench.post(_CLOSE.format(name), {}))
         self._closing.add(closing)
         closing.add_done_callback(self._closed)
@@ -68,7 +68,7 @@ class ExecBash:
     def _closed(self, closing: asyncio.Task[dict[str, Any]]) -> None:
         self._closing.discard(closing)
         if not closing.cancelled():
-            closing.exception()  # seen by who waits; if nobody does, the session has ended
+            closing.exception()  # a caller that waits sees it; if none waits, the session ended
 
 
 def _status(answer: Mapping[str, Any]) -> str | None:
@@ -86,8 +86,8 @@ async def run_command(
 ) -> dict[str, Any]:
     """Run a command, a body of ``POST /v1/bash/exec``, and return its envelope.
 
-    The answer is the same whether somebody listens or not. Who begins to listen while it runs
-    receives its output at its end. Raises WorkbenchError.
+    The answer is the same with and without listeners. If the first listener comes while the
+    command runs, it receives the output at the end. Raises WorkbenchError.
     """
     ended: ExecutionEnded = "interrupted"
     try:
@@ -114,7 +114,7 @@ async def _run_unheard(
 async def _run_live(
     workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
 ) -> dict[str, Any]:
-    """Run a command and publish it; if the caller goes away, also what it still puts out."""
+    """Run a command and publish its output, to its end even if the caller disconnects."""
     relay = _Relay(publisher)
     running = asyncio.ensure_future(workbench.post_streamed(LIVE_COMMAND, command, relay.receive))
     try:
@@ -131,9 +131,10 @@ async def _run_live(
 
 
 async def _abandoned(workbench: Workbench, which: Mapping[str, Any]) -> bool:
-    """Interrupt a command whose caller has gone; return whether its events go on to its end.
+    """Interrupt a command after its caller disconnected; return whether its events go on.
 
-    They do not if the session no longer remembers it: then it ends with its connection.
+    They do not go on if the session no longer knows the command, which then ends with its
+    connection.
     """
     with contextlib.suppress(WorkbenchError):
         return bool((await workbench.post(ABANDON, which)).get("success"))
@@ -141,7 +142,7 @@ async def _abandoned(workbench: Workbench, which: Mapping[str, Any]) -> bool:
 
 
 class _Relay:
-    """Publishes the events of a command; has its ``command_id`` once that has begun."""
+    """Publishes the events of a command; ``command_id`` is set when the command starts."""
 
     def __init__(self, publisher: ExecutionPublisher) -> None:
         self.command_id: str | None = None

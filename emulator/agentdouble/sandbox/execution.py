@@ -1,4 +1,4 @@
-"""One execution: what its kernel has sent for it so far, and its result."""
+"""One execution: the messages that its kernel has sent so far, and its result."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _unnoticed(_execution_count: int | None) -> None:
 
 
 class Execution:
-    """One execution: ``finished`` when its reply and the kernel's idle status are both here.
+    """One execution: ``finished`` when the reply and the kernel's idle status have both arrived.
 
-    It has ``begun`` when its kernel has sent more for it than its busy status. ``started`` is
-    called with its number when the code is about to run.
+    ``begun`` is done when the kernel has sent more than its busy status for this execution.
+    ``started`` is called with the execution's number when the code is about to run.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Execution:
         self._check()
 
     def on_no_reply(self) -> None:
-        """Expect no reply: an interrupt just before the code runs takes it away."""
+        """Expect no reply: after an interrupt just before the code runs, none comes."""
         if self._reply is None:
             self.on_reply({})
 
     def has_put_out(self, messages: int) -> asyncio.Future[None]:
-        """Return a future that is done when so many outputs are here, or the execution is over."""
+        """Return a future: done after that many outputs, or when the execution is over."""
         awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._awaited = (messages, awaited)
         self._check()
@@ -73,7 +73,7 @@ class Execution:
 
     @property
     def output_messages(self) -> int:
-        """How many messages of output have arrived."""
+        """The number of output messages that have arrived."""
         return self._output_messages
 
     def _check(self) -> None:
@@ -87,7 +87,7 @@ class Execution:
     def result(
         self, status: Status | None = None, message: str = "", *, context_lost: bool = False
     ) -> ExecutionResult:
-        """Return the result; without a status, the kernel's reply has it."""
+        """Return the result; without ``status``, take the status from the kernel's reply."""
         reply = self._reply or {}
         if status is None:
             status, message = "ok", "Code executed successfully"
@@ -106,7 +106,7 @@ class Execution:
         )
 
     def timed_out(self, timeout_s: float, *, context_kept: bool) -> ExecutionResult:
-        """Return the result of code that ran longer than it may."""
+        """Return the result of code that ran longer than its timeout."""
         ending = "was interrupted; the context is kept"
         if not context_kept:
             ending = "did not heed the interrupt and was killed; the context is lost"
@@ -123,12 +123,12 @@ class Execution:
 
 
 def _error_text(error: Mapping[str, Any]) -> str:
-    """Return an error's name and value, the start of them where they are long."""
+    """Return an error's name and value, cut if they are long."""
     text = f"{error.get('ename')}: {error.get('evalue')}"
     return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Mark a future as done, if it is not yet."""
+    """Mark a future as done, unless it is done already."""
     if not future.done():
         future.set_result(None)

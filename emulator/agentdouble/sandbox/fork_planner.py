@@ -1,6 +1,6 @@
-"""How processes of sessions are forked: by which fork server, in which confinement.
+"""Plans how the processes of sessions are forked: the fork server and the confinement.
 
-A double has one fork server, started with the first process and again when it has died.
+A double has one fork server. It starts with the first process, and again if it has died.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_manager import ForkPlan
     from agentdouble.sandbox.workbench.client import Workbench
 
-    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # what a session has running
+    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # the processes of a session
 
 FORK = "agentdouble-fork"
 LOCAL = "local-provisioner"
@@ -46,7 +46,7 @@ _STOPPED = "the double has stopped"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a process is started: its session's workspace, its own ``run``, the session's others."""
+    """Where a process starts: the session's workspace and other processes, its own ``run``."""
 
     workspace: Workspace
     run: Path
@@ -65,15 +65,15 @@ class ForkPlanner:
 
     @property
     def pid(self) -> int | None:
-        """The fork server's process id, if it has been started."""
+        """The fork server's process id, or None if it has not been started."""
         return None if self._fork_server is None else self._fork_server.pid
 
     def close(self) -> None:
-        """Plan nothing from now on."""
+        """Refuse to prepare any process from now on."""
         self._closed = True
 
     async def stop(self) -> None:
-        """End the fork server and all that it has forked."""
+        """End the fork server and all processes that it has forked."""
         if self._isolation is not None:
             await asyncio.wait({self._isolation})
         if self._fork_server is not None:
@@ -81,9 +81,10 @@ class ForkPlanner:
         self._fork_server = None
 
     def prepare(self, program: Language) -> None:
-        """Start the fork server and find out about isolation while this process imports.
+        """Start the fork server, and begin to find out which isolation this machine offers.
 
-        Raises KernelStartError, also when the double has stopped: nobody would end what starts then.
+        Raises KernelStartError, also when the double has stopped: a process that starts then
+        would never be ended.
         """
         if self._closed:
             raise KernelStartError(program.display_name, _STOPPED)
@@ -102,7 +103,7 @@ class ForkPlanner:
             self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
 
     async def plan(self, language: Language, place: Place) -> ForkPlan | None:
-        """Return how a program is forked, None without a fork server; call ``prepare`` before.
+        """Return how to fork a program, or None without a fork server; call ``prepare`` first.
 
         Raises KernelStartError.
         """
@@ -147,7 +148,7 @@ class ForkPlanner:
 
     @property
     def _largest_message(self) -> int:
-        """The size (bytes) of a message that a kernel need not send: no answer holds more."""
+        """The size in bytes of the largest message of a kernel: no answer holds more."""
         return self._settings.output_limit + _HEADERS
 
     def _network(self, language: Language) -> Literal["shared", "own"]:
@@ -163,13 +164,13 @@ class ForkPlanner:
     def _limits(self) -> dict[str, int]:
         return {
             "open_files": self._settings.open_files_limit,
-            # below the limit of all files: who is refused this one lives on
+            # Below the limit of all files: a session lives on if Linux refuses a larger file.
             "file_size": self._settings.workspace_limit // 8 * 7,
         }
 
 
 def provisioner(settings: Settings) -> str:
-    """Return the name of the provisioner: the settings', or the best of this platform."""
+    """Return the name of the provisioner: from the settings, or the best one of this platform."""
     if settings.provisioner != "auto":
         return settings.provisioner
     return FORK if sys.platform == "linux" else LOCAL

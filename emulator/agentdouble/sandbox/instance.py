@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def ends_session(result: ExecutionResult) -> bool:
-    """Return whether an execution ends its session: its context is lost, or the ledger says so."""
+    """Return whether an execution ends its session: by a lost context, or by the ledger."""
     timed_out = result.status == "timeout"
     return result.context_lost or (timed_out and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost")
 
@@ -64,7 +64,7 @@ class Instance:
         log: SessionLog,
     ) -> None:
         self.id = f"s-{secrets.token_hex(10)}"
-        self.token = secrets.token_urlsafe(24)  # proves to the data plane who may enter
+        self.token = secrets.token_urlsafe(24)  # a client shows it to the data plane to enter
         self.key = key
         self.created_at = created_at
         self.ttl = ttl
@@ -76,7 +76,7 @@ class Instance:
         self._output_limit = output_limit
         self._on_lost = on_lost
         self._expire = lambda: expire(self)
-        self._on_change = on_change  # called when it becomes idle, and when its processes change
+        self._on_change = on_change  # called when the instance becomes idle or starts a process
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
@@ -88,31 +88,34 @@ class Instance:
         self._turn = asyncio.Lock()
         self._making_workspace = asyncio.Lock()
         self._ended: str | None = None
-        self.processes_gone = asyncio.Event()  # its end has come, and nothing of it runs
+        self.processes_gone = asyncio.Event()  # set when it has ended and none of them runs
         self._paused_at: dt.datetime | None = None
 
     @property
     def state(self) -> Literal["active", "paused"]:
-        """What the instance is, as long as it lives."""
+        """The state of the instance while it lives."""
         return "active" if self._paused_at is None else "paused"
 
     def pause(self, now: dt.datetime) -> None:
-        """Run nothing until ``resume``; code that runs already goes on."""
+        """Start no code until ``resume``; code that runs already goes on."""
         if self._paused_at is None:
             self._paused_at = now
 
     def resume(self, now: dt.datetime) -> None:
-        """Run code again; the time of the pause does not count if the ledger says so."""
+        """Run code again; if the ledger says so, move the deadline by the time of the pause."""
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
             self.deadline += now - self._paused_at
         self._paused_at = None
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Whether the deadline has come and nothing defers the end; ``LivingInstances.due`` finds all."""
+        """Return whether the deadline has come and nothing defers the end.
+
+        ``LivingInstances.due`` finds all of these instances.
+        """
         return self.deadline <= now and self.deferred_by() is None
 
     def deferred_by(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:
-        """Return the unknown whose answer lets the instance live on past its deadline now."""
+        """Return the id of the unknown that defers the end past the deadline now, or None."""
         if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
             return "U-TTL-PAUSED"
         if self._at_work and ledger.choose("U-TTL-DURING") == "finishes":
@@ -146,12 +149,12 @@ class Instance:
 
     @property
     def home(self) -> Path | None:
-        """Where the session's own files lie on this machine, once it has run something."""
+        """The directory of the session's own files, or None before the session has run anything."""
         return None if self._workspace is None else self._workspace.home
 
     @property
     def directories(self) -> tuple[Path, ...]:
-        """Where the session's code writes."""
+        """The directories that the session's code writes to."""
         return () if self._workspace is None else (self._workspace.home, self._workspace.tmp)
 
     @property
@@ -170,12 +173,12 @@ class Instance:
     ) -> ExecutionResult:
         """Run code in the session, one execution at a time, in arrival order (SBX-02).
 
-        ``cwd`` is a directory of the session, for this execution alone: see ``directory``.
-        ``publisher`` publishes the code as it runs.
+        ``cwd`` is a directory of the session, for this execution only: see ``directory``.
+        ``publisher`` publishes the outputs while the code runs.
 
         Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
-        if the instance ended before its turn came, or InstanceBusyError where the ledger says
-        so.
+        if the instance ended while the code waited for its turn, or InstanceBusyError if the
+        ledger says so.
         """
         kind = languages.find(language)
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
@@ -197,7 +200,7 @@ class Instance:
             result = await kernel.execute(code, **limits, fault=fault, publisher=publisher)
             ended, lost = result.status, ends_session(result)
             return result
-        except asyncio.CancelledError:  # no answer will say that the kernel was lost by it
+        except asyncio.CancelledError:  # no answer will report that the kernel was lost
             if self._ended is None and not kernel.alive:
                 self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had gone away")
             raise
@@ -206,10 +209,10 @@ class Instance:
                 publisher.finished(ended, context_lost=lost or not kernel.alive)
 
     async def complete(self, code: str, position: int, language: str) -> Completion:
-        """Complete code, by the kernel of that language.
+        """Complete code with the session's kernel for that language.
 
-        There are no matches if there is no such kernel, or it is not idle: this neither counts as
-        use of the session nor waits. Raises UnknownLanguageError.
+        Return no matches if there is no such kernel or it is not idle. This does not wait, and
+        does not count as use of the session. Raises UnknownLanguageError.
         """
         kernel = self._kernels.get(languages.find(language).name)
         free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
@@ -222,20 +225,20 @@ class Instance:
     ) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
-        ``command`` is a body of ``POST /v1/bash/exec``; ``publisher`` publishes it as it runs. Raises what
-        ``use_workbench`` raises.
+        ``command`` is a body of ``POST /v1/bash/exec``; ``publisher`` publishes its output while
+        it runs. Raises the same errors as ``use_workbench``.
         """
         async with self.use_workbench() as workbench:
             try:
                 return await self._exec_bash.run(workbench, command, publisher)
             except WorkbenchError:
-                self.check_usable()  # that it has ended says more
+                self.check_usable()  # "the instance has ended" is the more helpful error
                 raise
 
     async def directory(self, asked: str | None) -> str | None:
-        """Return the path of a directory for the session's code; None for None.
+        """Return the path of a directory for the session's code, or None for None.
 
-        Raises DirectoryError, and what ``use_workbench`` raises.
+        Raises DirectoryError, and the same errors as ``use_workbench``.
         """
         if asked is None:
             return None
@@ -248,7 +251,7 @@ class Instance:
 
     @asynccontextmanager
     async def use_workbench(self) -> AsyncIterator[Workbench]:
-        """Use the session's workbench, started now if none lives.
+        """Use the session's workbench; start it if none lives.
 
         Raises WorkbenchError, NotBuiltError, InstancePausedError, and InstanceEndedError.
         """
@@ -257,7 +260,7 @@ class Instance:
             yield await self._workbench.living()
 
     async def browser(self) -> Browser:
-        """Return the session's browser, started now if none lives (SBX-11).
+        """Return the session's browser; start it if none lives (SBX-11).
 
         Raises BrowserMissingError, TooManyBrowsersError, BrowserError, NotBuiltError,
         InstancePausedError, and InstanceEndedError.
@@ -293,11 +296,11 @@ class Instance:
 
     @property
     def end_reason(self) -> str | None:
-        """Why the instance has ended, None while it lives."""
+        """The reason why the instance has ended, or None while it lives."""
         return self._ended
 
     def check_usable(self) -> None:
-        """Raise InstanceEndedError or InstancePausedError if nothing may begin in it now."""
+        """Raise InstanceEndedError or InstancePausedError if the instance may not be used now."""
         if self._ended is not None:
             raise InstanceEndedError(self.key.user_session_id, self._ended)
         if self._paused_at is not None:
@@ -317,7 +320,7 @@ class Instance:
         return kernel
 
     def _on_kernel_died(self, kernel: Kernel) -> None:
-        """Report that a kernel has ended, unless it was killed or the code that ran reports it."""
+        """Report that a kernel has ended, unless the instance ended or its code reports it."""
         if self._ended is None and not self.busy:
             self._on_lost(self, f"{kernel.how_it_ended()}, while nothing ran")
 
@@ -346,10 +349,10 @@ class Instance:
         return kernel
 
     async def _start(self, language: Language) -> Kernel:
-        """Start a kernel; the first one of a session may be one that was kept ready.
+        """Start a kernel; the first Python kernel of a session may be a ready one.
 
-        A ready kernel has its environment already, so it does not serve a session with variables of
-        its own.
+        A ready kernel has its environment already, so a session with variables of its own cannot
+        use it.
         """
         if self._workspace is None and language is languages.PYTHON and not self.variables:
             pooled = await self._source.take()
@@ -358,16 +361,16 @@ class Instance:
         return await self._source.start(language, self._get_workspace(), self._processes())
 
     def refuse(self, reason: str) -> None:
-        """Let no execution begin from now on, not even one that waits for its turn."""
+        """Refuse all executions from now on, also those that wait for their turn."""
         if self._ended is None:
             self._ended = reason
 
     async def end(self, reason: str) -> None:
-        """Kill what runs and remove what was written; return when it is gone."""
+        """Kill the processes and remove the files; return when both are gone."""
         self.refuse(reason)
         await asyncio.gather(*(one.kill(reason) for one in self._processes()))
         self.processes_gone.set()
         async with self._turn, self._workbench.turn, self._browser.turn, self._making_workspace:
-            # what was starting meanwhile is gone by then
+            # processes that were starting meanwhile have ended by now
             if self._workspace is not None:  # in a thread: there may be a million files
                 await run_in_thread(self._workspace.remove)

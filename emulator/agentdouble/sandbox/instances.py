@@ -1,7 +1,7 @@
 """Session instances: made on first use, reused, destroyed on time (section 3).
 
-An instance belongs to a tool and a user session. It has a deadline on the platform's clock; the
-reaper destroys an instance that is due, and so does every request that comes first.
+An instance belongs to a tool and a user session. It has a deadline on the platform's clock. The
+reaper destroys an instance that is due, unless a request comes first and does it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from agentdouble.threads import run_in_thread
 _log = logging.getLogger(__name__)
 
 REAPER_INTERVAL_S = 0.25
-_SOONEST_S = 0.05  # what could not be destroyed is tried again no sooner
+_SOONEST_S = 0.05  # the shortest pause before an instance that could not be ended is retried
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 VariablesOf = Callable[[str], Mapping[str, str]]
@@ -47,16 +47,16 @@ def _no_variables(_tool_id: str) -> Mapping[str, str]:
 
 
 def most_sessions(settings: Settings) -> SessionLimit:
-    """Return how many sessions a double may have: by its settings, or by this machine."""
+    """Return how many sessions a double may have, from its settings or from this machine."""
     if settings.max_instances is not None:
         return SessionLimit(settings.max_instances, None)
     return capacity.session_limit()
 
 
 class Instances:
-    """Every living session instance, and why the others ended.
+    """The living session instances, and the records of those that have ended.
 
-    ``variables_of`` gives the environment variables of a tool's sessions, and raises
+    ``variables_of`` returns the environment variables of a tool's sessions, and raises
     UnknownToolError if there is no such tool. ``store`` keeps the records.
     """
 
@@ -86,15 +86,15 @@ class Instances:
         return len(self._living)
 
     def living(self) -> tuple[Instance, ...]:
-        """Return the living instances, oldest first; ``destroy_due`` ends those that are due."""
+        """Return the living instances, oldest first, also those that are due."""
         return self._living.all()
 
     def of_tool(self, tool_id: str) -> tuple[Instance, ...]:
-        """Return the living instances of a tool, oldest first; ``destroy_due`` ends those that are due."""
+        """Return the living instances of a tool, oldest first, also those that are due."""
         return self._living.of_tool(tool_id)
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which code runs as the double's own user."""
+        """Return the processes whose descendants run code as the double's own user."""
         return self._kernels.roots()
 
     def ended(self) -> tuple[EndedInstance, ...]:
@@ -102,7 +102,7 @@ class Instances:
         return self._history.all()
 
     async def load(self) -> None:
-        """Load what the store has; instances that lived then have ended with that process."""
+        """Load the records of the store; instances that lived then ended with that process."""
         await self._history.load(self._clock.now())
 
     async def get_or_create(
@@ -112,11 +112,11 @@ class Instances:
         ttl_s: int | None = None,
         variables: Mapping[str, str] = _NOTHING,
     ) -> Instance:
-        """Return the session's instance, made now if it has none (SBX-01, SBX-02).
+        """Return the session's instance; make it if there is none (SBX-01, SBX-02).
 
-        ``ttl_s`` (seconds) and ``variables``, which are added to those of the tool, count only
-        when the instance is made now (U-TTL-REPEATED). Raises
-        TooManyInstancesError at the limit, UnknownToolError, and InstanceEndedError where the
+        ``variables`` are added to those of the tool. They and ``ttl_s`` (seconds) take effect
+        only if this call makes the instance (but see U-TTL-REPEATED). Raises
+        TooManyInstancesError at the limit, UnknownToolError, and InstanceEndedError if the
         ledger says that an ended session stays ended (U-TTL-AFTER).
         """
         self.destroy_due()
@@ -130,12 +130,12 @@ class Instances:
         return self.use(instance, ttl_s)
 
     async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
-        """Return a session's living instance, if it has one, without using it."""
+        """Return a session's living instance, or None; this does not count as use."""
         self.destroy_due()
         return self._living.get(InstanceKey(tool_id, user_session_id))
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
-        """Use a living instance: its deadline moves if the ledger says so."""
+        """Use a living instance, and move its deadline if the ledger says so."""
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
@@ -145,9 +145,9 @@ class Instances:
         return instance
 
     async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
-        """Return the living instance with that SessionId, of that tool, without using it.
+        """Return a tool's living instance with that SessionId; this does not count as use.
 
-        Raises UnknownSessionError, and InstanceEndedError if it has ended.
+        Raises UnknownSessionError, and InstanceEndedError if the instance has ended.
         """
         self.destroy_due()
         instance = self._living.by_id(session_id)
@@ -157,7 +157,7 @@ class Instances:
         raise InstanceEndedError(session_id, ended.why)
 
     def look_up_ended(self, session_id: str, tool_id: str | None = None) -> EndedInstance:
-        """Return an instance of that tool that has ended; raise UnknownSessionError."""
+        """Return an ended instance of that tool; raise UnknownSessionError if there is none."""
         ended = self._history.find(session_id)
         if tool_id not in (None, ended.key.tool_id):
             raise UnknownSessionError(session_id)
@@ -191,7 +191,7 @@ class Instances:
         return instance
 
     def _undo_creation(self, instance: Instance) -> None:
-        """End an instance whose record could not be kept, as if it had never been made."""
+        """End an instance as if it had never been made, because its record was not saved."""
         reason = "its record could not be kept"
         instance.refuse(reason)
         if self._living.remove(instance):
@@ -207,9 +207,9 @@ class Instances:
         cwd: str | None = None,
         publisher: ExecutionPublisher | None = None,
     ) -> ExecutionResult:
-        """Run code in an instance; destroy the instance if its context is lost.
+        """Run code in an instance; destroy the instance if the result ends its session.
 
-        ``cwd`` and ``publisher`` as in ``Instance.execute``.
+        ``cwd`` and ``publisher`` are as in ``Instance.execute``.
         """
         instance.log.note(f"was asked to run {language}: {code}")
         result = await instance.execute(code, language, timeout_s, cwd, publisher)
@@ -219,18 +219,18 @@ class Instances:
         return result.without_colours() if self._settings.plain_tracebacks else result
 
     async def destroy(self, instance: Instance, reason: str, at: dt.datetime | None = None) -> None:
-        """End an instance and remember why; return when its processes are gone (SBX-03).
+        """End an instance and remember why; return when its processes have ended (SBX-03).
 
-        ``at`` is when it ended, if that is not now.
+        ``at`` is the time of the end, if that is not now.
         """
         self._make_unreachable(instance, reason, at)
         await asyncio.shield(self._ending_of(instance, reason))
-        await self._store.settled((KIND, instance.id))  # it has ended, whether that is kept or not
+        await self._store.settled((KIND, instance.id))  # it has ended, even if this write fails
 
     def _make_unreachable(
         self, instance: Instance, reason: str, at: dt.datetime | None = None
     ) -> None:
-        """Make an instance unreachable from now on."""
+        """Make an instance unreachable, and remember its end."""
         instance.refuse(reason)
         if self._living.remove(instance):
             self._watch.forget(instance.id)
@@ -243,24 +243,27 @@ class Instances:
         return task
 
     def _remember(self, instance: Instance, reason: str, at: dt.datetime) -> None:
-        """Record when and why; a double that stops leaves that to the next one."""
+        """Record when and why an instance ended.
+
+        A double that stops records nothing: the next one to load the store does that.
+        """
         instance.log.note(f"ended: {reason}")
         if not self._closing:
             self._history.end(instance, reason, at)
 
     def _on_lost(self, instance: Instance, reason: str) -> None:
-        """Destroy an instance whose kernel has ended and no answer says so."""
+        """Destroy an instance whose kernel has ended without an answer that reports it."""
         self._destroy_in_background(instance, reason)
 
     def _destroy_in_background(
         self, instance: Instance, reason: str, at: dt.datetime | None = None
     ) -> None:
-        """Make an instance unreachable at once; it ends in the background."""
+        """Make an instance unreachable at once, and end it in the background."""
         self._make_unreachable(instance, reason, at)
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     def _on_change(self, instance: Instance) -> None:
-        """Handle that an instance became idle, or has another process."""
+        """Handle that an instance became idle or started a process."""
         self._living.update(instance)
         if instance.end_reason is None:
             self._watch.mark_active(instance.id)
@@ -268,7 +271,7 @@ class Instances:
     async def _expire(self, instance: Instance) -> None:
         """Let the deadline of an instance pass while its code runs.
 
-        Returns when its processes are gone, or at once if the ledger lets the code finish.
+        Return when its processes have ended, or at once if the ledger lets the code finish.
         """
         instance.deadline = self._clock.now()
         self._living.update(instance)
@@ -280,7 +283,7 @@ class Instances:
             await instance.processes_gone.wait()
 
     def pause(self, instance: Instance) -> None:
-        """Pause an instance: it runs nothing until it is resumed."""
+        """Pause an instance: it starts no code until it is resumed."""
         instance.pause(self._clock.now())
         instance.log.note("paused")
 
@@ -291,27 +294,27 @@ class Instances:
         instance.log.note("resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
-        """Let an instance live for ``ttl`` from now on."""
+        """Set the deadline of an instance to ``ttl`` from now."""
         instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
         instance.ttl = ttl
         self._living.update(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
 
     def destroy_due(self) -> None:
-        """Make instances that are due unreachable (SBX-03); they end in the background."""
+        """Make the instances that are due unreachable, and end them in the background (SBX-03)."""
         for instance in self._living.due(self._clock.now()):
             self._destroy_in_background(instance, _expired(instance), instance.deadline)
 
     async def settle(self) -> None:
-        """Destroy what is due; return when every instance that is ending is gone."""
+        """Destroy the instances that are due; return when all ending instances have ended."""
         self.destroy_due()
         if self._ending:
             await asyncio.wait(set(self._ending))
         await self._store.saved()
 
     async def reap(self) -> None:
-        """Destroy what is due, for ever; polls, because a frozen clock that moves wakes nobody."""
-        while True:
+        """Destroy the instances that are due, for ever."""
+        while True:  # poll, because no timer fires when a frozen clock is moved
             try:
                 self.destroy_due()
                 self._living.compact()
@@ -321,22 +324,22 @@ class Instances:
             await asyncio.sleep(max(_SOONEST_S, min(REAPER_INTERVAL_S, next_s)))
 
     async def watch(self) -> None:
-        """Destroy, for ever, sessions that use more memory or disk than they may."""
+        """Destroy the sessions that use more memory or disk than allowed, for ever."""
         while True:
             try:
                 await self.destroy_overgrown()
-            except Exception:  # what cannot be looked at now may be later
+            except Exception:  # the next try may succeed
                 _log.exception("The sessions' memory and files could not be looked at.")
             await asyncio.sleep(self._watch.pause_s)
 
     async def destroy_overgrown(self) -> None:
-        """Look at every session that may have grown; destroy those that use more than they may."""
+        """Measure every session that may have grown; destroy those over their limit."""
         async with self._looking:
             active = (
                 await run_in_thread(self._watch.active_sessions) if len(self._living) else set()
             )
             sessions = {i.id: i for i in map(self._living.by_id, active) if i is not None}
-            for name in active - sessions.keys():  # it ended while it was looked at
+            for name in active - sessions.keys():  # it ended while the thread looked
                 self._watch.forget(name)
             watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}
@@ -345,10 +348,10 @@ class Instances:
         )
 
     async def reset(self, reason: str, *, wait: bool = True) -> None:
-        """Destroy every instance and forget those that ended; return when all are gone.
+        """Destroy every instance and forget those that ended; return when all have ended.
 
-        Without ``wait`` it returns when none can be reached any more, after 1 ms say: their processes
-        take 10 ms more to end, and between two tests nobody should wait for that.
+        With ``wait=False``, return when no instance can be reached any more, after about 1 ms.
+        The processes take 10 ms more to end, and a test should not wait for that.
         """
         if wait:
             await self._destroy_all(self.living(), reason)
@@ -358,7 +361,7 @@ class Instances:
         await self._history.clear()
 
     async def destroy_of(self, tool_id: str, reason: str) -> None:
-        """Destroy every instance of a tool; return when all are gone."""
+        """Destroy every instance of a tool; return when all have ended."""
         await self._destroy_all(self.of_tool(tool_id), reason)
 
     async def _destroy_all(self, instances: Iterable[Instance], reason: str) -> None:

@@ -1,4 +1,4 @@
-"""One Jupyter kernel: its state, the code that it runs, the questions that it answers, its end.
+"""One Jupyter kernel: its state, its executions, the questions that it answers, its end.
 
 Kernels are started by ``kernel_pool``; the sockets are in ``kernel_channels``.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
 INTERRUPT_GRACE_S = 2.0
-_NUDGE = signal.SIGURG  # the Python kernel is woken by it; by default nothing heeds it
+_NUDGE = signal.SIGURG  # wakes the Python kernel; other processes ignore it by default
 _NUDGE_INTERVAL_S = 0.2
 _INFO_TIMEOUT_S = 0.5
 _EVALUATION_TIMEOUT_S = 5.0
@@ -40,39 +40,39 @@ _Ending = Literal["interrupted", "killed", "died"]
 
 
 class KernelState(Enum):
-    """What a kernel does: it does one thing at a time."""
+    """The state of a kernel, which does one thing at a time."""
 
     STARTING = "starting"  # it has not answered yet
     IDLE = "idle"
     RUNNING = "running"  # code
-    ASKING = "asking"  # it was asked a question, and has not answered it yet
-    ENDING = "ending"  # the code or the question is interrupted
+    ASKING = "asking"  # it has received a question, and has not answered it yet
+    ENDING = "ending"  # the code or the question is being interrupted
     DEAD = "dead"
 
 
-# Any state may become DEAD at any moment, and nothing follows that: see ``Kernel.died``.
+# Any state may become DEAD at any moment, and no state follows DEAD: see ``Kernel.died``.
 _NEXT: Mapping[KernelState, frozenset[KernelState]] = {
     KernelState.STARTING: frozenset({KernelState.IDLE}),
     KernelState.IDLE: frozenset({KernelState.RUNNING, KernelState.ASKING}),
     KernelState.RUNNING: frozenset({KernelState.ENDING, KernelState.IDLE}),
     KernelState.ASKING: frozenset({KernelState.ENDING, KernelState.IDLE}),
-    # again: code that has timed out is being interrupted, and its caller goes away
+    # ENDING again: the caller disconnects while code that has timed out is being interrupted
     KernelState.ENDING: frozenset({KernelState.ENDING, KernelState.IDLE}),
 }
 
 
 @dataclass(frozen=True)
 class MidRunFault:
-    """Something that happens to a kernel while it runs code, after so many outputs."""
+    """A fault that happens to a kernel while it runs code, after ``after`` outputs."""
 
     after: int
     happen: Callable[[Kernel], Awaitable[None]]
 
     @classmethod
     def armed(cls, expire: Callable[[], Awaitable[None]]) -> MidRunFault | None:
-        """Return the fault that is armed for this call, None if there is none.
+        """Return the fault that is armed for this call, or None if there is none.
 
-        ``expire`` lets the deadline of the kernel's session pass.
+        ``expire`` makes the deadline of the kernel's session pass.
         """
         fault = faults.injected_fault()
         if fault is None:
@@ -86,7 +86,7 @@ class MidRunFault:
 
 
 class Kernel:
-    """A kernel whose process has been started; ``died`` is done when that has ended."""
+    """A kernel whose process has been started; ``died`` is done when the process has ended."""
 
     def __init__(self, manager: SandboxKernelManager, language: Language) -> None:
         self.language = language
@@ -99,19 +99,19 @@ class Kernel:
         self._request: Execution | Question | None = None
         self._count = 0
         self._info_id = ""
-        self._info = _future()  # the last kernel_info_request is answered
-        self._heard = _future()  # something has come on IOPub
+        self._info = _future()  # done when the last kernel_info_request is answered
+        self._heard = _future()  # done when the first IOPub message has arrived
         self._end_reason: str | None = None
         self.died = asyncio.ensure_future(self._wait())
 
     @property
     def pid(self) -> int | None:
-        """The kernel's process id, where its provisioner knows one."""
+        """The kernel's process id, or None if its provisioner knows none."""
         return getattr(self._provisioner, "pid", None)
 
     @property
     def state(self) -> KernelState:
-        """What the kernel does now."""
+        """The state of the kernel now."""
         return self._state if self.alive else KernelState.DEAD
 
     @property
@@ -120,7 +120,7 @@ class Kernel:
         return not self.died.done()
 
     async def lives(self) -> bool:
-        """Return whether the kernel's process lives this moment; asks the machine."""
+        """Ask the provisioner whether the kernel's process lives at this moment."""
         return self.alive and await self._provisioner.poll() is None
 
     def _enter(self, state: KernelState) -> None:
@@ -129,11 +129,11 @@ class Kernel:
         self._state = state
 
     async def ready(self) -> None:
-        """Return when the kernel has answered, and its outputs are received too.
+        """Wait until the kernel answers and its IOPub messages arrive.
 
-        The IOPub socket subscribes asynchronously: what a kernel publishes before is lost. So it
-        is asked again until something of its output arrives. Raises KernelStartError if the kernel
-        ends before that.
+        The IOPub socket subscribes asynchronously, and messages that the kernel publishes before
+        that are lost. So we send requests until an IOPub message arrives. Raises KernelStartError
+        if the kernel ends before that.
         """
         while not (self._info.done() and self._heard.done()):
             await self._ask_info()
@@ -144,8 +144,8 @@ class Kernel:
         self._enter(KernelState.IDLE)
 
     def _start_failure(self) -> str:
-        """Say how a kernel ended that has run no code yet, and what it printed last."""
-        with contextlib.suppress(OSError):  # one that is not forked prints to the double's stderr
+        """Return how a kernel ended before it was ready, with the last line that it printed."""
+        with contextlib.suppress(OSError):  # a kernel that is not forked has no file for stderr
             printed = self._manager.stderr_file.read_text("utf-8", "replace").strip()
             if printed:
                 return (
@@ -164,10 +164,10 @@ class Kernel:
     ) -> ExecutionResult:
         """Run code and return its result.
 
-        After ``timeout_s`` the code is interrupted; code that does not heed that within
-        2 s is killed with its kernel, and the result says that the context is lost.
-        ``fault`` happens once the code runs; if the kernel has ended then, the result says so,
-        however fast the code was. ``publisher`` publishes the code as it runs.
+        After ``timeout_s`` the code is interrupted. If it still runs 2 s later, the kernel is
+        killed, and the result says that the context is lost. ``fault`` happens while the code
+        runs; if it ends the kernel, the result says so, even if the code was faster.
+        ``publisher`` publishes the outputs while the code runs.
         """
         async with self._turn_of_code():
             self._count += 1
@@ -177,7 +177,7 @@ class Kernel:
             self._enter(KernelState.RUNNING)
             try:
                 return await self._run(execution, timeout_s, fault)
-            except asyncio.CancelledError:  # the caller has gone away
+            except asyncio.CancelledError:  # the caller has disconnected
                 await run_to_completion(self._end_execution(execution))
                 raise
             finally:
@@ -186,9 +186,9 @@ class Kernel:
 
     @contextlib.asynccontextmanager
     async def _turn_of_code(self) -> AsyncIterator[None]:
-        """Wait for the question that is asked now; those that wait for their turn are given up.
+        """Wait for the turn of code; questions that wait for their turn return without an answer.
 
-        So code goes before the tab key: it waits a second for it at most.
+        So code goes before the tab key, and waits at most a second for a completion.
         """
         self._code_waits += 1
         try:
@@ -228,14 +228,14 @@ class Kernel:
         return await self._unfinished(execution, timeout_s)
 
     async def _unfinished(self, execution: Execution, timeout_s: float) -> ExecutionResult:
-        """End an execution that has had its time, or whose kernel has died."""
+        """End an execution that has timed out or whose kernel has died, and return its result."""
         ending = await self._end_execution(execution)
         if ending == "died":
             return execution.died(self.how_it_ended())
         return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
 
     async def _end_execution(self, execution: Execution) -> _Ending:
-        """Interrupt the code; kill its kernel if it goes on; say how it ended."""
+        """Interrupt the code, kill its kernel if the code goes on, and return how it ended."""
         if self.alive:
             await self._has_begun(execution)
             self._enter(KernelState.ENDING)
@@ -249,11 +249,11 @@ class Kernel:
         return "killed"
 
     async def _has_begun(self, execution: Execution) -> None:
-        """Wait until the code runs: ipykernel ignores an interrupt that comes before."""
+        """Wait until the code runs, because ipykernel ignores an interrupt before that."""
         await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
 
     async def _heeds(self, execution: Execution) -> bool:
-        """Wait until interrupted code has ended; return whether it has, in its time."""
+        """Wait for interrupted code to end; return whether it ended within the grace time."""
         nudging = asyncio.ensure_future(self._nudge())
         try:
             return await self._wait_for(execution.finished, INTERRUPT_GRACE_S)
@@ -261,10 +261,10 @@ class Kernel:
             nudging.cancel()
 
     async def _nudge(self) -> None:
-        """Wake code that has not noticed its interrupt, again and again.
+        """Send signals to code that has not noticed its interrupt, for ever.
 
-        A signal that comes just before code waits in the system, by ``time.sleep`` say, is heeded
-        only after that. Another one ends the wait, and does nothing else.
+        If a signal comes just before a system call that waits, as in ``time.sleep``, Python
+        handles it only after that call. Another signal ends the call, and does nothing else.
         """
         while True:
             await asyncio.sleep(_NUDGE_INTERVAL_S)
@@ -272,9 +272,9 @@ class Kernel:
                 await self._provisioner.send_signal(_NUDGE)
 
     async def evaluate(self, expression: str) -> str:
-        """Return the text of an expression's value; no execution is counted, nothing put out.
+        """Return the text of an expression's value, without an output or an execution count.
 
-        Raises ExpressionError if it fails or takes 5 s.
+        Raises ExpressionError if the expression fails or takes 5 s.
         """
         async with self._turn_of_code():
             answer = None
@@ -290,9 +290,9 @@ class Kernel:
     async def ask(
         self, msg_type: str, content: Mapping[str, Any], timeout_s: float
     ) -> Mapping[str, Any] | None:
-        """Return the kernel's answer to a request, None if there is none in time.
+        """Return the kernel's answer to a request, or None if none comes within ``timeout_s``.
 
-        A question that takes longer is interrupted.
+        A request that takes longer is interrupted.
         """
         now = asyncio.get_running_loop().time
         deadline = now() + timeout_s
@@ -318,10 +318,10 @@ class Kernel:
             self._enter(KernelState.IDLE)
 
     async def _end_question(self) -> None:
-        """Interrupt what the kernel does for a question, until it answers the next one.
+        """Interrupt a question again and again, until the kernel answers another request.
 
-        Once is not enough: an interrupt is lost that comes before the kernel has begun, and
-        IPython's completer ignores some.
+        One interrupt is not enough: it is lost if it comes before the kernel has begun, and
+        IPython's completer ignores some interrupts.
         """
         self._enter(KernelState.ENDING)
         now = asyncio.get_running_loop().time
@@ -349,8 +349,8 @@ class Kernel:
     async def interrupt(self) -> None:
         """Interrupt the code that runs.
 
-        The signal alone does not wake ipykernel from an ``await``, only the next message does
-        (https://github.com/ipython/ipykernel/issues/881); so one follows.
+        The signal alone does not wake ipykernel from an ``await``. The next message does
+        (https://github.com/ipython/ipykernel/issues/881), so we send one.
         """
         with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
             await self._manager.interrupt_kernel()
@@ -373,19 +373,19 @@ class Kernel:
         request, request_id = self._request, message["parent_header"].get("msg_id")
         if request is not None and request_id == request.msg_id:
             request.on_reply(message["content"])
-        elif request_id == self._info_id:  # what was asked before is answered, or interrupted
+        elif request_id == self._info_id:  # earlier requests are answered or interrupted
             settle(self._info)
             if request is not None and self._state is KernelState.ENDING:
                 request.on_no_reply()  # its own reply would have come before this one
 
     async def crash(self) -> None:
-        """Kill the kernel's process as if it had died by itself; return when it is gone."""
+        """Kill the kernel's process as if it had died by itself; return when it has ended."""
         if self.alive:
             await self._provisioner.kill()
         await asyncio.wait({self.died})
 
     async def kill(self, reason: str) -> None:
-        """Kill the kernel, close its sockets and return when it is gone."""
+        """Kill the kernel and close its sockets; return when its process has ended."""
         if self._end_reason is None:
             self._end_reason = reason
         await run_to_completion(self._end())
@@ -400,7 +400,7 @@ class Kernel:
         return code
 
     def how_it_ended(self) -> str:
-        """Say why a kernel was killed, or how its process ended."""
+        """Return why the kernel was killed, or how its process ended."""
         if self._end_reason is not None:
             return self._end_reason
         code = self.died.result()

@@ -1,7 +1,7 @@
-"""The sockets of one kernel: its shell channel for requests and replies, IOPub for outputs.
+"""The sockets of one kernel: the shell channel for requests and replies, IOPub for outputs.
 
-We read them ourselves: jupyter_client's client drops outputs at its high-water mark and waits
-200 ms for readiness. Starting and stopping a kernel stay with jupyter_client's provisioners.
+We read them ourselves, because jupyter_client's client drops outputs at its high-water mark and
+waits 200 ms for readiness. jupyter_client's provisioners still start and stop the kernel.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SHARE = 20  # messages, some 0.1 ms each
-_LARGE = 64 * 1024  # bytes; such a message takes as long as several
+_SHARE = 20  # messages, about 0.1 ms each
+_LARGE = 64 * 1024  # bytes; such a message takes as long as several others
 
 Message: TypeAlias = dict[str, Any]
 Handler = Callable[[Message], None]
 
 
 class KernelChannels:
-    """Sends messages to a kernel, and calls a handler with each message that comes from it."""
+    """Sends messages to a kernel, and calls a handler with each message from the kernel."""
 
     def __init__(
         self, manager: SandboxKernelManager, *, on_shell: Handler, on_iopub: Handler
@@ -45,11 +45,9 @@ class KernelChannels:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send a request.
-
-        It goes through the asyncio socket itself: ``Session.send`` uses the socket underneath,
-        which takes away the only sign that replies have come, and nobody reads them.
-        """
+        """Send a request."""
+        # Not by Session.send: it uses the socket below the asyncio socket, which clears the only
+        # event that announces replies, and then they are never read.
         await self._shell.send_multipart(self._session.serialize(message))
 
     async def close(self) -> None:
@@ -58,7 +56,7 @@ class KernelChannels:
             listener.cancel()
         await asyncio.gather(*self._listeners, return_exceptions=True)
         for socket in (self._shell, self._iopub):
-            socket.close(linger=0)  # jupyter_client waits a second for what nobody will read
+            socket.close(linger=0)  # jupyter_client waits a second for unsent messages
 
     async def _listen(self, socket: zmq.asyncio.Socket, handler: Handler) -> None:
         turn = 0
@@ -66,7 +64,7 @@ class KernelChannels:
             turn += 1
             if (
                 turn % _SHARE == 0
-            ):  # messages that wait are received without a pause: let others run
+            ):  # waiting messages are received without a pause, so let other tasks run
                 await asyncio.sleep(0)
             received = await socket.recv_multipart()
             if sum(map(len, received)) > _LARGE:
@@ -78,12 +76,12 @@ class KernelChannels:
                 continue
             try:
                 handler(message)
-            except Exception:  # code can publish what it likes; the next message must be handled
+            except Exception:  # code can publish anything; the next message must be handled
                 _log.exception("A message of the %s kernel is malformed.", self._name)
 
 
 def _connect(manager: SandboxKernelManager) -> tuple[zmq.asyncio.Socket, zmq.asyncio.Socket]:
-    """Return the shell and the IOPub socket: asyncio ones, as the manager's context is."""
+    """Return the shell and the IOPub socket; both are asyncio sockets, as their context is."""
     shell = manager.connect_shell()
     try:
         iopub = manager.connect_iopub()

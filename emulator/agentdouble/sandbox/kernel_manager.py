@@ -1,6 +1,6 @@
-"""jupyter_client's kernel manager as the sandbox uses it.
+"""jupyter_client's kernel manager, adapted to the sandbox.
 
-Import it only when a kernel is started: jupyter_client is heavy.
+Import this module only to start a kernel, because jupyter_client takes long to import.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from agentdouble.sandbox.languages import Language
 
 
 class KernelSockets:
-    """The zmq context of every kernel of a double; close it when the last kernel is gone."""
+    """The zmq context of all kernels of a double; close it when the last kernel has ended."""
 
     def __init__(self) -> None:
         self.context = zmq.asyncio.Context()
-        # 1023 by default, which is some 500 kernels; it takes 12 bytes for each
+        # The default of 1023 is enough for about 500 kernels; each socket takes 12 bytes.
         self.context.set(zmq.MAX_SOCKETS, self.context.get(zmq.SOCKET_LIMIT))
         self.context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; zmq's own 100 delays every start
         self.context.setsockopt(zmq.RCVHWM, 0)  # no limit: a flood must not drop outputs
 
     def close(self) -> None:
-        """Close the context and whatever socket is still open."""
+        """Close the context and all sockets that are still open."""
         self.context.destroy(linger=0)
 
 
 @dataclass(frozen=True)
 class ForkPlan:
-    """What the fork server's provisioner needs in addition to jupyter_client's arguments."""
+    """The arguments of the fork server's provisioner, in addition to jupyter_client's."""
 
     server: ForkServer
     kernel: str
@@ -48,21 +48,21 @@ class ForkPlan:
 class SandboxKernelManager(AsyncKernelManager):
     """A kernel manager for one kernel of a session; ``fork`` is for our own provisioner.
 
-    ``stderr_file`` has what a forked kernel prints to standard error before it is ready.
+    ``stderr_file`` receives the standard error of a forked kernel until it is ready.
     """
 
     fork: ForkPlan | None = None
     stderr_file: Path
 
     async def discard(self) -> None:
-        """Kill the kernel's process, if there is one, and remove what was made for it."""
+        """Kill the kernel's process, if there is one, and remove the resources made for it."""
         if self.provisioner is not None and self.provisioner.has_process:
             await self.provisioner.kill()
             await self.provisioner.wait()
         await self.cleanup_resources()
 
     async def _async_post_start_kernel(self, **kw: Any) -> None:
-        """Open no control socket, as jupyter_client does: nothing is asked there."""
+        """Open no control socket, unlike jupyter_client, because we send no control requests."""
         assert self.provisioner is not None
         await self.provisioner.post_launch(**kw)
 
@@ -70,7 +70,7 @@ class SandboxKernelManager(AsyncKernelManager):
 
 
 class _OneSpec(KernelSpecManager):
-    """Knows one kernel, ours, whatever kernels this user has installed."""
+    """A spec manager that returns our kernel, whatever kernels this user has installed."""
 
     spec: KernelSpec
 
@@ -86,7 +86,7 @@ def kernel_manager(
     provisioner: str,
     fork: ForkPlan | None,
 ) -> SandboxKernelManager:
-    """Return a manager that has not started its kernel yet; ``run`` is for its sockets."""
+    """Return a manager whose kernel is not started yet; the sockets' files go to ``run``."""
     specs = _OneSpec()
     specs.spec = KernelSpec(
         argv=list(language.argv),

@@ -1,7 +1,7 @@
-"""Where the kernels of a double come from: forked or started otherwise, and some of them kept ready.
+"""Starts the kernels of a double, and keeps some of them ready.
 
-A ready kernel has a workspace of its own, so a session takes both as they are: no cell has to
-change its directory or environment first.
+A ready kernel has a workspace of its own. A session takes both as they are, so no code has to
+change the kernel's directory or environment first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _IMPORTS_FOR_WORKBENCHES = (
     "agentdouble.sandbox.kernel_manager",
     "agentdouble.sandbox.workbench.client",
     "agentdouble.processes.fork_server.client",
-    "anyio._backends._asyncio",  # these two the first request would import
+    "anyio._backends._asyncio",  # the first request would import these two
     "httpcore._async.http11",
 )
 _IMPORTS_FOR_BROWSERS = (
@@ -51,7 +51,7 @@ _IMPORTS_FOR_BROWSERS = (
     "agentdouble.processes.fork_server.processes",
 )
 
-_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers: it waits for the first one
+_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers, so the first answer goes before
 
 
 class KernelPool:
@@ -69,22 +69,22 @@ class KernelPool:
 
     @property
     def ready(self) -> int:
-        """How many kernels are kept ready."""
+        """The number of ready kernels."""
         return len(self._ready)
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which code of sessions runs as this process's user."""
+        """Return the processes whose descendants run sessions' code as this process's user."""
         if self._as_own_user and self._planner.pid is not None:
-            return (self._planner.pid,)  # it also adopts what kernels leave
+            return (self._planner.pid,)  # it also adopts the processes that kernels leave
         pids = (one.pid for one in self._as_own_user.copy() if one.alive)
         return tuple(pid for pid in pids if pid is not None)
 
     async def take(self) -> PooledKernel:
-        """Return a Python kernel with its workspace: a ready one, if there is one that lives.
+        """Return a Python kernel with its workspace: a ready one if one lives, else a new one.
 
-        Raises as ``start`` does.
+        Raises the same errors as ``start``.
         """
-        with capacity.named():  # a ready one is asked whether it lives
+        with capacity.named():  # to ask a ready kernel whether it lives may need resources
             ready = await self._ready.take()
         pooled = ready or await self._make()
         self._ready.fill(after_s=_FIRST_ANSWER_S)
@@ -95,19 +95,19 @@ class KernelPool:
     ) -> Kernel:
         """Start a kernel in a workspace and return when it answers.
 
-        ``others`` are the session's other kernels and its workbench: it shares their network.
-        Raises KernelStartError, and ResourceExhaustedError where the machine has no room for it.
+        ``others`` are the session's other processes, whose network the kernel shares.
+        Raises KernelStartError, and ResourceExhaustedError if the machine has no room for it.
         """
         try:
             with self._room():
                 return await self._start(language, workspace, others)
         except KernelStartError:
-            capacity.check()  # a process that does not get what it needs cannot say so
+            capacity.check()  # a process that lacks resources cannot report that itself
             raise
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Reserve room for what is started inside, in addition to other starts."""
+        """Reserve room for a process that starts inside, in addition to the other starts."""
         capacity.check(self._starting)
         self._starting += 1
         try:
@@ -118,13 +118,13 @@ class KernelPool:
     async def _start(
         self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
-        # one timeout for what starts a kernel and for the kernel itself: a start that never ends
-        # would hold its session, and with it the end of others
+        # The launch has the same timeout as the kernel itself: a start that never ends would
+        # block its session, and also the end of other sessions.
         timeout_s = self._settings.kernel_start_timeout_s
         reason = f"it gave no answer for {timeout_s:g} s"
         try:
             kernel = await asyncio.wait_for(self._launch(language, workspace, others), timeout_s)
-        except asyncio.TimeoutError:  # what starts it stands still
+        except asyncio.TimeoutError:  # the launch is stuck
             raise KernelStartError(language.display_name, reason) from None
         try:
             await asyncio.wait_for(kernel.ready(), timeout_s)
@@ -137,7 +137,7 @@ class KernelPool:
         return kernel
 
     def workspace(self, variables: Mapping[str, str] = MappingProxyType({})) -> Workspace:
-        """Make a workspace that has no kernel yet; ``variables`` are added to its environment."""
+        """Make a workspace without a kernel; add ``variables`` to its environment."""
         with capacity.named():
             self._workspaces = self._workspaces or Workspaces()
             return self._workspaces.make(variables)
@@ -145,10 +145,10 @@ class KernelPool:
     async def workbench(
         self, workspace: Workspace, others: Iterable[SessionProcess] = ()
     ) -> Workbench:
-        """Start a session's workbench; ``others`` as in ``start``.
+        """Start a session's workbench; ``others`` are as in ``start``.
 
-        Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError where another provisioner
-        has its kernels elsewhere.
+        Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError if the provisioner is
+        neither the fork server's nor jupyter_client's local one.
         """
         if self._planner.provisioner not in (FORK, LOCAL):
             what = f"A session's terminals and files with the provisioner {self._planner.provisioner!r}"
@@ -181,8 +181,8 @@ class KernelPool:
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
-        Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError where
-        kernels are remote.
+        Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError if the
+        provisioner is neither the fork server's nor jupyter_client's local one.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
         from agentdouble.sandbox.browser.browser import PROGRAM
@@ -201,11 +201,11 @@ class KernelPool:
         )
 
     def fill(self) -> None:
-        """Start as many ready kernels as the settings ask for, in the background."""
+        """Start the missing ready kernels in the background, up to the number in the settings."""
         self._ready.fill()
 
     async def close(self) -> None:
-        """End what is ready, the fork server and the sockets; remove every workspace."""
+        """End the ready kernels and the fork server, close the sockets, remove all workspaces."""
         self._planner.close()
         await self._ready.close()
         await self._planner.stop()
@@ -227,7 +227,7 @@ class KernelPool:
         self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
         await threads.import_in_thread(*IMPORTS)
-        self._planner.prepare(language)  # before the imports: they take as long as what it begins
+        self._planner.prepare(language)  # first: it runs in the background during the imports
         await threads.import_in_thread(*_IMPORTS_FOR_KERNELS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
         from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
@@ -244,7 +244,7 @@ class KernelPool:
             )
             try:
                 kernel = await _started(manager, language, workspace, run)
-            except ForkServerGoneError as error:  # it died; the next try starts another
+            except ForkServerGoneError as error:  # it died; the next try starts another one
                 if last_try:
                     raise KernelStartError(language.display_name, str(error)) from error
             except (OSError, RuntimeError, ModuleNotFoundError) as error:
@@ -264,7 +264,7 @@ class KernelPool:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Raise an error of zmq's as the system's error that it is: no free descriptor, say."""
+    """Raise zmq's error as the system's own error, for example when no descriptor is free."""
     import zmq
 
     try:
@@ -276,7 +276,7 @@ def _system_errors() -> Iterator[None]:
 async def _started(
     manager: SandboxKernelManager, language: Language, workspace: Workspace, run: Path
 ) -> Kernel:
-    """Start a kernel's process; if that fails or is given up, leave nothing of it."""
+    """Start a kernel's process; if that fails or is cancelled, remove all of it."""
     try:
         await manager.start_kernel(env=dict(workspace.environment(run)), cwd=str(workspace.home))
         with _system_errors():

@@ -1,10 +1,13 @@
 """The languages of a session: their names (U-KERNEL-NAMES) and the kernels that run them.
 
-To add one: a ``Language`` here, whose ``argv`` is a kernel that takes a connection file; for the
-fork server a module with ``run(connection_file, config)``, named in ``KERNELS`` of
-``processes/fork_server/child.py``; and its descriptions: ``U-KERNEL-NAMES`` in ``unknowns.toml``,
-``/v1/sandbox`` and ``/v1/code/info`` in ``data_plane/``, ``%%sandbox --language`` in the harness.
-``tests/agentdouble/control_plane/test_javascript.py`` shows what is tested of a language.
+To add a language:
+
+- Add a ``Language`` here; its ``argv`` starts a kernel that takes a connection file.
+- For the fork server, add a module with ``run(connection_file, config)``, and name the module in
+  ``KERNELS`` of ``processes/fork_server/child.py``.
+- Describe it in ``U-KERNEL-NAMES`` of ``unknowns.toml``, in ``/v1/sandbox`` and ``/v1/code/info``
+  of ``data_plane/``, and in ``%%sandbox --language`` of the harness.
+- Test it like ``tests/agentdouble/control_plane/test_javascript.py``.
 """
 
 from __future__ import annotations
@@ -18,16 +21,16 @@ from typing import Any, Literal
 from agentdouble import ledger
 from agentdouble.errors import UnknownLanguageError
 
-_ENGINE = "JavaScriptKernel"  # the table of its configuration that has the engine's options
+_ENGINE = "JavaScriptKernel"  # the table of the configuration with the engine's options
 
 
 @dataclass(frozen=True)
 class Language:
     """A language of the sandbox: its name on the wire, and its kernel.
 
-    ``argv`` is the command that starts the kernel; the fork server knows it as ``fork_kernel``
-    and configures it with ``fork_config``. ``network`` "own" gives the kernel a loopback
-    device of its own; ``memory`` says what of it can be limited.
+    ``argv`` is the command that starts the kernel. ``fork_kernel`` is the kernel's name in the
+    fork server, and ``fork_config`` its configuration there. ``network`` "own" gives the kernel a
+    loopback device of its own. ``memory`` says which part of its memory can be limited.
     """
 
     name: str
@@ -39,7 +42,7 @@ class Language:
     memory: Literal["address space", "heap", "commands", "nothing"] = "address space"
 
     def with_heap(self, size: int) -> Language:
-        """Return the language with a heap of at most ``size`` bytes, if it is that one limits."""
+        """Return the language with a heap of at most ``size`` bytes, if its heap can be limited."""
         if self.memory != "heap":
             return self
         config = {_ENGINE: {**self.fork_config[_ENGINE], "memory": size}}
