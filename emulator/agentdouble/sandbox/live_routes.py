@@ -1,6 +1,7 @@
-"""``/_emulator/outputs`` and ``/_emulator/complete``: what a notebook shows of a session.
+"""``/_emulator/outputs`` and ``/_emulator/complete``: a session, as a notebook shows it.
 
-The first sends what its code puts out while it runs, the second what the tab key offers in a cell.
+The first sends the outputs of the session's code while it runs. The second sends the completions
+that the tab key shows in a cell.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from agentdouble.sandbox.session import InstanceKey
 
 T = TypeVar("T")
 
-_LARGE = 64 * 1024  # bytes; to write such an event as JSON would hold up the loop
+_LARGE = 64 * 1024  # bytes; to write a larger event as JSON would block the loop
 
 
 def live_routes(instances: Instances, tool_id: str) -> list[Route]:
-    """Return the routes, below the double's own prefix; they raise LiveError and SandboxError."""
+    """Return the routes below the double's own prefix; they raise LiveError and SandboxError."""
     routes = _Routes(instances, tool_id)
     return [
         Route("/outputs", routes.outputs),
@@ -44,14 +45,14 @@ class _Routes:
         self._tool_id = tool_id
 
     async def outputs(self, request: Request) -> Response:
-        """Send what the code of a session puts out while it runs, from now on."""
+        """Send the outputs of a session's code while it runs, from now on."""
         query = request.query_params
         tool_id = query.get("tool_id", self._tool_id)
         key = InstanceKey(tool_id, _given(query, "user_session_id", str))
         return _ListenerEvents(self._instances.feed.listen(key))
 
     async def complete(self, request: Request) -> Response:
-        """Complete code, by the session's own living kernel."""
+        """Complete code with the session's own living kernel."""
         asked = _json_object(await request.body())
         instance = await self._instances.find(
             _given(asked, "tool_id", str, self._tool_id), _given(asked, "user_session_id", str)
@@ -69,7 +70,7 @@ class _Routes:
 
 
 class _ListenerEvents(EventStreamResponse):
-    """The events of a listener, which stays registered until all of them are sent."""
+    """The response with a listener's events; it keeps the listener registered until its end."""
 
     def __init__(self, listening: AbstractContextManager[Listener]) -> None:
         self._place = ExitStack()

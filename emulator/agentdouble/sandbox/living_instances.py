@@ -1,8 +1,8 @@
-"""The living session instances: found by id, by key and by tool, and by deadline.
+"""The living session instances, found by id, by key, by tool and by deadline.
 
-The cost of a call does not depend on how many there are. Deadlines are in a heap; a deadline that
-has moved to later is corrected when it comes up. An instance whose deadline has come but which may
-live on, because it is busy or paused, is deferred until that changes.
+The cost of a call does not depend on the number of instances. Deadlines are in a heap. If a
+deadline has moved to later, its entry is corrected when it reaches the top. If an instance may
+live past its deadline, because it is busy or paused, it is deferred until that changes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.session import InstanceKey
 
 _Entry = tuple[dt.datetime, int, str]
-_LAPSED = 64  # so many entries of the heap may be stale, besides as many as are current
+_LAPSED = 64  # the heap may have this many stale entries more than it has current ones
 
 
 class LivingInstances:
-    """Holds instances in the order in which they were made."""
+    """The living instances, in the order in which they were made."""
 
     def __init__(self) -> None:
         self._by_key: dict[InstanceKey, Instance] = {}
@@ -47,11 +47,11 @@ class LivingInstances:
         return tuple(self._by_tool.get(tool_id, {}).values())
 
     def get(self, key: InstanceKey) -> Instance | None:
-        """Return the instance of a key, if there is one."""
+        """Return the instance of a key, or None."""
         return self._by_key.get(key)
 
     def by_id(self, session_id: str) -> Instance | None:
-        """Return the instance with that SessionId, if there is one."""
+        """Return the instance with that SessionId, or None."""
         return self._by_id.get(session_id)
 
     def add(self, instance: Instance) -> None:
@@ -76,7 +76,7 @@ class LivingInstances:
         return True
 
     def update(self, instance: Instance) -> None:
-        """Note that an instance's deadline has moved, or that it is idle or resumed."""
+        """Handle that an instance's deadline has moved, or that it became idle or was resumed."""
         if instance.id not in self._by_id:
             return
         aside = [group.pop(instance.id, None) for group in self._deferred.values()]
@@ -90,18 +90,18 @@ class LivingInstances:
         found = []
         while self._heap and self._heap[0][0] <= now:
             at, _, id_ = heapq.heappop(self._heap)
-            if self._next_deadlines.get(id_) != at:  # it has gone, or stands elsewhere
+            if self._next_deadlines.get(id_) != at:  # it was removed, or has another entry
                 continue
             del self._next_deadlines[id_]
             instance = self._by_id[id_]
             if self._is_due(instance, now):
                 found.append(instance)
-        for instance in found:  # if it cannot be ended now, it is due still
+        for instance in found:  # an instance that cannot be ended now is still due
             self._push(instance)
         return found
 
     def next_due_s(self, now: dt.datetime) -> float:
-        """Return in how many seconds the next instance may be due."""
+        """Return the seconds until the next instance may be due."""
         return (self._heap[0][0] - now).total_seconds() if self._heap else math.inf
 
     def compact(self) -> None:
@@ -122,7 +122,7 @@ class LivingInstances:
         return reason is None
 
     def _recall_deferred(self) -> None:
-        """Reconsider what was deferred under another answer of the ledger."""
+        """Put the instances that were deferred under another answer of the ledger back."""
         for unknown, group in self._deferred.items():
             if group and ledger.choose(unknown) != self._deferring_answers[unknown]:
                 for instance in [*group.values()]:

@@ -1,4 +1,4 @@
-"""The further kernels of a session: each has a name, a turn and variables of its own.
+"""The named kernels of a session: each has its own name, turn and variables.
 
 The data plane calls them Jupyter sessions.
 """
@@ -23,7 +23,7 @@ Start = Callable[[Language], Awaitable[Kernel]]
 
 
 class NamedKernel:
-    """A kernel of a session besides those that InvokeTool uses."""
+    """A kernel of a session, in addition to the kernels that InvokeTool uses."""
 
     def __init__(self, name: str, kernel: Kernel) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class NamedKernel:
         cwd: str | None,
         fault: MidRunFault | None,
     ) -> ExecutionResult:
-        """Run code, one execution at a time; raise InstanceBusyError where the ledger says so."""
+        """Run code, one execution at a time; raise InstanceBusyError if the ledger says so."""
         if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
             raise InstanceBusyError(self.name)
         async with self._turn:
@@ -50,7 +50,7 @@ class NamedKernel:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as the list of Jupyter sessions shows it."""
+        """Return the kernel's entry in the list of Jupyter sessions."""
         age = dt.datetime.now(dt.timezone.utc) - self.created_at
         return {
             "kernel_name": self.kernel.language.name,
@@ -60,7 +60,7 @@ class NamedKernel:
 
 
 class NamedKernels:
-    """The named kernels of one instance; at most ``MOST``."""
+    """The named kernels of one instance, at most ``MOST``."""
 
     def __init__(
         self, start: Start, output_limit: int, expire: Callable[[], Awaitable[None]]
@@ -75,15 +75,15 @@ class NamedKernels:
         return len(self.living())
 
     def living(self) -> tuple[NamedKernel, ...]:
-        """Return those that live, oldest first."""
+        """Return the living kernels, oldest first."""
         return tuple(one for one in self._living.values() if one.kernel.alive)
 
     async def open(
         self, name: str | None, language: Language, cwd: str | None = None
     ) -> NamedKernel:
-        """Return the kernel of that name, started now, in ``cwd``, if none lives.
+        """Return the kernel of that name; if none lives, start one in ``cwd``.
 
-        Raises DirectoryError, TooManyNotebooksError and what starting a kernel raises.
+        Raises DirectoryError, TooManyNotebooksError, and the errors of a kernel's start.
         """
         async with self._making:
             found = self._living.get(name or "")
@@ -93,7 +93,7 @@ class NamedKernels:
                 raise TooManyNotebooksError(MOST)
             await self._forget_dead()
             made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
-            self._living[made.name] = made  # now: whoever waits may leave
+            self._living[made.name] = made  # at once: the caller may disconnect
             if cwd is not None:
                 await self._put(made, cwd)
             return made

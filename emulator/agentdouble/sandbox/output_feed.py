@@ -1,11 +1,11 @@
-"""What the code of sessions puts out while it runs, for whoever listens (``/_emulator/outputs``).
+"""The outputs of sessions' code while it runs, for listeners at ``/_emulator/outputs``.
 
-The platform's answer comes at the end and stays as it is. A listener receives of each execution
-through InvokeTool that it ``started``, each ``output`` that will be in its answer (what
-``outputs.OutputCollector`` keeps), as the kernel's message, and that it ``finished``. A command's
-output is published as a kernel's streams are. Callers recognize their own run by the name that
-they gave it in a header. A listener that does not keep up misses outputs and is told how many
-(``dropped``): it holds up nobody.
+The platform's answer still comes at the end, unchanged. A listener receives these events of each
+execution through InvokeTool: ``started``; an ``output`` for each message of the kernel that
+``outputs.OutputCollector`` keeps for the answer; and ``finished``. A command's output is published
+like a kernel's streams. Callers recognize their own run by the name that they gave it in a header.
+A listener that is too slow misses outputs, and the event ``dropped`` says how many. So it never
+delays another client.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 Kind = Literal["listening", "started", "output", "dropped", "finished"]
 ExecutionEnded = Literal["ok", "error", "timeout", "interrupted"]
 
-KEPT = 16 * 1024 * 1024  # bytes, of what a listener has not taken: twice the largest output limit
+KEPT = 16 * 1024 * 1024  # bytes of outputs in a listener's queue: twice the largest output limit
 LISTENERS = 100
-_OVERHEAD = 256  # bytes; what an event costs besides what it says
-_AT_ONCE = 50  # events that a listener is given at once
+_OVERHEAD = 256  # bytes that an event takes in addition to its content
+_AT_ONCE = 50  # events that a listener receives without a pause
 
 _run: ContextVar[str | None] = ContextVar("agentdouble_run", default=None)
 
 
 @contextmanager
 def named_run(run: str | None) -> Iterator[None]:
-    """Publish the executions inside under the name that their caller gave them."""
+    """Publish the executions inside the block under the name that their caller gave them."""
     token = _run.set(run)
     try:
         yield
@@ -47,7 +47,7 @@ def named_run(run: str | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a listener receives; ``size`` is about what it takes, in bytes."""
+    """An event that a listener receives; ``size`` is the rough size of its data in bytes."""
 
     kind: Kind
     data: Mapping[str, Any]
@@ -55,7 +55,7 @@ class Event:
 
 
 class Listener:
-    """A queue of bounded size for one listener; belongs to one event loop."""
+    """The queue of one listener, of bounded size; belongs to one event loop."""
 
     def __init__(self) -> None:
         self._events = deque([Event("listening", {})])
@@ -65,7 +65,7 @@ class Listener:
         self.closed = False
 
     def receive(self, event: Event) -> None:
-        """Queue an event; drop an output without room, and close if nothing is taken at all."""
+        """Queue an event; drop an output without room, and close if the queue still overflows."""
         if self.closed:
             return
         if event.kind == "output" and self._has_no_room_for(event):
@@ -86,7 +86,7 @@ class Listener:
                 self._size -= event.size + _OVERHEAD
                 yield event
             if self._events:
-                await asyncio.sleep(0)  # whoever takes them quickly holds up nobody
+                await asyncio.sleep(0)  # let other tasks run, even if the client reads quickly
             elif self.closed:
                 return
             else:
@@ -94,7 +94,7 @@ class Listener:
                 await self._news.wait()
 
     def close(self) -> None:
-        """End ``events`` when those in the queue are taken."""
+        """End ``events`` after the events that are in the queue now."""
         self.closed = True
         self._news.set()
 
@@ -108,7 +108,7 @@ class Listener:
 
 
 class OutputFeed:
-    """The listeners to the sessions of one double; belongs to its event loop."""
+    """The listeners of the sessions of one double; belongs to its event loop."""
 
     def __init__(self, *, plain_tracebacks: bool) -> None:
         self._plain = plain_tracebacks
@@ -119,7 +119,7 @@ class OutputFeed:
     def listen(self, key: InstanceKey) -> Iterator[Listener]:
         """Listen to a session, which need not have an instance yet.
 
-        Raises TooManyListenersError if there are as many as may be.
+        Raises TooManyListenersError if there are ``LISTENERS`` already.
         """
         if sum(map(len, self._listeners.values())) >= LISTENERS:
             raise TooManyListenersError(LISTENERS)
@@ -135,11 +135,11 @@ class OutputFeed:
                 del self._listeners[key]
 
     def publisher(self, key: InstanceKey) -> ExecutionPublisher:
-        """Return the publisher of an execution that is about to begin."""
+        """Return the publisher for an execution that is about to begin."""
         return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
 
     def has_listeners(self, key: InstanceKey) -> bool:
-        """Whether somebody listens to a session now."""
+        """Return whether a session has a listener now."""
         return key in self._listeners
 
     def publish(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
@@ -166,16 +166,16 @@ class ExecutionPublisher:
 
     @property
     def has_listeners(self) -> bool:
-        """Whether somebody listens now."""
+        """Whether the session has a listener now."""
         return self._feed.has_listeners(self._key)
 
     def started(self, language: str, execution_count: int | None) -> None:
-        """Publish that the code runs."""
+        """Publish that the code has started."""
         said = {"language": language, "execution_count": execution_count}
         self._publish("started", said)
 
     def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
-        """Publish an output, or a change of those before: ``clear_output``, say."""
+        """Publish an output, or a change of earlier outputs, for example ``clear_output``."""
         if msg_type == "error" and self._plain:
             content = {**content, "traceback": without_colours(content["traceback"])}
         self._publish("output", {"msg_type": msg_type, "content": content}, size)

@@ -1,4 +1,4 @@
-"""From a kernel's messages to outputs: in order, chunks joined, capped, as a notebook shows them."""
+"""Turns a kernel's messages into outputs as a notebook shows them: joined, in order, limited."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from agentdouble.sandbox.result import Output
 
-DROPPED = "agentdouble_dropped"  # a message of our own kernels, in place of one that is too large
+DROPPED = "agentdouble_dropped"  # our own kernels send it in place of a message that is too large
 _NAME_LENGTH = 1000
 _OF_A_DISPLAY = ("data", "metadata", "execution_count")
 _SMALL = 64  # bytes
@@ -23,7 +23,7 @@ def _to_nobody(_msg_type: str, _content: Mapping[str, Any], _size: int) -> None:
 
 @dataclass
 class _Stream:
-    """A stream that may go on; its chunks are joined once, for a flood brings thousands."""
+    """A stream that may go on; its chunks are joined only once, because there may be thousands."""
 
     name: str
     chunks: list[str] = field(default_factory=list)
@@ -33,11 +33,11 @@ class _Stream:
 
 
 class OutputCollector:
-    """Collects the outputs of one execution; keeps at most ``limit`` bytes of them.
+    """Collects the outputs of one execution, at most ``limit`` bytes.
 
-    More is dropped, and a last output on stderr says how much. ``publish`` is called with each
-    message that leads to the outputs: its type, the part of its content that is kept, and about
-    how many bytes that has.
+    It drops the rest, and a last output on stderr says how much was dropped. It calls ``publish``
+    for each message that changes the outputs, with the message's type, the part of its content
+    that is kept, and the rough size of that part in bytes.
     """
 
     def __init__(self, limit: int, publish: Publish = _to_nobody) -> None:
@@ -49,16 +49,16 @@ class OutputCollector:
         self._limit = limit
         self._left = limit
         self._dropped = 0
-        self._error_kept = False  # an error has had room of its own
+        self._error_kept = False  # whether an error has used the room reserved for the first
         self._error_missing = False
 
     def add(self, msg_type: str, content: Mapping[str, Any]) -> None:
-        """Add one message of the kernel's IOPub channel; other types are ignored."""
+        """Add one message of the kernel's IOPub channel; ignore types that are no outputs."""
         if msg_type == "clear_output":
             self._clear(wait=bool(content.get("wait")))
             self._publish("clear_output", {"wait": self._clear_before_next}, _SMALL)
         elif msg_type == "stream":
-            name = "stderr" if content["name"] == "stderr" else "stdout"  # there are no others
+            name = "stderr" if content["name"] == "stderr" else "stdout"  # no other names exist
             self._stream(name, content["text"])
         elif msg_type == "update_display_data":
             self._update_display(content)
@@ -70,18 +70,18 @@ class OutputCollector:
             self._dropped += content["bytes"]
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
-        """Add the error of a kernel's reply if no message brought it (SBX-06)."""
+        """Add the error of a kernel's reply if no message contained it (SBX-06)."""
         errors = [o for o in self._outputs if isinstance(o, Output) and o.output_type == "error"]
         if self._error_missing or not errors:
             self.add_last_error({"ename": "", "evalue": "", "traceback": (), **reply})
 
     def add_last_error(self, content: Mapping[str, Any]) -> None:
-        """Add the error that ended the code, whatever was shown before it."""
+        """Add the error that ended the code, even if other outputs have used up the limit."""
         self._error_kept = self._error_missing = False
         self._error(content)
 
     def outputs(self) -> tuple[Output, ...]:
-        """Return the outputs, with a mark at the end if the limit cut them."""
+        """Return the outputs, with a notice at the end if the limit cut them."""
         kept = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
         if not self._dropped:
             return kept
@@ -153,9 +153,9 @@ class OutputCollector:
             self._outputs[index] = after
 
     def _error(self, content: Mapping[str, Any]) -> None:
-        """Keep the first error even where the limit is used up: only its own text is cut to it.
+        """Keep the first error even if the limit is used up; cut only its own text to the limit.
 
-        Code can show errors in a loop: those that follow have what is left.
+        Later errors use the room that is left, because code can show errors in a loop.
         """
         self._clear_if_asked()
         self._dropped += content.get("bytes", 0)
@@ -200,14 +200,14 @@ def _display_id(content: Mapping[str, Any]) -> str | None:
 
 
 def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a display that are kept: code can send anything with it."""
+    """Return the parts of a display that we keep, because code can add anything to it."""
     kept = {name: content[name] for name in _OF_A_DISPLAY if name in content}
     display_id = _display_id(content)
     return {**kept, "transient": {} if display_id is None else {"display_id": display_id}}
 
 
 def _size(content: Mapping[str, Any], enough: int) -> int:
-    """Return the bytes that a display takes in the answer, or at least ``enough`` of them."""
+    """Return the bytes of a display in the answer, or a lower bound that exceeds ``enough``."""
     metadata = content.get("metadata")
     texts = (text for text in content["data"].values() if isinstance(text, str))
     at_least = sum(map(len, texts))

@@ -1,6 +1,6 @@
-"""What a kernel is asked besides running code: completions, and the value of an expression.
+"""The questions to a kernel: completions, and the value of an expression.
 
-A question is no execution: it is not counted, and it has no outputs.
+A question is not an execution: it has no execution count and no outputs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ASKED = "asked"
 
 
 class ExpressionError(Exception):
-    """An expression that a kernel was asked for has no value."""
+    """A kernel could not evaluate an expression."""
 
 
 class Question:
-    """A request whose reply is the answer; it is ``finished`` when that is here."""
+    """A request whose reply is the answer; ``finished`` is done when the reply has arrived."""
 
     def __init__(self) -> None:
         self.msg_id = ""
@@ -32,19 +32,19 @@ class Question:
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_iopub(self, _msg_type: str, _content: Mapping[str, Any]) -> None:
-        """Ignore what is put out meanwhile."""
+        """Ignore the outputs."""
 
     def on_reply(self, content: Mapping[str, Any]) -> None:
         self.answer = content
         settle(self.finished)
 
     def on_no_reply(self) -> None:
-        """Expect nothing more: who asked has given up."""
+        """Do nothing, because the caller has given up already."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """The matches that could stand in code from ``start`` to ``end``, counted in characters."""
+    """The matches that can replace the code from character ``start`` to ``end``."""
 
     matches: tuple[str, ...]
     start: int
@@ -52,10 +52,10 @@ class Completion:
 
 
 # Python kernels complete without jedi, which reads all of Python's stubs before its first answer
-# (5 s): IPython looks at the living objects. That waits for nothing, unless code of the session's
-# own (a ``__dir__``, say) takes its time, which is interrupted after a second.
+# (5 s). IPython looks at the living objects instead, which is fast unless it calls slow code of the
+# session, for example a ``__dir__``. Such code is interrupted after a second.
 async def complete(kernel: Kernel, code: str, position: int) -> Completion:
-    """Ask an idle kernel to complete code; without an answer in a second there are no matches."""
+    """Complete code with an idle kernel; return no matches if it takes more than a second."""
     content = {"code": code, "cursor_pos": position}
     answer = await kernel.ask("complete_request", content, PATIENCE_S)
     return no_completion(position) if answer is None else _completion(answer, position)
@@ -67,7 +67,7 @@ def no_completion(position: int) -> Completion:
 
 
 def _completion(answer: Mapping[str, Any], position: int) -> Completion:
-    """Read an answer; one that makes no sense has no matches: the session's code may give it."""
+    """Read an answer; if it is malformed, as code of the session can make it, return no matches."""
     matches, start, end = (answer.get(n) for n in ("matches", "cursor_start", "cursor_end"))
     if not (isinstance(matches, list) and matches and type(start) is type(end) is int):
         return no_completion(position)
@@ -77,7 +77,7 @@ def _completion(answer: Mapping[str, Any], position: int) -> Completion:
 
 
 def expression_request(expression: str) -> dict[str, Any]:
-    """Return the content of an execute_request that runs nothing but evaluates an expression."""
+    """Return the content of an execute_request that only evaluates an expression."""
     return {
         "code": "",
         "silent": True,

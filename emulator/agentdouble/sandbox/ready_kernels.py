@@ -1,4 +1,4 @@
-"""The kernels that a double keeps ready, each in a workspace of its own."""
+"""The kernels that are started before they are needed, each in a workspace of its own."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PooledKernel:
-    """A kernel and the workspace it was started in."""
+    """A kernel and the workspace in which it was started."""
 
     kernel: Kernel
     workspace: Workspace
 
 
 class ReadyKernels:
-    """Keeps ``size`` kernels ready, which ``make`` starts; belongs to one event loop."""
+    """Keeps ``size`` kernels ready, started by ``make``; belongs to one event loop."""
 
     def __init__(self, make: Callable[[], Awaitable[PooledKernel]], size: int) -> None:
         self._make = make
@@ -44,11 +44,9 @@ class ReadyKernels:
         return sum(pooled.kernel.alive for pooled in self._kept)
 
     async def take(self) -> PooledKernel | None:
-        """Return one that lives, None if there is none; whoever takes it owns it.
-
-        It is asked now: one that dies later may have run the code already, and code runs at most
-        once, so nobody runs it again elsewhere.
-        """
+        """Return a living kernel, or None if there is none; the caller then owns it."""
+        # Ask it now whether it lives. A kernel that dies later may have run the caller's code
+        # already, and code runs at most once, so it is not run again in another kernel.
         self._lost = 0
         while self._kept:
             pooled = self._kept.popleft()
@@ -63,12 +61,12 @@ class ReadyKernels:
         return None
 
     def fill(self, *, after_s: float = 0) -> None:
-        """Start as many as are missing, in the background."""
+        """Start the missing kernels in the background, after ``after_s`` seconds."""
         if not self._closed and (self._filling is None or self._filling.done()):
             self._filling = asyncio.ensure_future(self._fill(after_s))
 
     async def close(self) -> None:
-        """End all of them, also those that start; start none from now on."""
+        """End all kernels, also those that are starting; start none from now on."""
         self._closed = True
         while self._filling is not None and not self._filling.done():
             self._filling.cancel()
@@ -89,10 +87,10 @@ class ReadyKernels:
             if not self._closed:  # a start that notices the stop before it is cancelled fails, too
                 _log.warning(
                     "No kernel can be kept ready: %s", error
-                )  # whoever needs one gets the error
+                )  # a caller that needs a kernel gets the error
 
     def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:
-        """Start another kernel for a ready one that has ended, unless they all keep ending."""
+        """Replace a ready kernel that has ended, unless too many have ended in a row."""
         if pooled not in self._kept:  # it was taken
             return
         self._kept.remove(pooled)

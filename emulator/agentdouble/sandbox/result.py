@@ -1,4 +1,4 @@
-"""The result of an execution: the values behind the JSON of section 2.7."""
+"""The result of an execution: the values of the JSON in section 2.7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Status = Literal["ok", "error", "timeout"]
 
 @dataclass(frozen=True)
 class Output:
-    """One item of ``outputs``: always all nine keys on the wire."""
+    """One item of ``outputs``; on the wire it always has all nine keys."""
 
     output_type: str
     name: str | None = None
@@ -51,7 +51,7 @@ def without_colours(traceback: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """One execution: how it ended, what it put out, and a sentence about it for people."""
+    """The result of one execution: its status, a message for people, and its outputs."""
 
     status: Status
     message: str
@@ -63,7 +63,7 @@ class ExecutionResult:
 
     @property
     def succeeded(self) -> bool:
-        """What ``success`` says of it (U-EXEC-SUCCESS)."""
+        """The value of ``success`` in the answer (U-EXEC-SUCCESS)."""
         if self.status == "error" and ledger.choose("U-EXEC-SUCCESS") == "true":
             return True
         return self.status == "ok"
@@ -81,7 +81,7 @@ class ExecutionResult:
         }
 
     def without_colours(self) -> ExecutionResult:
-        """Return the same, its tracebacks without ANSI colours."""
+        """Return the result with tracebacks that have no ANSI colours."""
         plain = (
             output
             if output.traceback is None
@@ -92,6 +92,6 @@ class ExecutionResult:
 
     @property
     def error(self) -> Output | None:
-        """The last error among the outputs, if there is one."""
+        """The last error among the outputs, or None."""
         errors = [output for output in self.outputs if output.output_type == "error"]
         return errors[-1] if errors else None

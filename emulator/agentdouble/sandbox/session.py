@@ -14,7 +14,7 @@ _LENGTH = 200
 
 @dataclass(frozen=True)
 class InstanceKey:
-    """What identifies a session's instance: the tool and the tool-user session id."""
+    """The key of a session's instance: the tool id and the tool-user session id."""
 
     tool_id: str
     user_session_id: str
@@ -28,7 +28,7 @@ class SessionLog:
         self._lines: deque[tuple[dt.datetime, str]] = deque(maxlen=LINES)
 
     def note(self, text: str) -> None:
-        """Add a line; more than 200 characters are cut, with three dots."""
+        """Add a line; cut it after 200 characters, with three dots."""
         line = "".join(map(_printable, text[: 10 * _LENGTH]))
         if len(line) > _LENGTH:
             line = f"{line[:_LENGTH]}..."
@@ -43,5 +43,5 @@ class SessionLog:
 
 
 def _printable(character: str) -> str:
-    """Keep a line one line, whatever code is in it."""
+    """Escape a character that is not printable, so that each event stays on one line."""
     return character if character.isprintable() else character.encode("unicode_escape").decode()

@@ -1,8 +1,8 @@
-"""A process of a session besides its kernels, its workbench or its browser, and how starts end.
+"""The processes of a session that start when they are needed: its workbench and its browser.
 
-Whoever starts something ends it if nobody can take it over. A caller may leave at any moment, even
-when the process exists and its own task has not yet gone on: so such an end is run to completion,
-whatever is cancelled meanwhile.
+If a caller is cancelled while it starts a process, it must end that process. The cancellation can
+come at any moment, even after the process exists and before the caller's task has gone on. So such
+an end runs to completion, even if the caller is cancelled again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ Kind = TypeVar("Kind", bound=Process)
 
 
 class OnDemandProcess(Generic[Kind]):
-    """Keeps one process for a session: starts it when it is needed, and again when it has died.
+    """Keeps one process for a session: starts it when it is needed, and again if it has died.
 
-    ``check`` raises if nothing may begin in the session now; ``note`` is called after each start.
+    ``check`` raises an error if the session may not be used now. ``note`` is called after each
+    start.
     """
 
     def __init__(
@@ -42,13 +43,13 @@ class OnDemandProcess(Generic[Kind]):
         note: Callable[[Kind], None],
     ) -> None:
         self.process: Kind | None = None
-        self.turn = asyncio.Lock()  # held while it starts
+        self.turn = asyncio.Lock()  # held while the process starts
         self._start = start
         self._check = check
         self._note = note
 
     async def living(self) -> Kind:
-        """Return the living process, started now if there is none; raise what its start raises."""
+        """Return the living process; start it if there is none. Raises the errors of its start."""
         async with self.turn:
             self._check()
             if self.process is None or not self.process.alive:
@@ -65,9 +66,9 @@ class OnDemandProcess(Generic[Kind]):
 
 
 async def run_to_completion(work: Awaitable[T]) -> T:
-    """Return the result of some work; raise a cancellation only when the work has ended.
+    """Return the result of ``work``; raise a cancellation only after the work has ended.
 
-    Use it for work that takes a moment and releases something: a process, its sockets, its files.
+    Use it for short work that releases something: a process, its sockets, its files.
     """
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():

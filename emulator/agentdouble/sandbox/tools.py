@@ -1,6 +1,6 @@
-"""The sandbox tools that there are: each has sessions of its own.
+"""The sandbox tools; each tool has sessions of its own.
 
-The tool of the setting ``tool_id`` is always there. Records go through the store.
+The tool of the setting ``tool_id`` always exists. The store keeps the records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Tool(Resource):
-    """A sandbox tool; ``fields`` are what its maker said of it, in the platform's names."""
+    """A sandbox tool; ``fields`` are the fields of its requests, by the platform's names."""
 
     type: str = CODE_ENV
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Tool(Resource):
 
 
 class Tools(Registry[Tool]):
-    """The registry of tools; ``fixed_id`` is the id of the one that is always there."""
+    """The registry of tools; ``fixed_id`` is the id of the tool that always exists."""
 
     kind = "tool"
     noun = "tool"
@@ -50,24 +50,24 @@ class Tools(Registry[Tool]):
     async def create(
         self, name: str, fields: Mapping[str, Any], client_token: str | None = None
     ) -> Tool:
-        """Make a tool, or return the one that the same request with the same token has made.
+        """Make a tool, or return the tool of an earlier request with the same token and content.
 
-        Raises ToolNameTakenError where the ledger says so (U-TOOL-NAMES), and ClientTokenError if
-        another request had the token.
+        Raises ToolNameTakenError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
+        different request used the token.
         """
         said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
         return await self._add(Tool(**said, fields=fields))
 
     async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
-        """Change what is said of a tool; raise UnknownToolError."""
+        """Change some fields of a tool; raise UnknownToolError if there is no such tool."""
         return await self._change(
             tool_id, lambda tool: replace(tool, fields={**tool.fields, **fields})
         )
 
     async def delete(self, id_: str) -> None:
-        """Forget a tool; its sessions are the caller's to end.
+        """Delete a tool; the caller must end its sessions.
 
-        Raises UnknownToolError, and FixedToolError for the one that is always there.
+        Raises UnknownToolError, and FixedToolError for the tool that always exists.
         """
         if id_ == self._fixed_id:
             raise FixedToolError(id_)
@@ -80,7 +80,7 @@ class Tools(Registry[Tool]):
         return Tool(**{**record, **times_of(record)})
 
     async def _add_fixed(self) -> None:
-        # first in the list, and as it was kept if it was changed
+        # It is the first in the list. If it was changed, its stored record replaces this one.
         fixed = Tool(**self._described(self._fixed_id, DEFAULT_NAME))
         self._items = {fixed.id: fixed, **self._items}
 

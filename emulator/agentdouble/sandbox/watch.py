@@ -1,12 +1,14 @@
-"""Sessions that use more memory or disk than they may, found by counting again and again.
+"""Finds the sessions that use more memory or disk than allowed, by polling.
 
-Linux limits a process and a file, not a session; cgroups, quotas and file systems of a size need
-rights or tools that most machines do not give, and would hide files from the double. So we count
-four times a second, in a thread, and end a session that is seen over its limit: for a moment it
-can be over. A session whose processes had no processor time since the last count has not grown:
-nothing else is read of it, a microsecond a process. A session that takes long to count, with
-hundreds of processes or a million files, is passed over for a while, so that it does not slow
-down others.
+Linux limits a process or a file, but not a session. Cgroups, quotas and file systems of a fixed
+size need rights or tools that most machines do not give, and would hide files from the double. So
+a thread measures the sessions four times a second, and a session over its limit is ended. For a
+moment a session can exceed its limit.
+
+If the processes of a session had no processor time since the last look, the session has not grown,
+and nothing else is read of it. This takes a microsecond per process. A session that takes long to
+measure, with hundreds of processes or a million files, is left out for a while, so that it does
+not slow down the others.
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process, TooDeepError
 
 INTERVAL_S = 0.25
-_TURN = 4  # looks; after so many an idle session has its turn
-_REST = 20  # what took long is followed by a pause of so many times that
-_LONGEST_REST_S = 5.0  # but of no more: what grows meanwhile is not seen
-_FEW = 8  # sessions, or one in 16: their trees are walked, for more the whole table is read
-_UNKNOWN = -2  # the time of a process that was not known before it was counted
+_TURN = 4  # every so many looks, one idle session is measured too
+_REST = 20  # the pause after a look is this many times as long as the look
+_LONGEST_REST_S = 5.0  # growth during a longer pause would be found too late
+_FEW = 8  # for this many sessions, or one in 16, walk their trees; for more, read the whole table
+_UNKNOWN = -2  # the time of a process that the last look did not know
 
 _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1, "bytes"))
 
 
 @dataclass(frozen=True)
 class WatchedSession:
-    """A session: its name, the processes of its kernels, the directories that it writes to."""
+    """A session: its name, its processes, and the directories that it writes to."""
 
     name: str
     pids: tuple[int, ...]
@@ -39,10 +41,10 @@ class WatchedSession:
 
 
 class Watch:
-    """Counts what sessions use; each may use ``memory`` and ``files`` bytes.
+    """Measures the memory and files of sessions; each may use ``memory`` and ``files`` bytes.
 
-    ``active_sessions()`` and ``check()`` block and run in one thread at a time; the other methods
-    may be called meanwhile.
+    ``active_sessions()`` and ``check()`` block, and run in one thread at a time. The other methods
+    may be called at the same time.
     """
 
     def __init__(self, *, memory: int, files: int) -> None:
@@ -52,12 +54,12 @@ class Watch:
         self._looks = 0
         self._told: set[str] = set()
         self._counted: dict[str, dict[int, int]] = {}  # the times of each session's processes
-        self._seen: dict[str, dict[int, int]] = {}  # those of the sessions that stirred
-        self._rests: dict[str, int] = {}  # until which look
+        self._seen: dict[str, dict[int, int]] = {}  # the newer times of sessions that were active
+        self._rests: dict[str, int] = {}  # the number of the look until which a session is left out
         self._in_turn: list[str] = []
 
     def mark_active(self, name: str) -> None:
-        """Count a session at the next look: it is new, or has another process."""
+        """Measure a session at the next look, because it is new, idle or has a new process."""
         self._told.add(name)
 
     def forget(self, name: str) -> None:
@@ -67,10 +69,10 @@ class Watch:
             memory.pop(name, None)
 
     def active_sessions(self) -> set[str]:
-        """Return the sessions that may have grown since they were counted.
+        """Return the sessions that may have grown since they were measured.
 
-        One idle session is among them, each in its turn, in case it grew without a process of its
-        own: by a file system, say. Sets ``pause_s``, how long to wait until the next look.
+        At every fourth look, add the next idle session, because its files can grow without a
+        process of its own. Set ``pause_s``, the time to wait until the next look.
         """
         began = time.perf_counter()
         self._looks += 1
@@ -85,7 +87,7 @@ class Watch:
         return {name for name in found if self._rests.get(name, 0) <= self._looks}
 
     def check(self, sessions: Collection[WatchedSession]) -> Mapping[str, str]:
-        """Return why sessions must be ended, by name; blocks while it counts."""
+        """Measure sessions; return by name the reasons why some of them must be ended."""
         table = self._table(len(sessions))
         reasons = {one.name: self._look_at(one, table) for one in sessions}
         return {name: reason for name, reason in reasons.items() if reason is not None}
@@ -95,7 +97,7 @@ class Watch:
         return {self._in_turn.pop()} if self._in_turn else set()
 
     def _table(self, sessions: int) -> Mapping[int, Process] | None:
-        """Return every process of this machine where that is cheaper than to walk trees."""
+        """Return all processes of this machine if that is cheaper than to walk trees, or None."""
         if usage.CAN_WALK and sessions <= max(_FEW, len(self._counted) // 16):
             return None
         began = time.perf_counter()
@@ -108,7 +110,7 @@ class Watch:
         self._told.discard(session.name)
         before = self._seen.pop(session.name, None) or self._counted.get(session.name, {})
         tree = usage.walk(session.pids) if table is None else usage.tree(session.pids, table)
-        # Times of before the tree was read: what has happened since is seen at the next look.
+        # These times are from before the tree was read, so the next look sees all changes since.
         self._counted[session.name] = {one.pid: before.get(one.pid, _UNKNOWN) for one in tree}
         reason = self._reason(session, tree)
         looks = _rest_s(time.perf_counter() - began) / INTERVAL_S

@@ -1,7 +1,8 @@
-"""The working directory of code: ``cwd`` holds for one execution, the next runs where it ran before.
+"""The working directory of code: ``cwd`` applies to one execution and is changed back after it.
 
-That is so for the default kernel and for a Jupyter session; one that is made in a directory stays
-there. The kernel is asked by an expression of an empty request, which does not count as an execution.
+This is the same for the default kernel and for a Jupyter session. A Jupyter session that is made in
+a directory stays there. An expression of an empty request changes the kernel's directory, so this
+does not count as an execution.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from agentdouble.sandbox.questions import ExpressionError
 
 
 async def enter(kernel: Kernel, directory: str) -> str:
-    """Change a kernel's working directory; return the one before.
+    """Change a kernel's working directory; return the previous one.
 
-    Raises DirectoryError where it cannot be entered.
+    Raises DirectoryError if the kernel cannot enter it.
     """
     path = json.dumps(directory, ensure_ascii=False)
     if kernel.language is PYTHON:
@@ -36,7 +37,7 @@ async def enter(kernel: Kernel, directory: str) -> str:
 
 @contextlib.asynccontextmanager
 async def inside(kernel: Kernel, directory: str | None) -> AsyncIterator[None]:
-    """Change the working directory for what runs inside; change it back afterwards."""
+    """Change the working directory for the code that runs inside, and change it back afterwards."""
     if directory is None:
         yield
         return

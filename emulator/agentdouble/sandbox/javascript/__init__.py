@@ -1,9 +1,11 @@
 """The JavaScript kernel: a thin Jupyter kernel in front of a deno process.
 
-``kernel`` speaks Jupyter, ``cells`` runs one cell, ``engine`` is the deno process, ``deno`` its
-command, permissions and limits, ``inspector`` its protocol, ``boot.js`` what runs in it first,
-``outputs`` what it puts out. Deno's own ``deno jupyter`` takes 176 MB a session instead of 31, loses
-outputs, dies of an interrupt and knows no permissions (measured, deno 2.9.8).
+``kernel`` speaks Jupyter's protocol, and ``cells`` runs one cell. ``engine`` is the deno process;
+``deno`` has its command, permissions and limits; ``inspector`` has its protocol. ``boot.js`` runs
+in the engine before any cell, and ``outputs`` reads the engine's output.
 
-The fork server forks it, so it imports nothing of the double but ``fork_server``.
+We do not use Deno's own ``deno jupyter``: it takes 176 MB per session instead of 31, loses outputs,
+dies at an interrupt and has no permissions (measured, deno 2.9.8).
+
+The fork server forks this kernel, so it imports nothing of the double except ``fork_server``.
 """

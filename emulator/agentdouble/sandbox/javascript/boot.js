@@ -1,5 +1,5 @@
-// What runs in the engine before any cell. TOKEN marks what is not plain text in the one pipe
-// that keeps outputs in order, LIMIT is how long a stream gets; both are filled in before.
+// The script that runs in the engine before any cell. All output goes through one pipe, which keeps
+// its order. TOKEN marks frames in the pipe, LIMIT is a stream's limit; ``deno.py`` fills in both.
 
 const TOKEN = "@TOKEN@";
 const LIMIT = Number("@LIMIT@");
@@ -14,7 +14,7 @@ let timers = [];
 let started = false;
 let unwritten = new Uint8Array();
 
-// What an interrupt keeps from being written is written first the next time: no half frames.
+// If an interrupt stops a write, the next call writes the rest first, so no frame is cut.
 function write(text) {
   const bytes = encoder.encode(text);
   unwritten = unwritten.length ? joined(unwritten, bytes) : bytes;
@@ -34,13 +34,14 @@ function emit(kind, payload) {
 
 const macrotask = () => new Promise((resolve) => later(resolve));
 
-// ---- what the inspector awaits ----
+// ---- the promises that the inspector awaits ----
 
-// The inspector holds a promise that it awaits only weakly. One that nothing can settle may go,
-// but one that has settled must not: nothing else refers to it while the inspector's reaction
-// waits behind other microtasks, and without it the answer is "Promise was collected". So each
-// is marked, and held from when it settles until the next cell begins. A cell's own promise is
-// the last one made before the cell's first call, and only a hook gets to see it.
+// The inspector holds only a weak reference to a promise that it awaits. A promise that nothing can
+// settle may be collected, but a settled one may not: nothing else refers to it while the
+// inspector's reaction waits behind other microtasks, and if it is collected, the answer is
+// "Promise was collected". So we mark each of these promises, and hold it from the time when it
+// settles until the next cell begins. A cell's own promise is the last one that is made before the
+// cell's first call, and only a hook can see it.
 const awaited = new WeakSet();
 const isAwaited = awaited.has.bind(awaited);
 const settled = [];
@@ -57,11 +58,11 @@ Deno[Deno.internal].core.setPromiseHooks(
   },
 );
 
-// ---- what cells see ----
+// ---- the globals of cells ----
 
 const Console = Deno[Deno.internal]?.Console;
 if (Console) {
-  // Deno's console also feeds the inspector's, which keeps a thousand messages' objects alive.
+  // Deno's console also writes to the inspector's, which keeps the objects of 1000 messages alive.
   globalThis.console = new Console((text, level) => {
     const kept = text.slice(0, LIMIT);
     level < 2 ? write(kept) : emit("stderr", kept);
@@ -74,8 +75,8 @@ for (const name of ["alert", "confirm", "prompt"]) {
   };
 }
 
-// Execution that is terminated inside a timer's callback ends deno; inside a microtask it does
-// not. So a timer runs its callback in a microtask, and an interrupt can stop it.
+// Deno ends if execution is terminated inside a timer's callback, but not inside a microtask. So a
+// timer runs its callback in a microtask, where an interrupt can stop it.
 for (const name of ["setImmediate", "setInterval", "setTimeout"]) {
   const original = globalThis[name];
   const clear = globalThis[name.replace("set", "clear")];
@@ -98,7 +99,7 @@ function show(data, { update = false, display_id } = {}) {
   emit(update ? "update_display_data" : "display_data", JSON.stringify({ data, metadata: {}, transient }));
 }
 
-// What it returns can be awaited, but is no value that a cell would end with.
+// The returned promise can be awaited, but it is never shown as the value of a cell.
 function display(value, options = {}) {
   const displayed = shown(options.raw ? value : bundle(value), options);
   displays.add(displayed);
@@ -135,10 +136,10 @@ Deno.jupyter = {
   svg: media("image/svg+xml"),
 };
 
-// ---- what the kernel calls ----
+// ---- the functions that the kernel calls ----
 
-// Every cell begins with `await __cell()`: only what runs from the event loop, and not inside
-// the inspector's own message, can be interrupted.
+// Every cell begins with `await __cell()`, because only code that runs from the event loop, and not
+// inside the inspector's own message, can be interrupted.
 function cell() {
   if (beginning) awaited.add(newest);
   beginning = false;
@@ -147,7 +148,7 @@ function cell() {
   return macrotask();
 }
 
-// An import names what it wants; a name that the module lacks is an error, as in a module.
+// Fail if a module lacks a name that a cell imports from it, as a static import does.
 cell.named = (namespace, specifier, names) => {
   const missing = names.find((name) => !(name in namespace));
   if (missing === undefined) return namespace;
@@ -155,7 +156,7 @@ cell.named = (namespace, specifier, names) => {
 };
 
 const kernel = {
-  // Calls one of the others, which all await something before they settle.
+  // Calls one of the async functions below, which all await something before they settle.
   promise(name, values) {
     const promise = kernel[name](...values);
     awaited.add(promise);
@@ -169,7 +170,7 @@ const kernel = {
     beginning = true;
   },
 
-  // A macrotask first: rejections that nobody handles are reported before the cell is over.
+  // Waits for a macrotask first, so that unhandled rejections are reported before the cell ends.
   async finish(value) {
     await macrotask();
     await Promise.allSettled(pending);
@@ -186,8 +187,8 @@ const kernel = {
     return { name, message: String(error.message), stack: inspect(error), started };
   },
 
-  // The interrupted cell goes on wherever a promise of its own settles: stop what would do
-  // that. The answer comes when the event loop turns, so not while code keeps it busy.
+  // An interrupted cell goes on when one of its promises settles, so clear the timers that would
+  // settle them. The answer comes from the event loop, so not while code keeps the loop busy.
   async abandon() {
     for (const clear of timers) clear();
     timers = [];
@@ -195,7 +196,7 @@ const kernel = {
     write("");
   },
 
-  // Types become blanks, so positions stay; what cannot be blanked (enum) is compiled.
+  // Replaces types by blanks, so positions stay; compiles syntax that is more than types (enum).
   async stripTypes(code) {
     const { stripTypeScriptTypes } = await import("node:module");
     try {
@@ -222,5 +223,5 @@ addEventListener("error", (event) => {
   event.preventDefault();
   emit("uncaught", `Uncaught ${inspect(event.error)}`);
 });
-setInterval(() => {}, 1e9); // an event loop with nothing to wait for would end
+setInterval(() => {}, 1e9); // an event loop without a timer would end
 emit("ready", "");

@@ -1,4 +1,4 @@
-"""One cell: its source made ready, run, and its outcome."""
+"""Runs one cell: prepares its source, evaluates it, and returns its result or error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from agentdouble.sandbox.javascript.errors import PREFIX, CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
 
 _COLLECTED = "Promise was collected"
-_STRIPPED = "file:///stripTypeScriptTypes.ts"  # what deno calls every source
+_STRIPPED = "file:///stripTypeScriptTypes.ts"  # the name that deno gives every source
 
 
 async def run(
     engine: Engine, code: str, number: int, *, typescript: bool = False
 ) -> dict[str, Any] | None:
-    """Run a cell; return its result by media type, None if it has none.
+    """Run a cell; return its result by media type, or None if it has none.
 
-    Raises CellError if it fails and EngineGoneError if the engine ends.
+    Raises CellError if the cell fails, and EngineGoneError if the engine ends.
     """
     source = await _without_types(engine, code, number) if typescript else code
     try:
@@ -34,8 +34,8 @@ async def run(
 
 
 async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
-    """Evaluate a cell; what V8 refuses before it begins is tried again in another way."""
-    if _may_be_object(source):  # as in every REPL: {a: 1} is an object and not a block
+    """Evaluate a cell; if V8 refuses the source before it runs, try a rewritten source."""
+    if _may_be_object(source):  # as in every REPL, {a: 1} is an object and not a block
         answer = await _attempt(engine, f"({source}\n)", number)
         details = answer.get("exceptionDetails")
         if details is None:
@@ -116,7 +116,7 @@ def _may_be_object(source: str) -> bool:
 
 
 def _argument(remote: dict[str, Any]) -> dict[str, Any]:
-    """Return a value of the engine as an argument of a call."""
+    """Return a value of the engine in the form of a call's argument."""
     for key in ("objectId", "unserializableValue"):
         if key in remote:
             return {key: remote[key]}

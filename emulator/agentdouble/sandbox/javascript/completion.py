@@ -1,4 +1,4 @@
-"""Completion in a cell: names of variables, and of the properties of an object."""
+"""Completes the names of variables and of an object's properties in a cell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentdouble.sandbox.javascript.engine import Engine
 
-_LONGEST = 1000  # characters that are looked at
+_LONGEST = 1000  # characters before the cursor that are read
 _LONGEST_MS = 500
 _PATH = re.compile(r"(?:(?P<object>[^\W\d][\w$]*(?:\.[\w$]+)*)\.)?(?P<begun>[\w$]*)$")
 _PROPERTIES = """((value) => {
@@ -22,17 +22,17 @@ _OURS = "__cell"
 
 @dataclass(frozen=True)
 class Place:
-    """What is to be completed: the object before the dot, if any, and the beginning of a name."""
+    """The text to complete: the object before the dot, if any, and the beginning of a name."""
 
     object: str | None
     begun: str
 
 
 def place(before: str) -> Place | None:
-    """Return what is to be completed; None if the object is not known without running code."""
+    """Return the text to complete, or None if the object is known only by running code."""
     before = before[-_LONGEST:]
     found = _PATH.search(before)
-    assert found is not None  # it matches nothing, too
+    assert found is not None  # the pattern also matches an empty string
     rest = before[: found.start()]
     if rest.endswith((".", "$")):
         return None
@@ -40,11 +40,11 @@ def place(before: str) -> Place | None:
 
 
 async def names(engine: Engine, at: Place) -> list[str]:
-    """Return the names that fit, sorted; no code of the object is run."""
+    """Return the matching names, sorted, without running code of the object."""
     found = await _properties(engine, at.object or "globalThis")
     if at.object is None:
         found += (await engine.call("Runtime.globalLexicalScopeNames"))["names"]
-    texts = (name for name in found if isinstance(name, str))  # the session's code may tell them
+    texts = (name for name in found if isinstance(name, str))  # the session's code may forge them
     fitting = (name for name in texts if name.startswith(at.begun) and _NAME.fullmatch(name))
     return sorted({name for name in fitting if not name.startswith(_OURS)})
 

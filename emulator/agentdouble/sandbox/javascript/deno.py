@@ -1,4 +1,4 @@
-"""Deno: its command, its permissions, its limits, and the process that runs our script."""
+"""Deno: its command, its permissions, its limits, and the process that runs ``boot.js``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DenoMissingError(ModuleNotFoundError):
 
 
 def find() -> str:
-    """Return the path of the deno that PyPI's package has installed; raise DenoMissingError."""
+    """Return the path of deno from PyPI's package; raise DenoMissingError if it is missing."""
     try:
         from deno import find_deno_bin
     except ImportError:
@@ -43,10 +43,10 @@ def find() -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """What the kernel's configuration says of the engine.
+    """The engine's options in the kernel's configuration.
 
-    ``memory`` is the largest heap in bytes; V8 reserves far more address space than it uses,
-    so a limit on address space is no use. ``network`` lets code connect and listen.
+    ``memory`` is the largest heap in bytes. V8 reserves far more address space than it uses, so a
+    limit on address space is of no use. ``network`` lets code connect and listen.
     """
 
     deno: str = ""
@@ -55,14 +55,14 @@ class Options:
     typescript: bool = False
 
     def command(self, home: str) -> list[str]:
-        """Return the command that runs an engine which reads its script from standard input."""
+        """Return the command of an engine that reads its script from standard input."""
         return [
             self.deno or find(),
             "run",
             "--inspect=127.0.0.1:0",
             "--ext=js",
             "--no-prompt",
-            # nothing is downloaded, and no file of the user's changes how deno behaves
+            # download nothing, and read no configuration of the user
             "--cached-only",
             "--no-config",
             "--no-lock",
@@ -82,17 +82,17 @@ class Options:
             f"--allow-read={places}",
             f"--allow-write={places}",
             f"--allow-env={','.join(_READABLE)}",
-            "--ignore-env",  # any other variable is undefined instead of an error
+            "--ignore-env",  # other variables are undefined, and do not raise errors
             *network,
         ]
 
 
 def environment() -> Mapping[str, str]:
-    """Return the whole environment of an engine."""
+    """Return all environment variables of an engine."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {
         **inherited,
-        # a cache that cannot be made stays in memory: 10 ms faster than one of the session's own
+        # No cache can be made there, so it stays in memory. This saves 10 ms per session.
         "DENO_DIR": "/dev/null/none",
         "DENO_NO_PACKAGE_JSON": "1",
         "DENO_NO_UPDATE_CHECK": "1",
@@ -101,10 +101,10 @@ def environment() -> Mapping[str, str]:
 
 
 def _import_map(home: str) -> str:
-    """Return an import map by which relative imports of a cell begin at ``home``.
+    """Return an import map that makes relative imports of a cell start at ``home``.
 
-    V8 tells deno no name for what the inspector evaluates, and deno resolves against the
-    working directory as if it were a file, so one directory too high.
+    V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if
+    the working directory were a file, so one directory too high.
     """
     here = Path(home).as_uri() + "/"
     above = Path(home).parent.as_uri().rstrip("/") + "/"
@@ -113,12 +113,12 @@ def _import_map(home: str) -> str:
 
 PIPE_SIZE = 1024 * 1024
 _BOOT = Path(__file__).with_name("boot.js")
-# An engine at rest has mapped 0.55 GiB of what it may write to, and uses a tenth of that.
+# An idle engine has mapped 0.55 GiB of writable memory, and uses a tenth of that.
 _AT_REST = 1024 * 1024 * 1024
 
 
 def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
-    """Start deno; ``token`` marks the frames in its output. Raises DenoMissingError."""
+    """Start deno; ``token`` marks the frames in its output. Raise DenoMissingError."""
     process = subprocess.Popen(  # noqa: S603 (deno's own command)
         options.command(home),
         cwd=home,
@@ -126,7 +126,7 @@ def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # an interrupt of the kernel's process group is not for it
+        start_new_session=True,  # an interrupt of the kernel's process group must not reach it
         preexec_fn=_limiting(options.memory) if sys.platform == "linux" else None,
     )
     for pipe in (process.stdout, process.stderr):
@@ -136,11 +136,11 @@ def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
 
 
 def _limiting(memory: int) -> Callable[[], None]:
-    """Return what a new process does before it executes deno; Linux only.
+    """Return a function that limits a new process before it executes deno; Linux only.
 
-    V8 limits the heap of each of its isolates, but neither buffers nor the number of workers: a
-    limit on data does. V8 could not live with one on address space, of which it reserves far more
-    than it uses.
+    V8 limits the heap of each of its isolates, but neither its buffers nor the number of workers,
+    so we limit the process's data. A limit on address space is impossible, because V8 reserves far
+    more of it than it uses.
     """
     from agentdouble.processes.fork_server import processes
 
@@ -160,8 +160,8 @@ def _widen(pipe: IO[bytes] | None) -> None:
 
 
 def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:
-    # from standard input, because then a relative path of an import means the session's own
-    # directory, and the engine needs to read nothing of the double's
+    # Deno reads the script from standard input, so relative imports start at the session's own
+    # directory, and the engine needs no permission to read the double's files.
     assert stdin is not None
     script = (
         _BOOT.read_text("utf-8").replace("@TOKEN@", token).replace("@LIMIT@", str(OUTPUT_LIMIT))

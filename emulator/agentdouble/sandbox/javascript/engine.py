@@ -19,9 +19,9 @@ from agentdouble.sandbox.javascript.errors import readable
 from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError
 from agentdouble.sandbox.javascript.outputs import FrameReader, Send, Streams
 
-CELL = "cell"  # the inspector's group of objects that one cell needs
+CELL = "cell"  # the inspector's name for the group of one cell's objects
 _IDLE_S = 0.025
-_EXIT_S = 5.0  # more than a busy machine needs for it
+_EXIT_S = 5.0  # even a busy machine ends a process sooner
 _URL = re.compile(rb"ws://\S+")
 _BANNER = re.compile(
     r"(?:Debugger listening on |Visit chrome://inspect |Debugger session |Waiting for the debugger )"
@@ -32,7 +32,7 @@ _OUT_OF_MEMORY = "JavaScript out of memory"
 
 
 class EngineGoneError(Exception):
-    """The engine has ended; ``name`` says in a word how, the message in a sentence."""
+    """The engine has ended; ``name`` is the kind of the end, and the message describes it."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class EngineGoneError(Exception):
 
 
 class HelperError(Exception):
-    """A function of boot.js has thrown; ``details`` are the inspector's."""
+    """A function of boot.js has thrown; ``details`` are the inspector's exception details."""
 
     def __init__(self, details: dict[str, Any]) -> None:
         super().__init__(details.get("text"))
@@ -49,7 +49,10 @@ class HelperError(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """How an engine ended: its exit code (negative for a signal), its last words, who ended it."""
+    """The end of an engine: its exit code (negative for a signal), last output and reason.
+
+    ``reason`` is None unless ``Engine.kill`` was called.
+    """
 
     code: int
     words: str
@@ -68,10 +71,10 @@ class Ending:
 
 
 class Engine:
-    """A deno process and the connection to its inspector; ``gone`` is done when it has ended."""
+    """A deno process and its inspector; ``gone`` is done when the process has ended."""
 
     def __init__(self, options: deno.Options, home: str) -> None:
-        """Start the process; it needs no event loop until ``open``. May raise DenoMissingError."""
+        """Start the process; this needs no event loop. Raise DenoMissingError if deno is missing."""
         self._reason: str | None = None
         self._token = secrets.token_hex(8)
         self.process = deno.start(options, home, self._token)
@@ -80,7 +83,7 @@ class Engine:
         self._helper: str
 
     async def open(self, send: Send) -> None:
-        """Connect; outputs go to ``send`` as Jupyter messages. May raise EngineGoneError."""
+        """Connect, and send outputs to ``send`` as Jupyter messages. May raise EngineGoneError."""
         loop = asyncio.get_running_loop()
         self.gone = loop.create_future()
         self._url: asyncio.Future[str] = loop.create_future()
@@ -114,7 +117,7 @@ class Engine:
     # ---- calls ----
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call the inspector; raise EngineGoneError if the engine ends meanwhile."""
+        """Call the inspector; raise EngineGoneError if the engine ends before it answers."""
         try:
             return await self._inspector.call(method, **params)
         except InspectorClosedError:
@@ -122,7 +125,7 @@ class Engine:
 
     async def begin(self) -> None:
         """Announce a cell to boot.js."""
-        # no awaitPromise: V8 would make a promise that nothing holds, and might collect it
+        # without awaitPromise: V8 would make a promise that nothing holds, and might collect it
         await self.call(
             "Runtime.callFunctionOn",
             objectId=self._helper,
@@ -130,7 +133,7 @@ class Engine:
         )
 
     async def help(self, function: str, *arguments: dict[str, Any]) -> Any:
-        """Call an async function of boot.js's ``kernel`` with values as the inspector has them."""
+        """Call an async function of boot.js's ``kernel`` with arguments in the inspector's form."""
         answer = await self.call(
             "Runtime.callFunctionOn",
             objectId=self._helper,
@@ -149,11 +152,9 @@ class Engine:
         self._inspector.call("Runtime.releaseObjectGroup", objectGroup=CELL)
 
     async def interrupt(self) -> None:
-        """Stop what runs, wherever it is, and what would go on later.
-
-        Code that only waits must not be terminated: the termination would hit what deno runs
-        next, and if that is its own event loop, deno ends.
-        """
+        """Stop the code that runs, and all code that would run later."""
+        # Do not terminate code that only waits: the termination would hit the next code that
+        # deno runs, and if that is deno's own event loop, deno ends.
         try:
             await asyncio.wait_for(self.help("abandon"), _IDLE_S)
         except asyncio.TimeoutError:
@@ -161,7 +162,7 @@ class Engine:
             await self.help("abandon")
 
     async def _ending(self) -> Ending:
-        """Return how the engine ended, when the connection is closed; kill what does not end."""
+        """Return how the engine ended after it closed the connection; kill it if it still runs."""
         try:
             return await asyncio.wait_for(asyncio.shield(self.gone), _EXIT_S)
         except asyncio.TimeoutError:
@@ -169,22 +170,22 @@ class Engine:
             return await asyncio.shield(self.gone)
 
     def kill(self, reason: str) -> None:
-        """End the process now; ``reason`` completes the sentence "the JavaScript engine ..."."""
+        """Kill the process; ``reason`` completes the sentence "the JavaScript engine ..."."""
         self._reason = reason
         self.process.kill()
 
     # ---- outputs ----
 
     def renew_outputs(self) -> None:
-        """Let an execution that begins put out as much as any."""
+        """Reset the limits of the outputs, because an execution begins."""
         self._streams.renew()
 
     def settle(self) -> None:
-        """Send on everything that has been put out until now."""
+        """Send all output that the engine has written until now."""
         for descriptor in tuple(self._pipes):
             waiting = array.array("i", [0])
             fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
-            # not until it is empty: a timer may go on writing for ever
+            # do not read until the pipe is empty: a timer may write for ever
             if waiting[0]:
                 self._read(descriptor, waiting[0])
         self._streams.flush()
@@ -221,7 +222,7 @@ class Engine:
             self._send(kind, json.loads(payload))
 
     def _on_stderr(self, data: bytes) -> None:
-        """Take in what deno itself or raw writes put out: its address, a crash, or text."""
+        """Handle the output on standard error: the inspector's address, a crash, or text."""
         if not self._url.done():
             self._listening += data
             address = _URL.search(self._listening)
@@ -232,7 +233,7 @@ class Engine:
         text = _BANNER.sub("", data.decode("utf-8", "replace"))
         crash = _CRASH.search(self._crash + text)
         if self._crash or crash:
-            self._crash += text  # a page of addresses is no output of the cell
+            self._crash += text  # a crash report is no output of the cell
         else:
             self._streams.write("stderr", text)
 

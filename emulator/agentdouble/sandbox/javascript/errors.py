@@ -1,4 +1,4 @@
-"""Errors of a cell in Jupyter's form: a name, a value, the lines of a traceback."""
+"""The errors of a cell in Jupyter's form: a name, a value, the lines of a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE_END = re.compile(r"\r\n|[\n\r\u2028\u2029]")
 
 
 class CellError(Exception):
-    """A cell has failed; ``context_lost`` says whether its variables are gone too."""
+    """A cell has failed; ``context_lost`` says whether the session's variables are lost too."""
 
     def __init__(
         self, name: str, value: str, traceback: Sequence[str] = (), *, context_lost: bool = False
@@ -26,14 +26,14 @@ class CellError(Exception):
 
 
 def thrown(description: Mapping[str, Any], details: Mapping[str, Any]) -> CellError:
-    """Return what a cell threw while it ran."""
+    """Return the error that a cell threw while it ran."""
     return CellError(
         description["name"], description["message"], readable(description["stack"], details)
     )
 
 
 def readable(stack: str, details: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a stack that are not ours, with positions as they are in the cell."""
+    """Return the lines of a stack that belong to the cell, with positions in its source."""
     urls = _urls(details)
     return [
         _FRAME.sub(lambda frame: _place(frame, urls), line)
@@ -45,7 +45,7 @@ def readable(stack: str, details: Mapping[str, Any]) -> list[str]:
 def unparsable(
     description: Mapping[str, Any], details: Mapping[str, Any], source: str, number: int
 ) -> CellError:
-    """Return why a cell could not even begin, with the line that is wrong."""
+    """Return the error of a cell that could not start, with the line that is wrong."""
     name, message = description["name"], description["message"]
     line, column = position(details)
     lines = _LINE_END.split(source)
@@ -57,13 +57,13 @@ def unparsable(
 
 
 def position(details: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the line and column, from 0, that V8 blames, in the cell as it was written."""
+    """Return the line and column of an error, from 0, in the cell as it was written."""
     line, column = details["lineNumber"], details["columnNumber"]
     return (line, column) if line else (0, max(0, column - len(PREFIX)))
 
 
 def offset(source: str, line: int, column: int) -> int:
-    """Return the index of a position; V8 counts columns in UTF-16 units."""
+    """Return a position's index in ``source``; V8 counts columns in UTF-16 units."""
     start = 0
     for _ in range(line):
         end = _LINE_END.search(source, start)
@@ -74,7 +74,7 @@ def offset(source: str, line: int, column: int) -> int:
 
 
 def _urls(details: Mapping[str, Any]) -> dict[tuple[int, int], str]:
-    """Return which script stands at a position: an error's own stack calls each <anonymous>."""
+    """Return scripts by position, because an error's own stack calls each one <anonymous>."""
     frames = details.get("stackTrace", {}).get("callFrames", ())
     return {(f["lineNumber"] + 1, f["columnNumber"] + 1): f["url"] for f in frames if f["url"]}
 

@@ -1,7 +1,7 @@
-"""Static imports in a cell: V8 says where one is, and we make it a dynamic one.
+"""Makes the static imports of a cell dynamic.
 
-A cell is a script, in which V8 refuses ``import x from "y"`` before anything runs, and says where
-it is. So nothing here has to understand JavaScript, only that one statement.
+A cell is a script. V8 refuses ``import x from "y"`` in a script before any code runs, and reports
+the position. So this module parses only that statement, not JavaScript.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def rewrite(source: str, offset: int) -> str | None:
-    """Return the source with the import at ``offset`` made dynamic; None if it is not understood."""
+    """Return the source with the import at ``offset`` made dynamic, or None if that fails."""
     statement = _STATEMENT.match(source, offset)
     if statement is None:
         return None
     clause = _CLAUSE.fullmatch(_COMMENT.sub(" ", statement["clause"] or ""))
     if clause is None:
         return None
-    newlines = "\n" * statement[0].count("\n")  # what follows keeps its line
+    newlines = "\n" * statement[0].count("\n")  # the code after it stays on its line
     dynamic = _dynamic(clause, _import(statement), json.dumps(statement["specifier"]))
     return source[:offset] + dynamic + newlines + source[statement.end() :]
 
@@ -59,7 +59,7 @@ def _dynamic(clause: re.Match[str], module: str, specifier: str) -> str:
 
 
 def _names(clause: re.Match[str]) -> list[tuple[str, str]]:
-    """Return what is imported by name: the exported name and the local one."""
+    """Return the imported names, each as the exported name and the local name."""
     names = [("default", clause["default"])] if clause["default"] else []
     for item in (clause["named"] or "").split(","):
         exported, _, local = item.strip().partition(" as ")

@@ -1,4 +1,4 @@
-"""V8's inspector protocol over a websocket: calls with answers, and one event that matters."""
+"""V8's inspector protocol over a websocket: calls with answers, and the event of the end."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
-_LARGEST = 1 << 30  # tornado's own 10 MB would end the session of a large result
+_LARGEST = 1 << 30  # with tornado's default of 10 MB a large result would close the connection
 _DESTROYED = "Execution context was destroyed."
 
 
 class InspectorClosedError(Exception):
-    """The engine has closed the connection: it has ended."""
+    """The engine has closed the connection, because it has ended."""
 
 
 class InspectorError(Exception):
-    """The inspector refuses a call."""
+    """The inspector has refused a call."""
 
 
 class Inspector:
@@ -41,9 +41,10 @@ class Inspector:
         return cls(connection)
 
     def call(self, method: str, **params: Any) -> asyncio.Future[dict[str, Any]]:
-        """Send a call at once and return its answer to be awaited.
+        """Send a call at once and return a future of its answer.
 
-        It raises InspectorError, or InspectorClosedError if the engine ends before it answers.
+        The future raises InspectorError if the call is refused, or InspectorClosedError if the
+        engine ends before it answers.
         """
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         number = next(self._ids)
@@ -64,7 +65,7 @@ class Inspector:
                 if "id" in message:
                     self._answer(self._asked.pop(message["id"]), message)
                 elif message["method"] == "Runtime.executionContextDestroyed":
-                    break  # deno has been told to exit and waits for us to disconnect
+                    break  # deno is exiting and waits for us to disconnect
         finally:
             self._connection.close()
             for answer in self._asked.values():
@@ -73,17 +74,16 @@ class Inspector:
             self._asked.clear()
 
     def _acknowledge(self) -> None:
-        """Acknowledge what was read now: deno sends no second small answer before that.
-
-        The system would delay it by 40 ms, and forgets the option that forbids that.
-        """
+        """Acknowledge the message at once, because deno sends no small answer before it."""
+        # The system would delay the acknowledgement by 40 ms. It forgets TCP_QUICKACK, so we set
+        # the option again after each message.
         protocol = self._connection.protocol
         stream = None if protocol is None else protocol.stream
         if sys.platform == "linux" and stream is not None:
             stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def _answer(self, answer: asyncio.Future[dict[str, Any]], message: dict[str, Any]) -> None:
-        if answer.done():  # nobody waits any more
+        if answer.done():  # the caller was cancelled
             return
         if "error" in message and message["error"]["message"] == _DESTROYED:
             answer.set_exception(InspectorClosedError())

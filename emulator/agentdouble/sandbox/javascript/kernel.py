@@ -1,4 +1,4 @@
-"""The Jupyter side of the JavaScript kernel."""
+"""The part of the JavaScript kernel that speaks Jupyter's protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TABLE = "JavaScriptKernel"
 
 
 class JavaScriptKernel(Kernel):
-    """Runs cells in an engine; one that has ended is followed by a new one."""
+    """Runs cells in an engine; starts a new engine if the engine has ended."""
 
     implementation = "agentdouble-javascript"
     implementation_version = "1"
@@ -38,10 +38,10 @@ class JavaScriptKernel(Kernel):
         "mimetype": "text/javascript",
         "file_extension": ".js",
     }
-    _execute_sleep = 0.0  # half a millisecond for IPython's own outputs
+    _execute_sleep = 0.0  # the default of half a millisecond is for IPython's own outputs
 
     def use(self, options: deno.Options, engine: Engine | None) -> None:
-        """Take the options and the engine that has been started already."""
+        """Set the options, and the engine if one has been started already."""
         self._options = options
         self._engine = engine
         self._home = os.getcwd()  # noqa: PTH109 (a string is what is needed)
@@ -50,17 +50,17 @@ class JavaScriptKernel(Kernel):
         self._running_in: Engine | None = None
 
     def start(self) -> None:
-        """Serve, and get the engine ready meanwhile."""
+        """Start to serve, and connect to the engine in the background."""
         super().start()  # type: ignore[no-untyped-call]
         loop = asyncio.get_event_loop()
         loop.add_signal_handler(signal.SIGINT, self._on_interrupt)
         self._opened = loop.create_task(self._open())
 
     def pre_handler_hook(self) -> None:
-        """Keep our own handler of SIGINT while a message is handled."""
+        """Do nothing, so that our own handler of SIGINT stays while a message is handled."""
 
     def post_handler_hook(self) -> None:
-        """Do nothing: there is nothing to restore."""
+        """Do nothing, because there is no handler to restore."""
 
     async def do_execute(
         self,
@@ -71,7 +71,7 @@ class JavaScriptKernel(Kernel):
         allow_stdin: bool = False,
         **_: object,
     ) -> dict[str, Any]:
-        """Run a cell and say how it went."""
+        """Run a cell and return the reply."""
         self._parent = self.get_parent("shell")  # type: ignore[no-untyped-call]
         try:
             result = await self._run(code)
@@ -91,7 +91,7 @@ class JavaScriptKernel(Kernel):
         return {name: await self._value(asked) for name, asked in expressions.items()}
 
     async def _value(self, expression: str) -> dict[str, Any]:
-        """Return an expression's value as JSON, which strings and numbers are in Python too."""
+        """Return an expression's value as JSON: Python reads strings and numbers the same way."""
         engine = await self._ready_engine()
         answer = await engine.call("Runtime.evaluate", expression=expression, returnByValue=True)
         details = answer.get("exceptionDetails")
@@ -103,7 +103,7 @@ class JavaScriptKernel(Kernel):
         return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
 
     async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
-        """Say what could stand at a place in a cell."""
+        """Return the completions at a position in a cell."""
         at = completion.place(code[:cursor_pos])
         matches: list[str] = []
         if at is not None:
@@ -124,7 +124,7 @@ class JavaScriptKernel(Kernel):
     async def _run(self, code: str) -> dict[str, Any] | None:
         self._interrupted = False
         engine = await self._interruptible(self._ready_engine())
-        if self._interrupted:  # just when that was ready
+        if self._interrupted:  # just when the engine was ready
             raise _interrupted()
         engine.renew_outputs()
         self._running_in = engine
@@ -141,7 +141,7 @@ class JavaScriptKernel(Kernel):
             engine.release()
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of some work; raise CellError if it is interrupted."""
+        """Return the result of ``work``; raise CellError if it is interrupted."""
         running = asyncio.ensure_future(work)
         self._running = running
         try:
@@ -156,7 +156,7 @@ class JavaScriptKernel(Kernel):
 
     async def _ready_engine(self) -> Engine:
         """Return an engine that is connected; raise CellError if there is none."""
-        for _ in range(2):  # one may have ended while nothing ran
+        for _ in range(2):  # an engine may have ended while no code ran
             engine = await asyncio.shield(self._opened)  # an interrupt does not end its start
             if not engine.gone.done():
                 return engine
@@ -195,7 +195,7 @@ class JavaScriptKernel(Kernel):
         if running is None:
             return
         self._interrupted = True
-        if engine is None:  # it starts still: the code has not begun
+        if engine is None:  # the engine is still starting, so the code has not begun
             running.cancel()
             return
         try:
@@ -205,7 +205,7 @@ class JavaScriptKernel(Kernel):
         except InspectorError:
             pass  # a second interrupt while the first is under way
         except EngineGoneError:
-            pass  # the cell's outcome says so
+            pass  # the cell's error reports it
         else:
             running.cancel()
 
@@ -227,20 +227,20 @@ class JavaScriptKernelApp(SandboxKernelApp):
     outstream_class = None  # type: ignore[assignment]  # nothing in this process prints
 
     def init_control(self, context: zmq.Context[Any]) -> None:
-        """Start no thread for subshells: a cell never keeps this process's own loop busy."""
+        """Start no thread for subshells, because a cell never blocks this process's own loop."""
         super().init_control(context)  # type: ignore[no-untyped-call]
         self.shell_channel_thread = None
 
 
 def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
-    """Run a kernel in this process until it is told to stop.
+    """Run a kernel in this process until it is shut down.
 
-    ``config`` holds the engine's options in the table ``JavaScriptKernel`` and traitlets
-    settings, a table a class.
+    ``config`` has the engine's options in the table ``JavaScriptKernel``, and one table of
+    traitlets settings for each other class.
     """
     tables = dict(config)
     options = deno.Options(**tables.pop(_TABLE, {}))
-    engine = _start_engine(options)  # it starts while the kernel's own parts do
+    engine = _start_engine(options)  # it starts in parallel with the kernel's own parts
     app = JavaScriptKernelApp.instance(connection_file=connection_file, config=Config(tables))
     app.initialize([])  # type: ignore[no-untyped-call]
     app.kernel.use(options, engine)
@@ -251,7 +251,7 @@ def _start_engine(options: deno.Options) -> Engine | None:
     try:
         return Engine(options, os.getcwd())  # noqa: PTH109 (a string is what is needed)
     except (OSError, ImportError):
-        return None  # the kernel tries again, and tells the client why it fails
+        return None  # the kernel tries again, and reports the error to the client
 
 
 def _interrupted() -> CellError:

@@ -1,8 +1,8 @@
-"""What comes out of the engine's pipe: text, and between it frames that boot.js writes.
+"""Reads the engine's pipe: text, and between the text the frames that boot.js writes.
 
-One pipe for everything keeps the order, and a full pipe makes the engine wait: nothing is
-lost in a flood. Text is collected for 20 ms, or 20,000 lines would be 20,000 messages; and
-a stream stops at the same limit as in a Python kernel.
+All output goes through one pipe, which keeps its order. A full pipe makes the engine wait, so a
+flood loses nothing. Text is collected for 20 ms, because otherwise 20,000 lines would be 20,000
+messages. A stream stops at the same limit as in a Python kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENOUGH = 256 * 1024
 
 
 class Streams:
-    """Collects text for stdout and stderr and sends it on as Jupyter messages."""
+    """Collects the text for stdout and stderr, and sends it as Jupyter messages."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -33,11 +33,11 @@ class Streams:
         self._timer: asyncio.TimerHandle | None = None
 
     def renew(self) -> None:
-        """Reset the limits of the streams: an execution begins."""
+        """Reset the limits of the streams, because an execution begins."""
         self._left.clear()
 
     def write(self, name: str, text: str) -> None:
-        """Take in text, as far as the limit goes."""
+        """Add text to a stream, up to the stream's limit."""
         left = self._left.get(name, OUTPUT_LIMIT)
         text = text[:left]
         self._left[name] = left - len(text)
@@ -54,7 +54,7 @@ class Streams:
             self._timer = asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
 
     def flush(self) -> None:
-        """Send what was collected."""
+        """Send the collected text."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -65,7 +65,7 @@ class Streams:
 
 
 class FrameReader:
-    """Takes the pipe apart: ``on_text`` gets what is text, ``on_frame`` kind and payload."""
+    """Splits the pipe's data: calls ``on_text`` with text, ``on_frame`` with kind and payload."""
 
     def __init__(
         self, token: str, on_text: Callable[[str], None], on_frame: Callable[[str, str], None]
@@ -79,9 +79,9 @@ class FrameReader:
         self._needed = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in what was read."""
+        """Handle data that was read from the pipe."""
         self._rest += data
-        if len(self._rest) < self._needed:  # a large frame is looked at when it is whole
+        if len(self._rest) < self._needed:  # do not parse a large frame before it is complete
             return
         data, self._needed = bytes(self._rest), 0
         start = 0
@@ -99,7 +99,7 @@ class FrameReader:
         self._rest = bytearray(data[start:])
 
     def _frame(self, data: bytes, start: int) -> int | None:
-        """Pass on the frame at ``start`` and return its end; None if it is not all here yet."""
+        """Handle the frame at ``start`` and return its end, or None if it is incomplete."""
         header = self._header.match(data, start)
         if header is None:
             return None
@@ -116,6 +116,6 @@ class FrameReader:
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
-    """Return how many of the last bytes may be the beginning of a mark."""
+    """Return how many of the last bytes can be the beginning of a mark."""
     start = data.rfind(b"\0", max(0, len(data) - len(mark)))
     return len(data) - start if start >= 0 and mark.startswith(data[start:]) else 0
