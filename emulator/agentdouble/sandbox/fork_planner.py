@@ -40,7 +40,7 @@ IMPORTS = (
     "agentdouble.processes.isolation",
     "agentdouble.processes.fork_server.client",
 )
-_HEADERS = 16 * 1024  # bytes of a message besides its content, and some more
+_HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
 _STOPPED = "the double has stopped"
 
 

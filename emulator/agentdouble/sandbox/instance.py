@@ -366,7 +366,7 @@ class Instance:
             self._ended = reason
 
     async def end(self, reason: str) -> None:
-        """Kill the processes and remove the files; return when both are gone."""
+        """Kill the processes and remove the files; return when that is done."""
         self.refuse(reason)
         await asyncio.gather(*(one.kill(reason) for one in self._processes()))
         self.processes_gone.set()

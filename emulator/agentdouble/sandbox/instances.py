@@ -295,7 +295,7 @@ class Instances:
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Set the deadline of an instance to ``ttl`` from now."""
-        instance.deadline = self._clock.now() + ttl  # first: it may lie beyond the calendar
+        instance.deadline = self._clock.now() + ttl  # first: fails beyond the calendar
         instance.ttl = ttl
         self._living.update(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")

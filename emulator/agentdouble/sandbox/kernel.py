@@ -120,7 +120,7 @@ class Kernel:
         return not self.died.done()
 
     async def lives(self) -> bool:
-        """Ask the provisioner whether the kernel's process lives at this moment."""
+        """Return whether the kernel's provisioner finds its process alive now."""
         return self.alive and await self._provisioner.poll() is None
 
     def _enter(self, state: KernelState) -> None:
@@ -261,7 +261,7 @@ class Kernel:
             nudging.cancel()
 
     async def _nudge(self) -> None:
-        """Send signals to code that has not noticed its interrupt, for ever.
+        """Send signals again and again to code that has not noticed its interrupt.
 
         If a signal comes just before a system call that waits, as in ``time.sleep``, Python
         handles it only after that call. Another signal ends the call, and does nothing else.

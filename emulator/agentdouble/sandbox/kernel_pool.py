@@ -51,7 +51,7 @@ _IMPORTS_FOR_BROWSERS = (
     "agentdouble.processes.fork_server.processes",
 )
 
-_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers, so the first answer goes before
+_FIRST_ANSWER_S = 0.05  # a start costs as much as four answers, so the first answer goes first
 
 
 class KernelPool:

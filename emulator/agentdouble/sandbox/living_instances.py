@@ -122,7 +122,7 @@ class LivingInstances:
         return reason is None
 
     def _recall_deferred(self) -> None:
-        """Put the instances that were deferred under another answer of the ledger back."""
+        """Put instances back into the heap if the ledger no longer defers them."""
         for unknown, group in self._deferred.items():
             if group and ledger.choose(unknown) != self._deferring_answers[unknown]:
                 for instance in [*group.values()]:

@@ -118,7 +118,7 @@ _AT_REST = 1024 * 1024 * 1024
 
 
 def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
-    """Start deno; ``token`` marks the frames in its output. Raise DenoMissingError."""
+    """Start deno; ``token`` marks the frames in its output. Raises DenoMissingError."""
     process = subprocess.Popen(  # noqa: S603 (deno's own command)
         options.command(home),
         cwd=home,

@@ -74,7 +74,7 @@ class Engine:
     """A deno process and its inspector; ``gone`` is done when the process has ended."""
 
     def __init__(self, options: deno.Options, home: str) -> None:
-        """Start the process; this needs no event loop. Raise DenoMissingError if deno is missing."""
+        """Start the process, without an event loop. Raise DenoMissingError if deno is missing."""
         self._reason: str | None = None
         self._token = secrets.token_hex(8)
         self.process = deno.start(options, home, self._token)
