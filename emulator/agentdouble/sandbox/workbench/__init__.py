@@ -1,8 +1,8 @@
-"""The workbench: a session's terminals and files, served from inside its confinement.
+"""The workbench: the server of a session's terminals and files, inside the session's confinement.
 
-It is one small HTTP server for each session, on a Unix socket, forked on first use as a kernel is: so
-paths, user, limits and links are those of the session's code by construction. The double makes the
-socket, where the session cannot reach it, and hands it over: if a session could put another socket in
-its place, the double would call that one. ``client`` runs in the double; everything else runs in the
-session and imports nothing of the rest of the double.
+Each session has one small HTTP server on a Unix socket. It is forked on first use, as a kernel is,
+so it has the same paths, user, limits and links as the session's code. The double creates the
+socket where the session cannot reach it, and passes it on. If a session could replace the socket,
+the double would connect to the wrong one. ``client`` runs in the double. All other modules run in
+the session and import no other part of the double.
 """

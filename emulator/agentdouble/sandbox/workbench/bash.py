@@ -1,4 +1,4 @@
-"""``/v1/bash/...``: commands in bash sessions, with stdout and stderr apart."""
+"""``/v1/bash/...``: commands in bash sessions, with separate stdout and stderr."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
 class Exec(RequestBody):
-    """A command; ``timeout`` ends the waiting, ``hard_timeout`` the command (seconds)."""
+    """A command; ``timeout`` (seconds) ends the wait, ``hard_timeout`` (seconds) the command."""
 
     session_id: Name | None = None
     command: Text
@@ -62,7 +62,7 @@ class Exec(RequestBody):
 
 
 class ReadOutput(RequestBody):
-    """What is asked of a session's output; offsets are in bytes."""
+    """A request for the output of a session; offsets are in bytes."""
 
     session_id: str
     command_id: str | None = None
@@ -73,7 +73,7 @@ class ReadOutput(RequestBody):
 
 
 class Write(RequestBody):
-    """Input for the command that runs."""
+    """Input for the running command."""
 
     session_id: str
     command_id: str | None = None
@@ -81,28 +81,28 @@ class Write(RequestBody):
 
 
 class Kill(RequestBody):
-    """A signal for the command that runs."""
+    """A signal for the running command."""
 
     session_id: str
     signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
 
 
 class Abandon(RequestBody):
-    """A command whose caller has gone."""
+    """A command whose caller has disconnected."""
 
     session_id: str
     command_id: str
 
 
 class Create(RequestBody):
-    """A bash session to be made."""
+    """A request to create a bash session."""
 
     session_id: Name | None = None
     exec_dir: Text | None = None
 
 
 class Bash:
-    """The bash sessions of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+    """The bash sessions of a sandbox; ``memory_limit`` (bytes) applies to each of their processes."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
         self._sessions = BashSessions("bash session", BashSession, paths, memory_limit)
@@ -122,7 +122,7 @@ class Bash:
         ]
 
     async def exec(self, body: Exec) -> Answer:
-        """Run a command; wait for it unless it is async, and no longer than its timeout."""
+        """Run a command; unless it is async, wait for its end, but not longer than its timeout."""
         session, command = await self._command(body)
         session.run(command)
         if body.async_mode:
@@ -132,7 +132,7 @@ class Bash:
         return _answer(session, command, body.max_output_length)
 
     async def exec_live(self, body: Exec) -> EventsThenAnswer:
-        """Run a command as ``exec`` does, and send its output meanwhile: see ``LiveCommand``."""
+        """Run a command as ``exec`` does and send its output while it runs (see ``LiveCommand``)."""
         session, command = await self._command(body)
         return self._live(session, command, body)
 
@@ -150,7 +150,7 @@ class Bash:
         yield answer
 
     async def abandon(self, body: Abandon) -> None:
-        """Interrupt a command as if its caller had gone, and still send its events to the end."""
+        """Interrupt a command as if its caller had disconnected, but send all its events."""
         command = _find_command(self._sessions.find(body.session_id), body.command_id)
         assert command is not None
         command.abandoned.set()
@@ -161,7 +161,7 @@ class Bash:
         return session, Command(body.command, body.env or {}, directory, body.hard_timeout)
 
     async def output(self, body: ReadOutput) -> Any:
-        """Return what a session has put out since the offsets; wait for more if asked to."""
+        """Return the output of a session since the offsets; wait for more if the body requests it."""
         session = self._sessions.find(body.session_id)
         command = _find_command(session, body.command_id)
         if body.wait:
@@ -182,7 +182,7 @@ class Bash:
         }
 
     async def write(self, body: Write) -> Answer:
-        """Write to the standard input of the command that runs."""
+        """Write to the standard input of the running command."""
         session = self._sessions.find(body.session_id)
         running = session.current
         if running is None or body.command_id not in (None, running.id):
@@ -194,7 +194,7 @@ class Bash:
         return Answer(None, "Input was written")
 
     async def kill(self, body: Kill) -> Answer:
-        """Send a signal to what runs in a session."""
+        """Send a signal to the running command of a session."""
         self._sessions.find(body.session_id).signal(SIGNALS[body.signal])
         return Answer(None, f"{body.signal} was sent")
 
@@ -203,19 +203,19 @@ class Bash:
         return [session.to_dict() for session in self._sessions]
 
     async def create(self, body: Create) -> Any:
-        """Make a bash session; one that is there stays as it is."""
+        """Create a bash session; leave an existing one unchanged."""
         directory = self._sessions.directory(body.exec_dir)
         return (await self._sessions.get_or_make(body.session_id, directory)).to_dict()
 
     async def close(self, request: Request) -> Answer:
-        """End a bash session and all that it has started."""
+        """End a bash session and all processes that it has started."""
         session_id = request.path_params["session_id"]
         await self._sessions.close(session_id)
         return Answer(None, f"The bash session {session_id!r} is closed")
 
 
 def _answer(session: BashSession, command: Command, limit: int) -> Answer:
-    """Return the answer to a command; ``limit`` is that of its outputs, in characters."""
+    """Return the answer to a command; ``limit`` (characters) applies to each of its outputs."""
     stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
     stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
     data = {
@@ -259,7 +259,7 @@ def _find_command(session: BashSession, command_id: str | None) -> Command | Non
 
 
 async def _news(session: BashSession, body: ReadOutput, command: Command | None) -> None:
-    """Return when there is output behind the offsets, or the command is done."""
+    """Wait until there is output after the offsets, or the command is done."""
     while not (command is not None and command.done.is_set()):
         if session.stdout.end > body.offset or session.stderr.end > body.stderr_offset:
             return

@@ -1,7 +1,7 @@
-"""The bash of a session: one process that keeps its state and runs what it is handed.
+"""The bash of a session: one process that keeps its state and runs the commands that it receives.
 
-Commands come over a pipe of their own, NUL-terminated, and their exit codes go back over
-another, so that stdin, stdout and stderr are the commands' alone.
+It reads NUL-terminated commands from one pipe and writes their exit codes to another pipe, so
+only the commands use stdin, stdout and stderr.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ _SAVED = "__agentdouble_saved"
 
 
 def program(commands: int, results: int, memory_limit: int | None, mark: str = "") -> str:
-    """Return the script: it reads from one descriptor and answers on the other.
+    """Return the script, which reads commands from one descriptor and answers on the other.
 
-    ``memory_limit`` (bytes) is the address space of each process that it starts. With a
-    ``mark`` its standard input is a terminal, which it makes its own, and on which it shows
-    the mark behind the output of each command: a terminal delivers later than a pipe.
+    ``memory_limit`` (bytes) is the address space of each process that the script starts. With a
+    ``mark``, its standard input is a terminal, which becomes its controlling terminal. The script
+    prints the mark there after the output of each command, because a terminal delivers later than
+    a pipe.
     """
     limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024}\n"
     own = 'exec <>"$(tty)" >&0 2>&0; shopt -s checkwinsize\n' if mark else ""
@@ -42,10 +43,10 @@ def chunk(
     exec_dir: str | None,
     env: Mapping[str, str | None],
 ) -> bytes:
-    """Return what the script is to be handed, so that it runs a command.
+    """Return the bytes that make the script run a command.
 
-    ``exec_dir`` stays the working directory; ``env`` holds for this command alone, None takes
-    a variable away. The command does not see the script's own descriptors.
+    ``exec_dir`` remains the working directory for later commands. ``env`` applies to this command
+    only; the value None removes a variable. The command does not get the script's own descriptors.
     """
     given = " ".join(f"{name}={quote(value)}" for name, value in env.items() if value is not None)
     taken = [name for name, value in env.items() if value is None]
@@ -59,6 +60,6 @@ def chunk(
 
 
 def read_result(record: bytes) -> tuple[int, str]:
-    """Return exit code and working directory of an answer."""
+    """Return the exit code and the working directory in an answer of the script."""
     code, _, directory = record.partition(b" ")
     return int(code), directory.decode("utf-8", "replace")

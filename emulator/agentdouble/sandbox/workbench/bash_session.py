@@ -27,7 +27,7 @@ _TRIES, _PAUSE_S = 40, 0.05
 
 @dataclass
 class Command:
-    """A command of a bash session; ``hard_timeout_s`` kills it that long after it began."""
+    """A command of a bash session; it is killed ``hard_timeout_s`` after its start."""
 
     text: str
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Command:
 
 
 class BashSession:
-    """A bash whose variables, functions and directory stay; its commands run in turn."""
+    """A bash that keeps its variables, functions and directory; it runs one command at a time."""
 
     _mark = ""
 
@@ -64,10 +64,11 @@ class BashSession:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, memory_limit: int | None) -> None:
-        """Start the process; raise OSError if it cannot be.
+        """Start the process; raise OSError if it cannot be started.
 
-        Wait a while for room: the dead of a fork bomb still count. asyncio raises RuntimeError
-        where there is none for the thread that waits for the process.
+        Retries for a while if the process limit is reached, because the dead processes of a fork
+        bomb still count. asyncio raises RuntimeError if it cannot start the thread that waits for
+        the process.
         """
         for _ in range(_TRIES):
             with contextlib.suppress(BlockingIOError, RuntimeError):
@@ -110,7 +111,7 @@ class BashSession:
         self._ended = asyncio.ensure_future(self._wait())
 
     def _open(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return this end and the other end of what connects the bash."""
+        """Return this process's ends and the bash's ends of the pipes between them, by name."""
         pipes = {name: os.pipe() for name in ("stdin", "commands", "stdout", "stderr", "results")}
         ours = {n: p[n in ("stdin", "commands")] for n, p in pipes.items()}
         return ours, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
@@ -120,11 +121,11 @@ class BashSession:
 
     @property
     def current(self) -> Command | None:
-        """The command that runs, or the first that waits."""
+        """The running command, or the first that waits, or None."""
         return next((one for one in self.commands if not one.done.is_set()), None)
 
     def run(self, command: Command) -> None:
-        """Run a command after those before it; ``command.done`` is set when it is done."""
+        """Run a command after the earlier ones; set ``command.done`` when it is done."""
         self.last_used_at = _now()
         command.begins = command.ends = (self.stdout.end, self.stderr.end)
         if self.current is None:
@@ -139,7 +140,7 @@ class BashSession:
         async with self._turn:
             if not self.closed and not command.abandoned.is_set():
                 await self._run_now(command)
-        if not command.done.is_set():  # its bash or its caller has gone before its turn came
+        if not command.done.is_set():  # its bash ended or its caller disconnected before its turn
             command.begins = (self.stdout.end, self.stderr.end)
             self._finish(command, "killed", None)
 
@@ -165,10 +166,11 @@ class BashSession:
 
     @contextlib.contextmanager
     def interrupting(self, command: Command) -> Iterator[None]:
-        """Interrupt the command if the caller that waits inside goes away.
+        """Interrupt the command if the caller disconnects while it waits inside the context.
 
-        What the command has started gets SIGINT, after 2 s SIGKILL; a command that is bash itself
-        ends its bash. Commands begun with ``async_mode``, or that outlast ``timeout``, go on.
+        The processes of the command get SIGINT, and SIGKILL after 2 s. If bash itself runs the
+        command, the bash ends. A command with ``async_mode``, or one that has run longer than
+        ``timeout``, continues.
         """
         try:
             yield
@@ -177,20 +179,20 @@ class BashSession:
             raise
 
     async def _over(self, command: Command) -> None:
-        """Return when a command is done, or is to be ended."""
+        """Wait until a command is done, or must be ended."""
         assert self._result is not None
         abandoned = asyncio.ensure_future(command.abandoned.wait())
         await _first(command.hard_timeout_s, self._result, self._ended, abandoned)
         abandoned.cancel()
 
     async def _interrupt(self) -> None:
-        """Interrupt what the command has started, but not the bash: that would end it."""
+        """Interrupt the processes of the command, but not the bash, which would end."""
         assert self._result is not None
         self.signal(signal.SIGINT, itself=False)
         await _first(_INTERRUPTED_S, self._result, self._ended)
 
     async def _all_shown(self) -> None:
-        """Return when all that the command has put out can be read."""
+        """Wait until all output of the command can be read."""
 
     def _ending(self) -> Status:
         return "killed" if self._signalled else "completed"
@@ -212,11 +214,11 @@ class BashSession:
             return code
         assert self._process.returncode is not None
         code = self._process.returncode
-        return code if code >= 0 else 128 - code  # as a shell says it
+        return code if code >= 0 else 128 - code  # as a shell reports a signal
 
     def _finish(self, command: Command, status: Status, code: int | None) -> None:
         for name in ("stdout", "stderr"):
-            self._read(name)  # what it has put out is in the pipe before its exit code is
+            self._read(name)  # its output is in the pipe before its exit code is
         command.status, command.exit_code = status, code
         command.ends = (self.stdout.end, self.stderr.end)
         self.last_used_at = _now()
@@ -225,7 +227,7 @@ class BashSession:
         self.stderr.wake()
 
     async def _force(self) -> None:
-        """End the command that runs; the bash with it where the command is bash itself."""
+        """End the running command, and also the bash if bash itself runs the command."""
         assert self._result is not None
         if self._result.done() or self._ended.done():
             return
@@ -236,19 +238,19 @@ class BashSession:
             await asyncio.wait({self._ended})
 
     async def write(self, text: str) -> None:
-        """Write to what the command that runs reads."""
+        """Write to the standard input of the running command."""
         self._stdin.write(text.encode())
         await self._stdin.drain()
 
     def signal(self, number: int, *, itself: bool = True) -> None:
-        """Send a signal to what the running command has started, else to the bash ``itself``."""
+        """Send a signal to the running command's processes; if it has none, to the bash ``itself``."""
         self._signalled = True
         targets = processes.descendants(self._process.pid)
         for pid in targets or [self._process.pid] * itself:
             processes.send_signal(pid, number)
 
     async def close(self) -> None:
-        """End the bash and all that it has started."""
+        """End the bash and all processes that it has started."""
         self.closed = True
         processes.kill_tree(self._process.pid)
         await asyncio.wait({self._ended})
@@ -268,14 +270,14 @@ class BashSession:
         processes.started.discard(self._process.pid)
 
     def _read(self, name: str) -> None:
-        """Read what a pipe holds now, and leave what a flood adds meanwhile."""
+        """Read the present content of a pipe, but not all that a flood adds meanwhile."""
         left = _DRAINED
         while name in self._ours and left > 0:
             try:
                 data = os.read(self._ours[name], 65536)
             except BlockingIOError:
                 return
-            except OSError:  # how a terminal says that nobody is at its other end
+            except OSError:  # a terminal reports so that its other end is closed
                 data = b""
             if not data:
                 asyncio.get_running_loop().remove_reader(self._ours[name])
@@ -295,7 +297,7 @@ class BashSession:
                 self._result.set_result(bash_driver.read_result(record))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as its list shows it."""
+        """Return the session as an entry of the list of sessions."""
         current = self.current
         return {
             "session_id": self.id,

@@ -1,4 +1,4 @@
-"""A session's workbench as the double sees it: its process, and a way to ask it."""
+"""The client of a session's workbench: its process and its HTTP routes, as the double sees them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentdouble.processes.fork_server.client import ForkedProcess
     from agentdouble.sandbox.kernel_manager import ForkPlan
 
-SOCKET = "workbench.sock"  # beside the session's directories, so that its code cannot touch it
+SOCKET = "workbench.sock"  # next to the session's directories, so its code cannot reach it
 _END_PATIENCE_S = 5.0
 # A connection that is kept may be closed just when it is used again: that call would be lost.
 _LIMITS = httpx.Limits(max_keepalive_connections=0)
@@ -39,7 +39,7 @@ PROGRAM = Language(  # it is started as a kernel is
 
 
 class Workbench:
-    """A workbench whose process has been started; ``died`` is done when it has ended."""
+    """A workbench whose process has been started; ``died`` is done when the process has ended."""
 
     language = PROGRAM
 
@@ -62,11 +62,11 @@ class Workbench:
 
     @property
     def alive(self) -> bool:
-        """Whether its process lives."""
+        """Whether its process is alive."""
         return not self.died.done()
 
     async def get(self, path: str) -> Any:
-        """Return the data of an operation without a body; raise WorkbenchError if it is gone."""
+        """Call a route without a body and return the data; raise WorkbenchError if it has ended."""
         try:
             response = await self.http.get(path)
         except httpx.TransportError as error:
@@ -74,7 +74,7 @@ class Workbench:
         return response.json()["data"]
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Post JSON and return the JSON that it answers; raise WorkbenchError if it is gone."""
+        """Post JSON and return the JSON of the answer; raise WorkbenchError if it has ended."""
         try:
             response = await self.http.post(path, json=body)
         except httpx.TransportError as error:
@@ -84,7 +84,7 @@ class Workbench:
     async def post_streamed(
         self, path: str, body: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], None]
     ) -> dict[str, Any]:
-        """Post as ``post`` does to a route that sends events; call ``on_event`` with each."""
+        """Do as ``post``, for a route that sends events; call ``on_event`` with each event."""
         document: dict[str, Any] = {}
         try:
             async with self.http.stream("POST", path, json=body) as response:
@@ -97,7 +97,7 @@ class Workbench:
         return _answer(document)
 
     async def kill(self, reason: str) -> None:
-        """End it with all that it has started; return when that is gone."""
+        """End the workbench and all processes that it has started; return when they have ended."""
         if self._end_reason is None:
             self._end_reason = reason
         await run_to_completion(self._end())
@@ -107,9 +107,10 @@ class Workbench:
         await self.http.aclose()
 
     async def ended_error(self, error: Exception) -> WorkbenchError:
-        """Return the error that says why the workbench gave no answer but ``error``."""
+        """Return the error that says why a call of the workbench failed with ``error``."""
         await asyncio.wait({self.died}, timeout=_END_REPORTED_S)
-        if self._process.has_ended():  # the fork server reports it late: it ends what is left first
+        # The fork server reports the end late, because it first ends the processes that are left.
+        if self._process.has_ended():
             await asyncio.wait({self.died})
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
@@ -117,7 +118,7 @@ class Workbench:
 
 
 def _answer(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an envelope, one that says what was wrong where a body was refused."""
+    """Return the answer as an envelope; if a body was refused, its message says why."""
     if "detail" not in document:
         return document
     said = (f"{one['loc'][-1]}: {one['msg']}" for one in document["detail"])
@@ -126,7 +127,7 @@ def _answer(document: dict[str, Any]) -> dict[str, Any]:
 
 
 class SpawnedProcess:
-    """A workbench without a fork server; it ends when its standard input does."""
+    """A workbench without a fork server; it ends when its standard input is closed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -134,11 +135,11 @@ class SpawnedProcess:
         self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
 
     def has_ended(self) -> bool:
-        """Return whether the process has ended, as far as is known."""
+        """Return whether the process is known to have ended."""
         return self.exited.done()
 
     async def end(self) -> None:
-        """Make it end what it has started, and itself."""
+        """Make the process end itself and all processes that it has started."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         await asyncio.wait({self.exited}, timeout=_END_PATIENCE_S)
@@ -150,7 +151,8 @@ class SpawnedProcess:
 async def fork(plan: ForkPlan, workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
     """Fork a workbench into a session; raise OSError or ForkServerGoneError.
 
-    ``run`` is a directory of its own. ``memory_limit`` (bytes) holds for each process that it starts.
+    ``run`` is a directory for this workbench only. ``memory_limit`` (bytes) applies to each process
+    that the workbench starts.
     """
     from agentdouble import serving
     from agentdouble.processes.fork_server.protocol import ForkRequest
@@ -171,7 +173,7 @@ async def fork(plan: ForkPlan, workspace: Workspace, run: Path, memory_limit: in
 
 
 async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
-    """Start a workbench where there is no fork server, as ``fork`` does; raise OSError."""
+    """Start a workbench without a fork server, with the arguments of ``fork``; raise OSError."""
     from agentdouble import serving
 
     path = workspace.home.parent / SOCKET
@@ -190,7 +192,7 @@ async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench
 
 
 def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:
-    """Return the configuration of a workbench; ``mapped`` if it has no view of its own."""
+    """Return the configuration of a workbench; ``mapped`` if it has no file system view of its own."""
     config: dict[str, Any] = {"memory_limit": memory_limit}
     if mapped:
         config |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}

@@ -1,4 +1,4 @@
-"""The content of files: read by lines, written, replaced. Regular files only: nothing can block."""
+"""Reading, writing and replacing the content of files; only of regular files, so no call blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ_LIMIT = 16 * 1024 * 1024  # bytes of one answer; larger files are downloade
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Return a descriptor of a regular file; raise OSError for anything else, also a pipe."""
+    """Return a descriptor of a regular file; raise OSError for any other kind, also for a pipe."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -27,9 +27,9 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def read(path: str, start_line: int | None, end_line: int | None) -> str:
-    """Return a file's lines from ``start_line``, counted from 0, to before ``end_line``.
+    """Return a file's lines from ``start_line`` (0 is the first) up to, not including, ``end_line``.
 
-    Raises OSError, ValueError where there is more than one answer holds.
+    Raises OSError, or ValueError if the text is too large for one answer.
     """
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
         if start_line is None and end_line is None:
@@ -42,7 +42,7 @@ def read(path: str, start_line: int | None, end_line: int | None) -> str:
 
 
 def read_unsized(path: str) -> bytes | None:
-    """Return what is in a file that says it is empty, as those of /proc do; None for others.
+    """Return the content of a file whose size is reported as 0, as in /proc; None for other files.
 
     Raises OSError.
     """
@@ -62,7 +62,7 @@ def _lines(file: BinaryIO, start: int, end: int | None) -> bytes:
 
 
 def encode(content: str, encoding: Encoding) -> bytes:
-    """Return the bytes that a client's content stands for; raise ValueError for bad base64."""
+    """Return a client's content as bytes; raise ValueError for bad base64."""
     if encoding != "base64":
         return content.encode()
     try:
@@ -72,7 +72,10 @@ def encode(content: str, encoding: Encoding) -> bytes:
 
 
 def write(path: str, data: bytes, *, append: bool) -> int:
-    """Write to a file, made with its directories if need be; return how many bytes. Raises OSError."""
+    """Write to a file and return the number of bytes written.
+
+    Creates the file and its directories if they are missing. Raises OSError.
+    """
     make_parents(path)
     how = os.O_APPEND if append else os.O_TRUNC
     with os.fdopen(open_regular(path, os.O_WRONLY | os.O_CREAT | how), "wb") as file:
@@ -80,12 +83,12 @@ def write(path: str, data: bytes, *, append: bool) -> int:
 
 
 def make_parents(path: str) -> None:
-    """Make the directories above a path."""
+    """Create the directories above a path."""
     os.makedirs(os.path.dirname(path) or "/", exist_ok=True)  # noqa: PTH103, PTH120
 
 
 def replace(path: str, old: str, new: str) -> int:
-    """Replace a text wherever it stands; return how often. Raises OSError, ValueError."""
+    """Replace all occurrences of a text; return their number. Raises OSError, ValueError."""
     if not old:
         raise ValueError("the text to be replaced is empty")
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:

@@ -1,4 +1,4 @@
-"""Errors of file operations, with the public sandbox's data about them."""
+"""The errors of file operations, with the data that the public sandbox gives about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PASSING = (errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, 
 
 
 def failure(operation: str, path: str, error: Exception, kind: str = "io_error") -> FailedError:
-    """Return an operation's failure with the public sandbox's data about it."""
+    """Return the error of a failed operation, with the data that the public sandbox gives."""
     number = error.errno if isinstance(error, OSError) else None
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     data: dict[str, Any] = {
@@ -46,7 +46,7 @@ def failure(operation: str, path: str, error: Exception, kind: str = "io_error")
 
 @contextmanager
 def as_failure(operation: str, path: str) -> Iterator[None]:
-    """Raise errors inside as the failure of an operation on a path."""
+    """Turn errors raised inside the context into the failure of an operation on a path."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``/v1/file/...``: the session's files, read, written, listed and searched."""
+"""``/v1/file/...``: reading, writing, listing and searching the session's files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Line = Annotated[int, Field(ge=0)]
 
 
 class Read(RequestBody):
-    """A file's lines, counted from 0, to before ``end_line``."""
+    """The lines of a file to read, from 0 on; ``end_line`` is not included."""
 
     file: str
     start_line: Line | None = None
@@ -41,7 +41,7 @@ class Read(RequestBody):
 
 
 class Write(RequestBody):
-    """What is to be in a file."""
+    """The content to write to a file."""
 
     file: str
     content: str
@@ -53,7 +53,7 @@ class Write(RequestBody):
 
 
 class Replace(RequestBody):
-    """A text that is to stand where another stands."""
+    """A text in a file and its replacement."""
 
     file: str
     old_str: str
@@ -62,7 +62,7 @@ class Replace(RequestBody):
 
 
 class Search(RequestBody):
-    """A regular expression for the lines of a file."""
+    """A search for a regular expression in the lines of a file."""
 
     file: str
     regex: str
@@ -70,14 +70,14 @@ class Search(RequestBody):
 
 
 class Find(RequestBody):
-    """A glob pattern for what lies below a directory."""
+    """A glob pattern for the paths below a directory."""
 
     path: str
     glob: str
 
 
 class List(RequestBody):
-    """What of a directory is to be listed."""
+    """The options for listing a directory."""
 
     path: str
     recursive: bool = False
@@ -97,7 +97,7 @@ class Files:
         self._paths = paths
 
     def routes(self) -> list[Route]:
-        """Return the routes below ``/v1/file`` that speak JSON."""
+        """Return the routes below ``/v1/file`` that use JSON."""
         return [
             post("/v1/file/read", Read, self.read),
             post("/v1/file/write", Write, self.write),
@@ -108,14 +108,14 @@ class Files:
         ]
 
     async def read(self, body: Read) -> Answer:
-        """Return what is in a file."""
+        """Return the content of a file."""
         with as_failure("read", body.file):
             path = self._paths.real(body.file)
             found = await asyncio.to_thread(content.read, path, body.start_line, body.end_line)
         return Answer({"content": found, "file": body.file}, "File read successfully")
 
     async def write(self, body: Write) -> Answer:
-        """Write to a file, made with its directories if need be."""
+        """Write to a file; create the file and its directories if they are missing."""
         with as_failure("write", body.file):
             path = self._paths.real(body.file)
             data = content.encode(body.content, body.encoding)
@@ -126,7 +126,7 @@ class Files:
         return Answer({"file": body.file, "bytes_written": count}, "File written successfully")
 
     async def replace(self, body: Replace) -> Answer:
-        """Replace a text in a file wherever it stands."""
+        """Replace all occurrences of a text in a file."""
         with as_failure("replace in", body.file):
             path = self._paths.real(body.file)
             count = await asyncio.to_thread(content.replace, path, body.old_str, body.new_str)
@@ -142,7 +142,7 @@ class Files:
         return Answer({"file": body.file, **found}, message)
 
     async def find(self, body: Find) -> Answer:
-        """Return what lies below a directory and matches a glob pattern."""
+        """Return the paths below a directory that match a glob pattern."""
         with as_failure("find in", body.path):
             path = self._paths.real(body.path)
             if "\0" in body.glob or body.glob.startswith("/"):
@@ -153,7 +153,7 @@ class Files:
         return Answer({"path": body.path, "files": files}, message)
 
     async def list(self, body: List) -> Answer:
-        """Return what is in a directory."""
+        """Return the entries of a directory."""
         wanted = listing.Wanted(**body.model_dump(exclude={"path"}))
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
@@ -172,7 +172,7 @@ class Files:
 
 
 async def _look_up(operation: str, shown: str, **question: str) -> dict[str, Any]:
-    """Ask ``lookup`` in a process of its own; end it when it takes too long."""
+    """Run ``lookup`` in a separate process; kill the process if it takes too long."""
     script = str(Path(lookup.__file__))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", script),

@@ -1,4 +1,4 @@
-"""The bash sessions of one kind that a sandbox has open, by name."""
+"""The open bash sessions of one kind in a sandbox, by name."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Session = TypeVar("Session", bound=BashSession)
 
 
 class BashSessions(Generic[Session]):
-    """Makes, finds and closes sessions; ``kind`` is their name in messages.
+    """Creates, finds and closes sessions; ``kind`` is their name in messages.
 
-    ``make`` is called with a name, a directory and how paths are shown. ``memory_limit``
-    (bytes) applies to each process in a session.
+    ``make`` is called with a name, a directory and a function that turns a real path into the one
+    to show. ``memory_limit`` (bytes) applies to each process in a session.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class BashSessions(Generic[Session]):
         return iter(list(self._sessions.values()))
 
     def directory(self, asked: str | None, *, strict: bool = True) -> str | None:
-        """Return the path of a directory, None if none is asked for.
+        """Return the real path of the given directory; None if ``asked`` is None.
 
-        Raises FailedError outside the sandbox, and for what is no directory; that is None where
-        it is not ``strict``.
+        Raises FailedError for a path outside the sandbox. For a path that is not a directory, raises
+        FailedError if ``strict``, else returns None.
         """
         if asked is None:
             return None
@@ -76,12 +76,12 @@ class BashSessions(Generic[Session]):
         return found
 
     async def close(self, session_id: str) -> None:
-        """End a session and all that it has started; raise FailedError if there is none."""
+        """End a session and all processes that it has started; raise FailedError if there is none."""
         await self.find(session_id).close()
         self._forget_closed()
 
     async def close_all(self) -> None:
-        """End every session and all that they have started."""
+        """End every session and all processes that they have started."""
         await asyncio.gather(*(one.close() for one in self._sessions.values()))
         self._forget_closed()
 

@@ -1,4 +1,4 @@
-"""What is in a directory, with as much about each entry as is asked for."""
+"""The entries of a directory, with the requested details of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 10_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a directory is to be listed; ``max_depth`` 1 is the directory alone."""
+    """The options for listing a directory; ``max_depth`` 1 lists only the directory itself."""
 
     recursive: bool = False
     show_hidden: bool = True
@@ -30,8 +30,7 @@ class Wanted:
 def entries(directory: str, wanted: Wanted) -> list[dict[str, Any]]:
     """Return a directory's entries; raise OSError if it cannot be read.
 
-    Links are listed as what they are and not followed; what cannot be read below the directory
-    is left out.
+    Links are listed as links and not followed. Subdirectories that cannot be read are left out.
     """
     found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
     found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)
@@ -75,7 +74,7 @@ def _is_wanted(name: str, is_directory: bool, types: Sequence[str] | None) -> bo
 def _entry(entry: os.DirEntry[str], wanted: Wanted) -> dict[str, Any]:
     try:
         status = entry.stat(follow_symlinks=False)
-    except OSError:  # gone since
+    except OSError:  # removed meanwhile
         status = None
     is_directory = entry.is_dir(follow_symlinks=False)
     name, path = _readable(entry.name), _readable(entry.path)
@@ -95,7 +94,7 @@ def _entry(entry: os.DirEntry[str], wanted: Wanted) -> dict[str, Any]:
 
 
 def _readable(name: str) -> str:
-    """Return a name that can be sent: one that is no UTF-8 has its bytes replaced."""
+    """Return a name that can be sent: bytes that are not UTF-8 are replaced."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 

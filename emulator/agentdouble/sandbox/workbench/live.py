@@ -1,4 +1,4 @@
-"""What a command puts out while it runs: each piece once, and together what its answer has."""
+"""The output of a command while it runs, sent as events that together make the answer's output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Event = dict[str, Any]
 
 
 class LiveCommand:
-    """Sends the events of one command; ``limit`` (characters) is that of its answer, 0 for none.
+    """Sends the events of one command; ``limit`` (characters) is its answer's, 0 for no limit.
 
-    An answer that is too long has its middle left out, and nobody knows before the end what that
-    will be: only the first half of the limit is certain to be in it, and is sent at once. If a
-    flood takes its own beginning away, what was sent is cleared.
+    If an answer is too long, its middle is left out, and the middle is known only at the end. Only
+    the first half of the limit is certain to be in the answer, so only that is sent at once. If a
+    flood of output drops its own beginning, a ``cleared`` event revokes the events sent before.
     """
 
     def __init__(self, session: BashSession, command: Command, limit: int) -> None:
@@ -28,7 +28,7 @@ class LiveCommand:
         self._streams: tuple[_Stream, ...] = ()
 
     async def events(self, over: asyncio.Future[None]) -> AsyncGenerator[Event, None]:
-        """Yield the beginning of the command and its outputs, until ``over`` is done."""
+        """Yield an event for the command's start and events for its outputs until ``over`` is done."""
         try:
             await _first(over, self._command.begun.wait())
             if self._command.begun.is_set():
@@ -48,7 +48,7 @@ class LiveCommand:
             over.cancel()
 
     def rest(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the rest of the answer; all of it if a flood took what was sent."""
+        """Yield the rest of the answer; all of it if a flood has dropped the beginning."""
         sent = {one.name: one.sent for one in self._streams}
         if any(one.sent and one.lost for one in self._streams):
             yield {"event": "cleared"}
@@ -71,9 +71,9 @@ class LiveCommand:
 
 @dataclass
 class _Stream:
-    """A stream of a command: what it puts out from ``begin`` on was sent up to ``at``.
+    """A stream of a command: its output begins at ``begin`` and has been sent up to ``at``.
 
-    That were ``sent`` characters; ``left`` more may be sent.
+    ``sent`` characters have been sent; ``left`` more may be sent, None for no limit.
     """
 
     name: str
@@ -85,13 +85,14 @@ class _Stream:
 
     @property
     def lost(self) -> bool:
-        """Whether the beginning is no longer kept: then the answer begins with a mark."""
+        """Whether the beginning is no longer kept; the answer then begins with a note about it."""
         return self.output.start > self.begin
 
     def new_events(self, end: int | None) -> Iterator[Event]:
-        """Yield what is new and certain to be in the answer.
+        """Yield the new output that is certain to be in the answer.
 
-        ``end`` is None while the command runs; the next one begins there, and may be quicker.
+        ``end`` is None while the command runs. The output of the next command begins at ``end``;
+        it may already have arrived.
         """
         if self.left == 0 or self.lost:
             return
@@ -109,7 +110,7 @@ def _output(name: str, text: str) -> Event:
 
 
 async def _first(over: asyncio.Future[None], *changes: Coroutine[Any, Any, Any]) -> None:
-    """Return when it is over, or something has changed."""
+    """Wait until ``over`` is done, or one of the changes has happened."""
     waiting = [asyncio.ensure_future(one) for one in changes]
     try:
         await asyncio.wait({over, *waiting}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,7 @@
-"""Searches that may take for ever, each in a process of its own that can be killed.
+"""Searches that may never end, each in a separate process that can be killed.
 
-Run as a script: it reads a JSON object from its standard input and writes one. A regular expression
-can take longer than the universe is old, and blocks the interpreter meanwhile.
+This module runs as a script: it reads one JSON object from standard input and writes one. A match
+of a regular expression can take practically forever and blocks the interpreter meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST = 16 * 1024 * 1024
 
 
 def search(file: str, regex: str) -> dict[str, Any]:
-    """Return the lines of a file that a regular expression matches, and their numbers from 1."""
+    """Return the lines of a file that a regular expression matches, and their numbers (from 1)."""
     pattern = re.compile(regex)
     matches, numbers = [], []
     with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
@@ -36,7 +36,7 @@ def search(file: str, regex: str) -> dict[str, Any]:
 
 def find(path: str, pattern: str) -> dict[str, Any]:
     """Return the paths below a directory that a glob pattern matches, sorted."""
-    with os.scandir(path):  # raises what is wrong with it
+    with os.scandir(path):  # raises OSError if it cannot be read
         pass
     wanted = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
     found = glob.iglob(wanted, recursive=True)  # noqa: PTH207
@@ -49,7 +49,7 @@ def _below(found: str, path: str) -> bool:
 
 
 def main() -> None:
-    """Answer the one question that the standard input holds."""
+    """Answer the one request in the standard input."""
     asked = json.load(sys.stdin)
     operations: dict[str, Callable[..., dict[str, Any]]] = {"search": search, "find": find}
     operation = operations[asked.pop("operation")]

@@ -11,7 +11,7 @@ KEPT = 4 * 1024 * 1024  # bytes; a flood must not fill the workbench's memory
 
 
 class Output:
-    """A stream of bytes of which the last ``KEPT`` are kept; offsets count all of them."""
+    """A stream of bytes of which at least the last ``KEPT`` are kept; offsets count all bytes."""
 
     def __init__(self) -> None:
         self._start = 0
@@ -20,25 +20,25 @@ class Output:
 
     @property
     def start(self) -> int:
-        """The offset of the first byte that is kept."""
+        """The offset of the first kept byte."""
         return self._start
 
     @property
     def end(self) -> int:
-        """The offset behind the last byte."""
+        """The offset after the last byte."""
         return self._start + len(self._kept)
 
     def append(self, data: bytes) -> None:
-        """Append bytes and wake whoever waits for them."""
+        """Append bytes and wake all tasks that wait for a change."""
         self._kept += data
-        if len(self._kept) > 2 * KEPT:  # not each time: every cut moves what is left
+        if len(self._kept) > 2 * KEPT:  # not each time, because every cut moves the kept bytes
             cut = len(self._kept) - KEPT
             del self._kept[:cut]
             self._start += cut
         self.wake()
 
     def wake(self) -> None:
-        """Wake whoever waits for a change."""
+        """Wake all tasks that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -47,10 +47,10 @@ class Output:
         return self._changed.wait()
 
     def read(self, since: int, until: int | None = None) -> tuple[str, int]:
-        """Return the text between two offsets, and the offset behind it.
+        """Return the text between two offsets, and the offset after it.
 
-        Without ``until`` a character that has arrived in part is left for the next time. What
-        is kept no more is marked; what is no UTF-8 is replaced.
+        Without ``until``, an incomplete character at the end is left for the next call. A note
+        replaces bytes that are no longer kept. Bytes that are not UTF-8 are replaced.
         """
         final = until is not None
         until = self.end if until is None else min(until, self.end)
@@ -66,7 +66,7 @@ class Output:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters between its marks; 0 stands for no limit."""
+    """Return at most ``limit`` characters of a text, with a note for the middle; 0 is no limit."""
     if limit == 0 or len(text) <= limit:
         return text
     head = limit // 2

@@ -1,6 +1,6 @@
-"""Paths of a session: as they are in a file system view of its own, else mapped and checked."""
+"""Paths of a session: real ones if the session has its own file system view, else mapped ones."""
 
-# the paths are a client's words until they are checked, so they stay strings:
+# The paths come from a client and are unchecked at first, so they stay strings:
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 HOME = "/home/gem"
 TMP = "/tmp"  # noqa: S108 (the session's own)
 
-# routes for the double alone: what is not below /v1 is not forwarded
+# routes for the double only: paths that are not below /v1 are not forwarded
 DIRECTORY = "/directory"
 FACTS = "/facts"
 LIVE_COMMAND = "/live/command"
@@ -19,23 +19,23 @@ ABANDON = "/live/abandon"
 
 
 class OutsideError(PermissionError):
-    """A path that leads out of the session's directories, where those are mapped."""
+    """A path that leads out of the session's mapped directories."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Turns paths of the session into paths of this process, and back.
+    """Converts paths of the session to paths of this process, and back.
 
-    ``mapped`` names the directory behind each of the session's own, where it has no view of
-    the file system of its own: then nothing outside of them can be reached.
+    If the session has no file system view of its own, ``mapped`` gives the real directory of each
+    of the session's directories, and no path outside of these can be reached.
     """
 
     mapped: tuple[tuple[str, str], ...] = ()
 
     def real(self, path: str) -> str:
-        """Return where a path of the session lies; one that is relative begins at home.
+        """Return the real path of a path of the session; a relative path starts at home.
 
-        Raises OutsideError, and ValueError for a path with a NUL.
+        Raises OutsideError, and ValueError for a path with a NUL character.
         """
         if "\0" in path:
             raise ValueError("a path has no NUL character")
@@ -54,7 +54,7 @@ class Paths:
         raise OutsideError(13, f"it leads out of {HOME} and {TMP}", path)
 
     def shown(self, path: str) -> str:
-        """Return a path of this process as the session names it."""
+        """Return the session's path for a path of this process."""
         for shown, directory in self.mapped:
             for own in (directory, os.path.realpath(directory)):
                 if _within(path, own):
@@ -63,7 +63,7 @@ class Paths:
 
     @property
     def home(self) -> str:
-        """Where the session's home lies."""
+        """The real path of the session's home."""
         return self.real(HOME)
 
 

@@ -1,4 +1,4 @@
-"""The routes for the double alone: facts about the sandbox, and the path of a directory."""
+"""The routes for the double only: facts about the sandbox, and the real path of a directory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def routes(paths: Paths) -> list[Route]:
 
 
 async def _facts(_request: Request) -> Any:
-    """Return machine, user, runtimes and commands of this sandbox, as a process inside sees it."""
+    """Return the machine, user, runtimes and commands that a process in this sandbox sees."""
     path = processes.environment()["PATH"]
     found = {name: shutil.which(name, path=path) for name in _LOOKED_FOR}
     commands = {name: where for name, where in found.items() if where is not None}
@@ -79,7 +79,7 @@ def _user() -> str:
 
 
 def _occupied_ports() -> list[str]:
-    """Return the TCP ports that are listened on, if the machine tells."""
+    """Return the TCP ports on which a process listens; none if the machine does not list them."""
     try:
         listening = psutil.net_connections("tcp")
     except (psutil.Error, OSError):
@@ -91,7 +91,7 @@ def _occupied_ports() -> list[str]:
 
 
 class DirectoryRequest(RequestBody):
-    """A directory, named as the session names it."""
+    """A directory, as a path of the session."""
 
     path: str
 

@@ -1,7 +1,8 @@
 """The workbench's process: an ASGI application, served on a Unix socket.
 
-The fork server turns a fork into it. Without a fork server it is a program, ``FD CONFIG``: FD is a
-listening Unix socket, CONFIG is JSON, and it ends when its standard input does.
+The fork server calls ``run`` in a fork. Without a fork server this module is a program with the
+arguments ``FD CONFIG``: FD is a listening Unix socket, CONFIG is JSON. The program ends when its
+standard input is closed.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ def run(
     *,
     until_end_of: int | None = None,
 ) -> None:
-    """Serve on a listening Unix socket until this process is ended, or a pipe is at its end.
+    """Serve on a listening Unix socket until this process ends, or the pipe ``until_end_of`` closes.
 
-    ``config["Workbench"]`` holds ``home`` and ``tmp``, the directories behind /home/gem and
-    /tmp where the session has no view of its own, and ``memory_limit`` (bytes) of what it runs.
+    ``config["Workbench"]`` holds ``memory_limit`` (bytes), for each process that this one starts.
+    If the session has no file system view of its own, it also holds ``home`` and ``tmp``, the real
+    directories of /home/gem and /tmp.
     """
-    gc.enable()  # the fork server has none
+    gc.enable()  # the fork server has disabled it
     given = config["Workbench"]
     mapped = ((HOME, given["home"]), (TMP, given["tmp"])) if given.get("home") else ()
     app = build(Paths(mapped), given.get("memory_limit"))
@@ -83,7 +85,7 @@ def _attend_children() -> None:
 
 
 def _end_with(descriptor: int) -> None:
-    """End this process, with all it has started, when a pipe's other end is closed."""
+    """End this process, and all that it has started, when the other end of a pipe is closed."""
     loop = asyncio.get_running_loop()
 
     def on_readable() -> None:
@@ -95,7 +97,7 @@ def _end_with(descriptor: int) -> None:
 
 
 def build(paths: Paths, memory_limit: int | None) -> Starlette:
-    """Return the application; ``memory_limit`` (bytes) applies to each process it starts."""
+    """Return the application; ``memory_limit`` (bytes) applies to each process that it starts."""
     return Starlette(
         routes=[
             *Bash(paths, memory_limit).routes(),

@@ -1,4 +1,4 @@
-"""The processes that a workbench starts: with the session's environment, killed as a tree."""
+"""The processes that a workbench starts: their environment, and how their trees are killed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ started: set[int] = set()  # asyncio waits for these itself
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a terminal: the session's, and its Python comes first."""
+    """Return the environment of a terminal: the session's, with its Python first in PATH."""
     path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     return {**os.environ, "PATH": path}
 
 
 def descendants(pid: int) -> list[int]:
-    """Return what a leader of a session has started, and what that has.
+    """Return the pids of all descendants of a session leader.
 
-    This process adopts those whose parent has ended; they are still of the leader's session.
+    This process adopts descendants whose parent has ended. They still belong to the leader's
+    session, so they are found by that.
     """
     ours = (child.pid for child in _children(os.getpid()))
     orphans = {one for one in ours if one != pid and _session(one) == pid}
@@ -45,13 +46,16 @@ def _session(pid: int) -> int | None:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal, if the process still lives."""
+    """Send a signal if the process is still alive."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
 def kill_tree(pid: int, *, itself: bool = True) -> None:
-    """Kill what a process has started, and itself; stopped first, so that none forks meanwhile."""
+    """Kill a process's descendants, and the process if ``itself``.
+
+    They are stopped first, so that none of them forks meanwhile.
+    """
     if itself:
         send_signal(pid, signal.SIGSTOP)
     for victim in _stopped(pid):
@@ -61,7 +65,7 @@ def kill_tree(pid: int, *, itself: bool = True) -> None:
 
 
 def _stopped(pid: int) -> list[int]:
-    """Stop all descendants, until there is none that is new."""
+    """Stop all descendants until no new one appears; return their pids."""
     stopped: dict[int, None] = {}
     while fresh := [child for child in descendants(pid) if child not in stopped]:
         for one in fresh:
@@ -71,7 +75,7 @@ def _stopped(pid: int) -> list[int]:
 
 
 def reap_orphans() -> None:
-    """Wait for the processes that this one has adopted and that have ended: they would stay."""
+    """Wait for adopted processes that have ended; otherwise they would stay as zombies."""
     for pid in _adopted_dead():
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)

@@ -41,7 +41,7 @@ OptionalText = Annotated[Text | None, _Absent]
 
 
 class Exec(RequestBody):
-    """A command; ``timeout`` and ``no_change_timeout`` end the waiting, ``hard_timeout`` it."""
+    """A command; ``hard_timeout`` ends it, ``timeout`` and ``no_change_timeout`` end the wait."""
 
     id: OptionalName = None
     exec_dir: OptionalText = None
@@ -55,27 +55,27 @@ class Exec(RequestBody):
 
 
 class Which(RequestBody):
-    """The shell that is meant."""
+    """The id of a shell."""
 
     id: str
 
 
 class Wait(Which):
-    """How long to wait for the command that runs, in seconds."""
+    """The limits of the wait for the running command, in seconds."""
 
     seconds: Seconds | None = None
     max_wait_seconds: Seconds | None = None
 
 
 class Write(Which):
-    """What is typed."""
+    """The input to type."""
 
     input: str
     press_enter: bool
 
 
 class Create(RequestBody):
-    """A shell to be made."""
+    """A request to create a shell."""
 
     id: OptionalName = None
     exec_dir: OptionalText = None
@@ -83,7 +83,7 @@ class Create(RequestBody):
 
 
 class Shell:
-    """The shells of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+    """The shells of a sandbox; ``memory_limit`` (bytes) applies to each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
         self._sessions = BashSessions("shell", ShellSession, paths, memory_limit)
@@ -103,7 +103,7 @@ class Shell:
         ]
 
     async def exec(self, body: Exec) -> Answer:
-        """Run a command and show what the terminal does; wait as long as that is asked for."""
+        """Run a command and return the terminal's output; wait as long as the body says."""
         directory = self._sessions.directory(body.exec_dir, strict=bool(body.strict))
         session = await self._sessions.get_or_make(body.id, directory)
         command = Command(body.command, {}, directory, body.hard_timeout)
@@ -127,7 +127,7 @@ class Shell:
         return Answer(data, f"Command {status}")
 
     async def view(self, body: Which) -> Any:
-        """Return what a shell's terminal has shown, and the command it ran last."""
+        """Return the output of a shell's terminal, and the last command."""
         session = self._sessions.find(body.id)
         last = session.commands[-1] if session.commands else None
         output, _ = session.stdout.read(0)
@@ -149,7 +149,7 @@ class Shell:
         }
 
     async def wait(self, body: Wait) -> Any:
-        """Wait for the command that runs."""
+        """Wait for the running command."""
         session = self._sessions.find(body.id)
         limits = [s for s in (body.seconds, body.max_wait_seconds) if s is not None]
         running = session.current
@@ -166,7 +166,7 @@ class Shell:
         return {"status": _status(session)}
 
     async def kill(self, body: Which) -> Any:
-        """End what runs in a shell."""
+        """Kill the running command of a shell."""
         session = self._sessions.find(body.id)
         running = session.current
         if running is None:
@@ -177,7 +177,7 @@ class Shell:
         return {"status": _STATUS[running.status], "exit_code": code, "returncode": code}
 
     async def create(self, body: Create) -> Any:
-        """Make a shell; one that is there stays as it is."""
+        """Create a shell; return an existing one of that name as it is."""
         session = await self._sessions.get_or_make(body.id, self._sessions.directory(body.exec_dir))
         if body.no_change_timeout is not None:
             session.no_change_timeout_s = body.no_change_timeout
@@ -188,12 +188,12 @@ class Shell:
         return {"sessions": {one.id: _shown(one) for one in self._sessions}}
 
     async def close_all(self, _request: Request) -> Answer:
-        """End every shell and all that they have started."""
+        """End every shell and all processes that they have started."""
         await self._sessions.close_all()
         return Answer(None, "Every shell is closed")
 
     async def close(self, request: Request) -> Answer:
-        """End a shell and all that it has started."""
+        """End a shell and all processes that it has started."""
         session_id = request.path_params["session_id"]
         await self._sessions.close(session_id)
         return Answer(None, f"The shell {session_id!r} is closed")
@@ -218,7 +218,10 @@ def _shown(session: ShellSession) -> dict[str, Any]:
 async def _settled(
     session: ShellSession, command: Command, timeout_s: float | None, still_s: float | None
 ) -> bool:
-    """Wait for a command, no longer than its time; return False if it has put out nothing new."""
+    """Wait for a command, at most ``timeout_s``.
+
+    Return False if there was no new output for ``still_s``, else True.
+    """
     loop = asyncio.get_running_loop()
     deadline = None if timeout_s is None else loop.time() + timeout_s
     while not command.done.is_set():

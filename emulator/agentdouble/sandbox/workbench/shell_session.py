@@ -1,4 +1,4 @@
-"""One shell session: a bash on a terminal, with its output as the terminal shows it."""
+"""One shell session: a bash on a terminal, with the output that the terminal shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPOST = 1  # tcgetattr's index of the flags for output
 
 
 class ShellSession(BashSession):
-    """A bash session on a terminal: ``stdout`` has all its output, ``stderr`` has none."""
+    """A bash session on a terminal: all its output is in ``stdout``, none in ``stderr``."""
 
     def __init__(self, session_id: str, directory: str, shown: Callable[[str], str]) -> None:
         super().__init__(session_id, directory, shown)
@@ -31,7 +31,7 @@ class ShellSession(BashSession):
 
     @property
     def prompt(self) -> str:
-        """What stands before a command."""
+        """The prompt before a command."""
         return f"gem@agentdouble:{self.working_dir} $"
 
     def _open(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -59,7 +59,7 @@ class ShellSession(BashSession):
         self._unmarked = rest[len(rest) - kept :]
 
     async def _all_shown(self) -> None:
-        """Return when the mark behind the command's output has come, or the bash has ended."""
+        """Wait until the mark after the command's output has arrived, or the bash has ended."""
         deadline = asyncio.get_running_loop().time() + _SHOWN_WITHIN_S
         while not self._marks and not self.closed:
             left = deadline - asyncio.get_running_loop().time()
@@ -71,7 +71,7 @@ class ShellSession(BashSession):
 
 
 def _beginning_of(mark: bytes, data: bytes) -> int:
-    """Return how many bytes at the end of the data may be the beginning of a mark."""
+    """Return the number of bytes at the end of the data that may be the beginning of a mark."""
     for length in range(min(len(mark) - 1, len(data)), 0, -1):
         if data.endswith(mark[:length]):
             return length

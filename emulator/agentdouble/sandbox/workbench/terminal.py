@@ -1,4 +1,4 @@
-"""One terminal: an interactive bash, whose screen several clients may share."""
+"""One terminal: an interactive bash that several clients may share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from agentdouble.sandbox.workbench.output import Output
 
 _PIECE = 65536
 _PROMPT = "gem@agentdouble:\\w $ "
-# what opens a terminal first, as the leader of a session, has it as its controlling terminal
-# (and what is not interactive drops a PS1 that it is given)
+# The terminal that a session leader opens first becomes its controlling terminal.
+# (A bash that is not interactive drops a PS1 from its environment, so it is set here.)
 _BEGIN = f'exec <>"$(tty)" >&0 2>&0; PS1={shlex.quote(_PROMPT)} exec bash --noprofile --norc -i'
 
 
 class Terminal:
-    """An interactive bash on a terminal; it lives on when its clients leave."""
+    """An interactive bash on a terminal; it stays alive when its clients disconnect."""
 
     def __init__(self, terminal_id: str) -> None:
         self.id = terminal_id
@@ -32,7 +32,7 @@ class Terminal:
         self._master = -1
 
     async def start(self, home: str, memory_limit: int | None) -> None:
-        """Start the bash; raise OSError if it cannot be."""
+        """Start the bash; raise OSError if it cannot be started."""
         limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024}; "
         self._master, slave = pty.openpty()
         try:
@@ -57,7 +57,7 @@ class Terminal:
         self._ended = asyncio.ensure_future(self._wait())
 
     async def type(self, text: str) -> None:
-        """Type a text; return when the terminal has taken it."""
+        """Type a text; return when the terminal has accepted it."""
         async with self._typed:
             data = text.encode("utf-8", "replace")
             while data and not self.closed:
@@ -65,7 +65,7 @@ class Terminal:
                     data = data[os.write(self._master, data) :]
                 except BlockingIOError:
                     await self._writable()
-                except OSError:  # nobody is at the other end
+                except OSError:  # the other end is closed
                     return
 
     def resize(self, columns: int, rows: int) -> None:
@@ -74,7 +74,7 @@ class Terminal:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def close(self) -> None:
-        """End the bash and all that it has started."""
+        """End the bash and all processes that it has started."""
         processes.kill_tree(self._process.pid)
         await asyncio.wait({self._ended})
 
@@ -92,7 +92,7 @@ class Terminal:
             data = os.read(self._master, _PIECE)
         except BlockingIOError:
             return
-        except OSError:  # how a terminal says that nobody is at its other end
+        except OSError:  # a terminal reports so that its other end is closed
             data = b""
         if data:
             self.output.append(data)
@@ -101,7 +101,7 @@ class Terminal:
 
     async def _wait(self) -> None:
         await self._process.wait()
-        for _ in range(64):  # its last words; what it has left running may go on
+        for _ in range(64):  # its last output; processes that it has left may continue to write
             self._read()
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._master)

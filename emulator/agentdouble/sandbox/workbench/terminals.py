@@ -1,8 +1,8 @@
 """``WS /v1/shell/ws``: interactive terminals, in frames of JSON.
 
-A terminal is a bash of its own: it does not attach to a shell of ``/v1/shell/exec``, which is driven
-over pipes and has no prompt. It outlives its clients; with 16 open, the oldest without a client makes
-room.
+Each terminal has its own bash. It does not attach to a shell of ``/v1/shell/exec``, because such a
+shell is driven over pipes and has no prompt. A terminal stays open when its clients disconnect. If
+16 are open, a new one replaces the oldest without a client.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FRAME: TypeAdapter[_Input | _Resize | _Pong] = TypeAdapter(
 
 
 class Terminals:
-    """The terminals of a sandbox; ``memory_limit`` (bytes) holds for each process in them."""
+    """The terminals of a sandbox; ``memory_limit`` (bytes) applies to each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
         self._paths = paths
@@ -67,7 +67,7 @@ class Terminals:
         return WebSocketRoute("/v1/shell/ws", self.attach)
 
     async def attach(self, websocket: WebSocket) -> None:
-        """Let a client type at the terminal that it names, or at a new one."""
+        """Connect a client to the terminal that it names, or to a new one."""
         await websocket.accept()
         name = websocket.query_params.get("session_id") or uuid.uuid4().hex
         try:
@@ -97,7 +97,7 @@ class Terminals:
             return made
 
     async def _make_room(self) -> None:
-        """End the oldest terminal without a client if there are as many as allowed."""
+        """End the oldest terminal without a client if the limit is reached."""
         if len(self._living) < MOST:
             return
         left = next((one for one in self._living.values() if not one.clients), None)
@@ -133,7 +133,7 @@ async def _serve(websocket: WebSocket, terminal: Terminal) -> None:
 
 
 async def _show(websocket: WebSocket, terminal: Terminal, offset: int) -> None:
-    """Send what the terminal shows, until its bash has ended."""
+    """Send the output of the terminal until its bash has ended."""
     while True:
         closed = terminal.closed
         text, offset = terminal.output.read(offset, terminal.output.end if closed else None)

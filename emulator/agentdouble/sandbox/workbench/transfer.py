@@ -1,4 +1,4 @@
-"""Files on their way in and out, in pieces: no process ever holds a whole one."""
+"""Uploads and downloads of files in pieces, so that no process has a whole file in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BYTES = "application/octet-stream"
 
 
 class Transfer:
-    """Uploads to and downloads from the files of a session."""
+    """The routes for uploads to and downloads from a session."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -41,7 +41,7 @@ class Transfer:
         ]
 
     async def upload(self, request: Request) -> Any:
-        """Write the one file of a form to the path that the form names, else into the home."""
+        """Write the one file of a form to the path that the form gives, else to the home."""
         form = _Form(request, self._paths.real(HOME))
         try:
             with form.as_failure():
@@ -69,14 +69,14 @@ class Transfer:
         return size
 
     def _shown(self, path: str, filename: str) -> str:
-        """Return where an upload goes: a path that is a directory gets the file's own name."""
+        """Return the target of an upload; if the path is a directory, add the file's own name."""
         name = os.path.basename(filename)  # noqa: PTH119
         if name and os.path.isdir(self._paths.real(path)):  # noqa: PTH112
             path = f"{path.rstrip('/')}/{name}"
         return os.path.join(HOME, path)  # noqa: PTH118
 
     async def download(self, request: Request) -> Response:
-        """Return a file as it is; with ``change_policy=abort`` only if it stays as it is."""
+        """Return the content of a file; with ``change_policy=abort``, fail if it changes meanwhile."""
         asked = request.query_params.get("path", "")
         try:
             with as_failure("download", asked):
@@ -92,11 +92,11 @@ class Transfer:
 
 
 class _SentError(Exception):
-    """All that was promised has been sent."""
+    """The promised number of bytes has been sent."""
 
 
 class _Download(FileResponse):
-    """A file on its way out; one that must be ``whole`` breaks off if it is changed meanwhile."""
+    """The response with a file; if ``whole``, it breaks off when the file changes meanwhile."""
 
     def __init__(self, path: str, *, whole: bool) -> None:
         name = os.path.basename(path)  # noqa: PTH119
@@ -108,7 +108,7 @@ class _Download(FileResponse):
             await super().__call__(scope, receive, self._bounded(send))
 
     def _bounded(self, send: Send) -> Send:
-        """Send no more than was promised: the file may grow meanwhile, as a log does."""
+        """Send at most the promised number of bytes, because the file may grow, as a log does."""
         left = 0
 
         async def bounded(message: Message) -> None:
@@ -124,7 +124,7 @@ class _Download(FileResponse):
                 self._check()
             await send({**message, "body": body, "more_body": more and left > 0})
             if more and left == 0:
-                raise _SentError  # or a file that grows as fast as it is read is never done
+                raise _SentError  # else a file that grows as fast as it is read never ends
 
         return bounded
 
@@ -137,7 +137,7 @@ class _Download(FileResponse):
 
 
 class _Form:
-    """A multipart form whose file goes to disk as it comes."""
+    """A multipart form whose file is written to disk while it arrives."""
 
     def __init__(self, request: Request, home: str) -> None:
         self.part: tempfile._TemporaryFileWrapper[bytes] | None = None
@@ -152,7 +152,7 @@ class _Form:
         self._value = bytearray()
 
     async def read(self) -> None:
-        """Read the form; raise FailedError if it is none, OSError if the file cannot be kept."""
+        """Read the form; raise FailedError if it is no form, OSError if the file cannot be written."""
         kind, options = parse_options_header(self._request.headers.get("content-type", ""))
         if kind != b"multipart/form-data" or b"boundary" not in options:
             raise FailedError("An upload is a form: multipart/form-data, with its boundary.")
@@ -177,7 +177,7 @@ class _Form:
 
     @contextlib.contextmanager
     def as_failure(self) -> Iterator[None]:
-        """Raise errors inside as the failure of this upload, with its name if that is known."""
+        """Turn errors raised inside into the failure of this upload, with its name if known."""
         try:
             yield
         except (OSError, ValueError) as error:
@@ -219,7 +219,7 @@ class _Form:
         self._complete = True
 
     def move_to(self, target: str) -> None:
-        """Put the file in its place at once; raise OSError."""
+        """Move the file to its target; raise OSError."""
         assert self.part is not None
         self.part.close()
         os.chmod(self.part.name, 0o644)  # noqa: PTH101
@@ -227,7 +227,7 @@ class _Form:
         self.part = None
 
     def discard(self) -> None:
-        """Remove what has come of a file that is not kept."""
+        """Remove the received part of a file that is not kept."""
         if self.part is not None:
             self.part.close()
             with contextlib.suppress(OSError):

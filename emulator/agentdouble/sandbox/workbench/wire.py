@@ -29,7 +29,7 @@ class RequestBody(BaseModel):
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of an operation, with a sentence about it."""
+    """The result of an operation, with a message about it."""
 
     data: Any
     message: str = DONE
@@ -37,7 +37,7 @@ class Answer:
 
 
 class FailedError(Exception):
-    """An operation that cannot be done: HTTP 200 with ``success`` false, and ``data``."""
+    """A failed operation: the answer is HTTP 200 with ``success`` false, and ``data``."""
 
     def __init__(self, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -48,13 +48,13 @@ EventsThenAnswer = AsyncGenerator[Mapping[str, Any] | Answer, None]
 
 
 class _Lines(EventStreamResponse):
-    """JSON, a line for each event, as it comes."""
+    """A response that sends each event at once, as one line of JSON."""
 
     media_type = "application/x-ndjson"
 
 
 def render(answer: Answer, status: int = 200) -> Response:
-    """Return an answer as the public sandbox's envelope."""
+    """Return an answer in the public sandbox's envelope."""
     return JSONResponse(_envelope(answer), status)
 
 
@@ -92,7 +92,7 @@ async def unrouted(_request: Request, error: Exception) -> Response:
 
 
 def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
-    """Return a route that reads a JSON body, calls the operation and renders what it returns."""
+    """Return a route that reads a JSON body, calls the operation and renders the result."""
 
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
@@ -104,17 +104,17 @@ def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable
 def cancellable(
     path: str, model: type[_Model], operation: Callable[[_Model], Coroutine[Any, Any, Any]]
 ) -> Route:
-    """Return such a route whose operation is cancelled when its caller disconnects.
+    """Return a route as ``post`` does, whose operation is cancelled if the client disconnects.
 
-    So a caller that goes away takes the command along, at each hop: the double ends its own request, and
-    the workbench sees that.
+    This stops the command at each hop: if the client disconnects, the double ends its own request,
+    and the workbench notices that.
     """
 
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
         try:
             return _rendered(await cancel_on_disconnect(request.receive, operation(body)))
-        except ClientDisconnect:  # nobody is there to be answered
+        except ClientDisconnect:  # no client is left to receive the answer
             return Response(status_code=400)
 
     return Route(path, endpoint, methods=["POST"])
@@ -123,7 +123,7 @@ def cancellable(
 def streamed(
     path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[EventsThenAnswer]]
 ) -> Route:
-    """Return such a route that sends events, each in a line of its own, before its answer."""
+    """Return a route as ``post`` does that sends events before its answer, one in each line."""
 
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
@@ -140,7 +140,7 @@ async def _lines(events: EventsThenAnswer) -> AsyncGenerator[str, None]:
 
 
 def without_body(path: str, operation: Callable[[Request], Awaitable[Any]], method: str) -> Route:
-    """Return a route that calls the operation and renders what it returns."""
+    """Return a route that calls the operation and renders the result."""
 
     async def endpoint(request: Request) -> Response:
         return _rendered(await operation(request))
