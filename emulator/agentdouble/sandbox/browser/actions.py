@@ -1,6 +1,6 @@
-"""What can be done with mouse and keyboard: the sixteen actions of the public sandbox (SBX-11).
+"""The sixteen mouse and keyboard actions of the public sandbox (SBX-11).
 
-Coordinates are pixels of the page in front, from its upper left corner.
+Coordinates are pixels from the upper left corner of the page in front.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_S = 60
 _NOTCH = 120  # pixels of one notch of a mouse wheel
-_DRAG_STEPS = 10  # pages follow a drag by the moves between its ends
+_DRAG_STEPS = 10  # pages notice a drag by the moves between its ends
 
 Button = Literal["left", "right", "middle"]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -30,7 +30,7 @@ class _Asked(BaseModel):
 
     @property
     def lasts_s(self) -> float:
-        """How long it takes by itself."""
+        """The seconds that the action itself takes."""
         return 0
 
 
@@ -42,7 +42,7 @@ class MoveTo(_Asked):
     y: Number
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.move(self.x, self.y)
 
 
@@ -54,7 +54,7 @@ class MoveRel(_Asked):
     y_offset: Number
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.move(hand.x + self.x_offset, hand.y + self.y_offset)
 
 
@@ -68,14 +68,14 @@ class _AtPoint(_Asked):
 
 
 class Click(_AtPoint):
-    """Click once, twice or three times, where the mouse is if no point is given."""
+    """Click once, twice or three times; without a point, at the mouse's position."""
 
     action_type: Literal["CLICK"]
     button: Button | None = "left"
     num_clicks: Annotated[int, Field(ge=1, le=3)] | None = 1
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await self._click(hand, self.button or "left", self.num_clicks or 1)
 
 
@@ -86,18 +86,18 @@ class MouseDown(_Asked):
     button: Button | None = "left"
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.mouse.down(button=self.button or "left")
 
 
 class MouseUp(_Asked):
-    """Let a button go."""
+    """Release a button."""
 
     action_type: Literal["MOUSE_UP"]
     button: Button | None = "left"
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.mouse.up(button=self.button or "left")
 
 
@@ -107,7 +107,7 @@ class RightClick(_AtPoint):
     action_type: Literal["RIGHT_CLICK"]
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await self._click(hand, "right", 1)
 
 
@@ -117,43 +117,43 @@ class DoubleClick(_AtPoint):
     action_type: Literal["DOUBLE_CLICK"]
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await self._click(hand, "left", 2)
 
 
 class DragTo(_Asked):
-    """Drag from where the mouse is to a point."""
+    """Drag from the mouse's position to a point."""
 
     action_type: Literal["DRAG_TO"]
     x: Number
     y: Number
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await _drag(hand, self.x, self.y)
 
 
 class DragRel(_Asked):
-    """Drag from where the mouse is by a distance."""
+    """Drag from the mouse's position by a distance."""
 
     action_type: Literal["DRAG_REL"]
     x_offset: Number
     y_offset: Number
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await _drag(hand, hand.x + self.x_offset, hand.y + self.y_offset)
 
 
 class Scroll(_Asked):
-    """Turn the wheel where the mouse is (U-BROWSER-SCROLL)."""
+    """Turn the wheel at the mouse's position (U-BROWSER-SCROLL)."""
 
     action_type: Literal["SCROLL"]
     dx: int = 0
     dy: int = 0
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         dx, dy = self.dx, self.dy
         if ledger.choose("U-BROWSER-SCROLL") == "notches-up":
             dx, dy = dx * _NOTCH, -dy * _NOTCH
@@ -161,14 +161,14 @@ class Scroll(_Asked):
 
 
 class Typing(_Asked):
-    """Write a text where the cursor is: put in at once like a paste, or key by key."""
+    """Type a text at the cursor, at once like a paste, or key by key."""
 
     action_type: Literal["TYPING"]
     text: str
     use_clipboard: bool | None = True
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         if self.use_clipboard is False:
             await hand.keyboard.type(self.text)
         else:
@@ -176,13 +176,13 @@ class Typing(_Asked):
 
 
 class Press(_Asked):
-    """Press a key and let it go."""
+    """Press a key and release it."""
 
     action_type: Literal["PRESS"]
     key: Key
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.press(self.key)
 
 
@@ -193,29 +193,29 @@ class KeyDown(_Asked):
     key: Key
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.keyboard.down(self.key)
 
 
 class KeyUp(_Asked):
-    """Let a key go."""
+    """Release a key."""
 
     action_type: Literal["KEY_UP"]
     key: Key
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await hand.keyboard.up(self.key)
 
 
 class Hotkey(_Asked):
-    """Press keys one after the other, then let them go the other way round."""
+    """Press keys one after the other, then release them in reverse order."""
 
     action_type: Literal["HOTKEY"]
     keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=8)]
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         held = []
         try:
             for key in self.keys:
@@ -234,11 +234,11 @@ class Wait(_Asked):
 
     @property
     def lasts_s(self) -> float:
-        """How long it takes by itself."""
+        """The seconds that the action itself takes."""
         return self.duration
 
     async def perform(self, hand: InputDriver) -> None:
-        """Do it."""
+        """Perform the action."""
         await asyncio.sleep(self.duration)
 
 

@@ -1,4 +1,4 @@
-"""A session's browser, the double's side: its process, and connections of clients to it."""
+"""The double's side of a session's browser: its process and the clients' connections to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Process(Protocol):
 
 
 class Connection:
-    """One client's way to a browser: messages of the Chrome DevTools Protocol as JSON texts."""
+    """One client's connection to a browser: Chrome DevTools Protocol messages as JSON texts."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -56,7 +56,7 @@ class Connection:
         await self._writer.drain()
 
     async def receive(self) -> str | None:
-        """Return the next message, None when there will be no more."""
+        """Return the next message, or None after the last."""
         try:
             frame = await self._reader.readuntil(b"\0")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -64,12 +64,12 @@ class Connection:
         return frame[:-1].decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Leave the browser; what this client made in it ends."""
+        """Close the connection; the browser then ends everything that this client made."""
         self._writer.close()
 
 
 class Browser:
-    """A browser whose process has been started; ``died`` is done when it has ended."""
+    """A browser whose process has been started; ``died`` is done when the process has ended."""
 
     language = PROGRAM
 
@@ -88,12 +88,12 @@ class Browser:
 
     @property
     def pid(self) -> int:
-        """The id of the process that has started the browser and shares it."""
+        """The id of the process that starts and shares the browser."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether its process lives, and the browser with it."""
+        """Whether its process and the browser are alive."""
         return not self.died.done() and not self._exit_message
 
     @property
@@ -107,7 +107,7 @@ class Browser:
         return self._version.result()
 
     async def ready(self, timeout_s: float) -> None:
-        """Return when the browser answers; raise BrowserError if it does not."""
+        """Wait until the browser answers; raise BrowserError if it does not."""
         first: set[asyncio.Future[Any]] = {self._version, self.died}
         await asyncio.wait(first, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if self.died.done():
@@ -116,7 +116,7 @@ class Browser:
             raise BrowserError(f"it gave no answer for {timeout_s:g} s")
 
     async def connect(self) -> Connection:
-        """Let one more client talk to the browser; raise BrowserError if it has ended."""
+        """Open a connection for one more client; raise BrowserError if the browser has ended."""
         here, there = socket.socketpair()
         try:
             with there:
@@ -127,20 +127,20 @@ class Browser:
         return Connection(*await asyncio.open_connection(sock=here, limit=LARGEST_MESSAGE))
 
     async def kill(self, reason: str) -> None:
-        """End the browser; return when its processes are gone."""
+        """End the browser; return when its processes have ended."""
         if self._end_reason is None:
             self._end_reason = reason
         await run_to_completion(self._end())
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_WR)  # it ends the browser, then itself
+            self._control.shutdown(socket.SHUT_WR)  # the process ends the browser, then itself
         await asyncio.wait({self.died}, timeout=_END_PATIENCE_S)
         self._process.send_signal(signal.SIGKILL)
         await asyncio.wait({self.died})
 
     def ended_error(self) -> BrowserError:
-        """Return the error that says how it ended."""
+        """Return the error that says how the browser ended."""
         return BrowserError(self._end_reason or self._how_it_ended())
 
     def _on_control(self) -> None:
@@ -161,7 +161,7 @@ class Browser:
                 self._version.set_result(message["ready"])
 
     def _close(self) -> None:
-        self._on_control()  # its last message may have come together with its end
+        self._on_control()  # the last message may have arrived together with the end
         self.died.get_loop().remove_reader(self._control)
         self._control.close()
         self._version.cancel()
@@ -178,7 +178,7 @@ class Browser:
 async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
     """Fork a browser into a session; raise OSError or ForkServerGoneError.
 
-    ``run`` is a directory of its own, ``config`` that of ``process.run``.
+    ``run`` is a directory for this browser only; ``config`` is passed to ``process.run``.
     """
     from agentdouble.processes.fork_server.protocol import ForkRequest
 
@@ -201,14 +201,14 @@ async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str
 
 
 def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str, Any] | None:
-    """Return a session's confinement with what a browser needs in addition."""
+    """Return a session's confinement, widened by the additional needs of a browser."""
     if confinement is None:
         return None
     limit = confinement["process_limit"]
     return {
         **confinement,
         "visible": (*confinement["visible"], str(Path(browser).resolve().parent)),
-        # its own sandbox writes to /proc/self/uid_map: Landlock allows that to the browser alone
+        # the browser's own sandbox writes to /proc/self/uid_map; Landlock allows only browsers that
         "writable": ("/proc",),
         "shm_size": _SHARED_MEMORY,
         "process_limit": None if limit is None else max(limit, _PROCESS_LIMIT),
@@ -216,7 +216,7 @@ def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str
 
 
 async def spawn(workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
-    """Start a browser where there is no fork server, as ``fork`` does; raise OSError."""
+    """Start a browser without a fork server, with the arguments of ``fork``; raise OSError."""
     here, there = socket.socketpair()
     try:
         with there:
@@ -243,7 +243,7 @@ class _Spawned:
         self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to it and what it has started, if it still lives."""
+        """Send a signal to the process and its process group if it is still alive."""
         if self.exited.done():
             return
         with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The browsers of a double: found on this machine, started for sessions, limited in number."""
+"""The browsers of a double: finds the program, starts browsers and limits their number."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class Browsers:
         plan: Callable[[], Awaitable[ForkPlan | None]],
         note: Callable[[Browser, ForkPlan | None], None],
     ) -> Browser:
-        """Start a session's browser and return when it answers.
+        """Start a session's browser and return it when it answers.
 
-        ``run`` is a directory of its own, ``plan`` returns how it is forked, ``note`` is called with it.
+        ``run`` is a directory for this browser only. ``plan`` returns the plan for its fork, None
+        to start it without a fork. ``note`` is called with the browser and that plan.
         Raises BrowserMissingError, TooManyBrowsersError, ResourceExhaustedError or BrowserError.
         """
         from agentdouble.processes.fork_server.client import ForkServerGoneError

@@ -1,4 +1,4 @@
-"""The chromium command: where it is, how a session's own is started, and with which sandbox."""
+"""The chromium command: its path, its arguments and environment, and whether it has its sandbox."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SHARED_MEMORY = 512 * 1024 * 1024  # bytes; pages with large pictures need it
 
 _FEATURES = (
     *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
-    *("WebUIOmniboxAimPopup", "WebUIOmniboxPopup"),  # clients would take them for pages
+    *("WebUIOmniboxAimPopup", "WebUIOmniboxPopup"),  # clients would mistake them for pages
 )
-# Quiet: nothing is fetched, reported or asked that no client has asked for.
+# Quiet: the browser fetches, reports and asks nothing unless a client requests it.
 _SWITCHES = (
     "--headless=new",
     "--remote-debugging-pipe",
@@ -57,7 +57,7 @@ _SWITCHES = (
 
 
 def find(name: str | None) -> str | None:
-    """Return the path of the browser of that name, or of the first known one; None if missing."""
+    """Return the path of the named browser, or of the first known one; None if it is missing."""
     for candidate in (name,) if name else (*NAMES, *_MACOS):
         found = shutil.which(candidate)
         if found is not None:
@@ -66,7 +66,7 @@ def find(name: str | None) -> str | None:
 
 
 def command(browser: str, profile: Path, *, size: tuple[int, int], sandbox: bool) -> list[str]:
-    """Return the command of a browser that is driven through descriptors 3 and 4."""
+    """Return the command for a browser that is driven through descriptors 3 and 4."""
     width, height = size
     return [
         browser,
@@ -80,13 +80,13 @@ def command(browser: str, profile: Path, *, size: tuple[int, int], sandbox: bool
 
 
 def environment(directory: Path) -> Mapping[str, str]:
-    """Return the environment of a browser that keeps its own files in ``directory``."""
+    """Return the environment for a browser that keeps its own files in ``directory``."""
     return {
         **os.environ,
         "XDG_CACHE_HOME": str(directory / "cache"),
         "XDG_CONFIG_HOME": str(directory / "config"),
         "XDG_DATA_HOME": str(directory / "data"),
-        "DBUS_SESSION_BUS_ADDRESS": "disabled:",  # else it starts one and says so at length
+        "DBUS_SESSION_BUS_ADDRESS": "disabled:",  # else it starts a bus and logs many lines
         "DBUS_SYSTEM_BUS_ADDRESS": "disabled:",
     }
 
@@ -95,15 +95,15 @@ def _shared_memory() -> int:
     try:
         there = os.statvfs("/dev/shm")  # noqa: S108 (only measured)
     except OSError:
-        return _SHARED_MEMORY  # no Linux: it is not used
+        return _SHARED_MEMORY  # not Linux: /dev/shm is not used
     return there.f_bsize * there.f_bavail
 
 
 def sandbox_is_possible() -> bool:
     """Return whether Chromium's own sandbox, which isolates its pages, is possible here.
 
-    It needs namespaces inside those of the session, which containers often refuse. Chromium ends at
-    once without them, so a child tries what it would try.
+    The sandbox needs namespaces inside the session's namespaces, which containers often refuse.
+    Without them Chromium ends at once, so a child process tries to create them first.
     """
     if sys.platform != "linux":
         return True

@@ -29,7 +29,7 @@ class Size:
 
 
 class InputDriver:
-    """Acts on the page in front of one browser; one thing at a time, in the order of arrival."""
+    """Acts on the page in front of one browser; runs one action at a time, in order of arrival."""
 
     def __init__(self, browser: Browser) -> None:
         self.x = 0.0
@@ -46,7 +46,7 @@ class InputDriver:
 
     @property
     def connected(self) -> bool:
-        """Whether the browser is still there."""
+        """Whether the browser is still connected."""
         return self._browser.is_connected()
 
     async def perform(self, action: Action) -> None:
@@ -64,7 +64,7 @@ class InputDriver:
         return await self._on_page(take, TIMEOUT_S)
 
     async def size(self) -> Size | None:
-        """Return the size of the page in front, None if it does not say."""
+        """Return the size of the page in front, or None if the page does not answer."""
         try:
             width, height = await self._on_page(
                 lambda: self._page.evaluate("[innerWidth, innerHeight]"), _LOOK_TIMEOUT_S
@@ -79,13 +79,13 @@ class InputDriver:
         self.x, self.y = x, y
 
     async def press(self, key: str) -> None:
-        """Press a key; Enter and Escape answer a dialog that is open."""
+        """Press a key; Enter and Escape answer an open dialog."""
         dialog = self._dialogs.pop(self._page, None) if key in ("Enter", "Escape") else None
         if dialog is None or not await _answered(dialog, accept=key == "Enter"):
             await self.keyboard.press(key)
 
     def _watch(self, context: BrowserContext) -> None:
-        # a listener, else Playwright would dismiss dialogs that another client waits for
+        # Without a listener, Playwright would dismiss dialogs that another client waits for.
         context.on("dialog", self._on_dialog)
 
     def _on_dialog(self, dialog: Dialog) -> None:
@@ -93,7 +93,7 @@ class InputDriver:
             self._dialogs[dialog.page] = dialog
 
     async def _on_page(self, do: Callable[[], Awaitable[T]], within_s: float) -> T:
-        """Do something in turn on the page in front; once more if that page was closed meanwhile."""
+        """Call ``do`` in turn on the page in front; retry once if the page closes."""
         async with self._turn:
             for last_try in (False, True):
                 await self._find_page()
@@ -105,7 +105,7 @@ class InputDriver:
         raise AssertionError("unreachable")
 
     async def _find_page(self) -> None:
-        """Find the page in front: of the visible ones, the one opened last."""
+        """Find the page in front: the visible page that was opened last."""
         contexts = self._browser.contexts
         if not contexts:
             raise PageError("the browser has just ended")
@@ -122,12 +122,12 @@ class InputDriver:
             return True
         try:
             return bool(await _with_timeout(page.evaluate("!document.hidden"), _LOOK_TIMEOUT_S))
-        except PageError:  # it is busy: most probably the one in front
+        except PageError:  # the page is busy, so it is most probably the one in front
             return not page.is_closed()
 
 
 async def _answered(dialog: Dialog, *, accept: bool) -> bool:
-    """Answer a dialog; return False if another client has."""
+    """Answer a dialog; return False if another client has already answered it."""
     from playwright.async_api import Error
 
     try:
@@ -138,7 +138,7 @@ async def _answered(dialog: Dialog, *, accept: bool) -> bool:
 
 
 async def _with_timeout(asked: Awaitable[T], within_s: float) -> T:
-    """Wait for a page; raise PageError if it fails or takes too long."""
+    """Wait for a call of a page; raise PageError if it fails or takes too long."""
     from playwright.async_api import Error
 
     try:

@@ -1,8 +1,8 @@
-"""The input drivers of a double: one for each browser that is acted on, all through one Playwright.
+"""The input drivers of a double: one for each browser in use, all through one Playwright.
 
-Playwright is one more client of a browser. It knows keys, buttons and focus, and one driver process
-serves the whole double. Its ``no_defaults`` leaves focus and media as they are, so that one can see
-which page is in front.
+Playwright is one more client of a browser. It knows keys, buttons and focus. One driver process
+serves the whole double. The option ``no_defaults`` leaves focus and media unchanged, so the driver
+can find out which page is in front.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlaywrightDriver:
     async def connect(self, url: str) -> PlaywrightBrowser:
         """Connect to the browser whose protocol is served at a WebSocket URL.
 
-        Raises BrowserMissingError without Playwright, BrowserError if it cannot.
+        Raises BrowserMissingError without Playwright, BrowserError if it cannot connect.
         """
         playwright = await self._started()
         from playwright.async_api import Error
@@ -55,7 +55,7 @@ class PlaywrightDriver:
         """End the driver's process."""
         async with self._starting:
             if self._playwright is not None:
-                with contextlib.suppress(Exception):  # a Ctrl-C has reached it, too
+                with contextlib.suppress(Exception):  # a Ctrl-C may have ended it, too
                     await self._playwright.stop()
             self._playwright = None
 
@@ -84,9 +84,9 @@ class InputDrivers:
         self._connecting: WeakKeyDictionary[Browser, asyncio.Lock] = WeakKeyDictionary()
 
     async def of(self, browser: Browser, url: str) -> InputDriver:
-        """Return the driver of a browser, which answers at a WebSocket URL.
+        """Return the driver of a browser whose protocol is served at a WebSocket URL.
 
-        Raises BrowserMissingError without Playwright, BrowserError if it cannot be reached.
+        Raises BrowserMissingError without Playwright, BrowserError if it cannot connect.
         """
         self._playwright = self._playwright or PlaywrightDriver()
         async with self._connecting.setdefault(browser, asyncio.Lock()):

@@ -1,4 +1,4 @@
-"""Names of keys: from the public sandbox's to Playwright's."""
+"""The names of keys: the public sandbox's names and Playwright's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMED = (
     *("NumLock", "PageDown", "PageUp", "Pause", "PrintScreen", "ScrollLock", "Shift", "Tab"),
     *(f"F{number}" for number in range(1, 13)),
 )
-_ALIASES = {  # what desktops and PyAutoGUI call them
+_ALIASES = {  # the names that desktops and PyAutoGUI use
     "add": "NumpadAdd",
     "altleft": "AltLeft",
     "altright": "AltRight",
@@ -47,7 +47,7 @@ NAMES = {**{name.lower(): name for name in _NAMED}, **_ALIASES}
 
 
 def find(name: str) -> str:
-    """Return Playwright's name of a key; raise ValueError for an unknown one."""
+    """Return Playwright's name for a key; raise ValueError for an unknown key."""
     if len(name) == 1 and name.isascii() and name.isprintable():
         return "Space" if name == " " else name
     found = NAMES.get(name.lower().replace("_", ""))

@@ -1,8 +1,8 @@
 """One browser shared by several clients of the Chrome DevTools Protocol (CDP).
 
-The browser has one pipe, and whoever is on it sees everything. So each client gets a session
-of the browser target as its own: what it sends without a session goes there, and events reach
-only the client to whom their session belongs. No input or output happens here.
+The browser has one pipe, and a client on the pipe would see everything. So each client gets its own
+session of the browser target. Messages that a client sends without a session go to that session.
+Events reach only the client that owns their session. This module does no input or output.
 
 https://chromedevtools.github.io/devtools-protocol/tot/Target/
 """
@@ -28,7 +28,7 @@ class CallFailedError(Exception):
 
 @dataclass(eq=False)
 class Client:
-    """One client: its own session of the browser, and the sessions that came from it."""
+    """One client: its own session of the browser, and the sessions created through it."""
 
     deliver: Deliver
     root: str | None = None
@@ -38,7 +38,7 @@ class Client:
 
 @dataclass(frozen=True)
 class _Call:
-    """A client's call under way: who made it, and under which number."""
+    """A pending call: the client that made it, and the client's number for it."""
 
     client: Client
     number: int
@@ -67,7 +67,7 @@ class Multiplexer:
         return result
 
     async def join(self, deliver: Deliver) -> Client:
-        """Give a new client a session of its own; what it is sent goes to ``deliver``."""
+        """Give a new client its own session; call ``deliver`` with the messages for the client."""
         client = Client(deliver)
         result = await self.call("Target.attachToBrowserTarget")
         client.root = result["sessionId"]
@@ -75,14 +75,14 @@ class Multiplexer:
         return client
 
     async def leave(self, client: Client) -> None:
-        """End a client's sessions; the browser contexts that it made go with them."""
+        """End a client's sessions, and with them the browser contexts that the client made."""
         client.left = True
         for session in client.sessions:
             self._owners.pop(session, None)
         await self.call("Target.detachFromTarget", sessionId=client.root)
 
     def from_client(self, client: Client, message: Any) -> None:
-        """Pass a client's message on, or answer it where it cannot be."""
+        """Pass a client's message on to the browser, or answer it with a refusal."""
         refusal = _refusal(client, message)
         if refusal is not None:
             client.deliver(refusal)
@@ -99,7 +99,7 @@ class Multiplexer:
         )
 
     def from_browser(self, message: Message) -> None:
-        """Deliver an answer to who asked, an event to whose session it comes from."""
+        """Deliver an answer to its caller, and an event to the client that owns its session."""
         number = message.get("id")
         if number is None:
             self._event(message)
@@ -118,7 +118,7 @@ class Multiplexer:
 
     def _event(self, message: Message) -> None:
         client = self._owners.get(message.get("sessionId", ""))
-        if client is None:  # of the pipe itself, or of a client that has left
+        if client is None:  # an event of the pipe itself, or of a disconnected client
             return
         session = message.get("params", {}).get("sessionId")
         if message["method"] == "Target.attachedToTarget":
@@ -142,7 +142,7 @@ class Multiplexer:
 
 
 def _refusal(client: Client, message: Any) -> Message | None:
-    """Return the answer to a message that must not reach the browser."""
+    """Return the answer to a message that must not reach the browser, else None."""
     if not isinstance(message, dict) or type(message.get("id")) is not int:
         return _error(None, _INVALID_REQUEST, "Message must be an object with an integer 'id'")
     number = message["id"]
@@ -162,7 +162,7 @@ def _error(number: int | None, code: int, text: str) -> Message:
 
 
 def _bound_to_client(message: Message) -> Message:
-    """Return a call's parameters; a browser context ends with the client that makes it."""
+    """Return a call's parameters; make a new browser context end with its client."""
     params: Message = message.get("params", {})
     if message["method"] == "Target.createBrowserContext":
         return {**params, "disposeOnDetach": True}

@@ -1,8 +1,8 @@
-"""The process that runs a session's browser, in the session's confinement as one of its kernels.
+"""The process that runs a session's browser, in the session's confinement, as a kernel does.
 
-It talks to the double over one Unix socket, ``control``. It receives each client there, as the
-descriptor of a socket of its own, and sends a JSON line when the browser is up, and one when it has
-ended. On a client's socket CDP messages are separated by a NUL, as on the browser's pipe.
+It talks to the double over one Unix socket, ``control``. There it receives one socket for each
+client, as a descriptor. It sends one JSON line when the browser is ready, and one when the browser
+has ended. On a client's socket, CDP messages end with a NUL, as on the browser's pipe.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
 
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
-_UNREAD = 64 * 1024 * 1024  # bytes that wait for a client before it is given up
+_UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client before it is disconnected
 _WORDS_KEPT = 20  # lines of the browser's stderr
-# where its children may hold its stderr open for longer; else there is nobody to wait for
+# On Linux, the browser's children are killed first, so its stderr closes; else they may hold it.
 _LAST_WORDS_S = 5.0 if sys.platform == "linux" else 0.2
 
 
 def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
     """Run a browser until the double closes ``control`` or the browser ends.
 
-    ``config`` holds ``browser`` (a path), ``directory`` (for the browser's own files),
-    ``width`` and ``height`` (of its window, in pixels).
+    ``config`` holds ``browser`` (its path), ``directory`` (for the browser's own files), ``width``
+    and ``height`` (of its window, in pixels).
     """
     channel = socket.socket(fileno=_moved_up(control))
     try:
@@ -48,7 +48,7 @@ def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
 
 @dataclass(frozen=True)
 class _Browser:
-    """A browser's process, and our ends of its pipes: to read from it, to write to it."""
+    """A browser's process, and this process's ends of its pipes, for reading and for writing."""
 
     process: subprocess.Popen[bytes]
     reading: int
@@ -64,7 +64,7 @@ class _Browser:
         sandbox = chromium.sandbox_is_possible()
         its_reading, writing = map(_moved_up, os.pipe())
         reading, its_writing = map(_moved_up, os.pipe())
-        # nothing else has 3 and 4 here; to move them between fork and exec would not be safe
+        # 3 and 4 are free here. To move the pipes there between fork and exec would not be safe.
         os.dup2(its_reading, 3)
         os.dup2(its_writing, 4)
         for end in (its_reading, its_writing):
@@ -94,7 +94,7 @@ class _Host:
         self._multiplexer: Multiplexer
 
     async def run(self) -> None:
-        """Share the browser until it ends, or until the double has left."""
+        """Share the browser until it ends or the double closes ``control``."""
         self._control.setblocking(False)
         asyncio.get_running_loop().add_reader(self._control, self._on_control)
         speaking = asyncio.ensure_future(asyncio.to_thread(self._listen_to_words))
@@ -105,25 +105,26 @@ class _Host:
         leaving = asyncio.ensure_future(self._left.wait())
         await asyncio.wait({talking, leaving}, return_when=asyncio.FIRST_COMPLETED)
         starting.cancel()
-        self._process.kill()  # it has closed its pipe, or nobody wants it any more
+        self._process.kill()  # it has closed its pipe, or the double no longer needs it
         code = await asyncio.to_thread(self._process.wait)
         if sys.platform == "linux":
-            _end_children()  # they hold its stderr open
+            _end_children()  # they keep its stderr open
         await asyncio.wait({speaking}, timeout=_LAST_WORDS_S)
         _tell(self._control, {"gone": _ending(code, self._words)})
         _end_children()
-        os._exit(0)  # what it has left holds the pipes that others here still read
+        # A normal exit would wait for the threads that still read pipes that are held open.
+        os._exit(0)
 
     async def _welcome(self) -> None:
-        """Tell the double when the browser answers; from then on clients may come."""
+        """Report to the double when the browser answers; then clients may connect."""
         try:
             version = await self._multiplexer.call("Browser.getVersion")
-        except CallFailedError:  # it will end, and say more than this
+        except CallFailedError:  # the browser will end and report a better reason
             return
         _tell(self._control, {"ready": version})
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Read what the browser writes, until it ends."""
+        """Read the browser's messages until it ends."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 frame = await reader.readuntil(b"\0")
@@ -152,12 +153,12 @@ class _Host:
             task.add_done_callback(self._clients.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
-        """Let one client talk to the browser until it goes away."""
+        """Connect one client to the browser until the client disconnects."""
         reader, writer = await asyncio.open_connection(sock=connection, limit=LARGEST_MESSAGE)
 
         def deliver(message: Message) -> None:
             if writer.transport.get_write_buffer_size() > _UNREAD:
-                writer.transport.abort()  # it does not read what it asked for
+                writer.transport.abort()  # the client does not read its messages
             else:
                 writer.write(_frame(message))
 
@@ -179,9 +180,10 @@ class _Host:
                 await self._taken()
 
     async def _taken(self) -> None:
-        """Return when the browser has taken what it was sent; never if it has ended.
+        """Wait until the browser has accepted all messages; never return if it has ended.
 
-        The double must learn of the end before its clients do: they may ask for another browser.
+        The double must learn of the end before the clients do, because they may request another
+        browser.
         """
         try:
             await self._to_browser.drain()
@@ -195,7 +197,7 @@ def _tell(control: socket.socket, message: Message) -> None:
 
 
 def _end_children() -> None:
-    """Kill what the browser has left; where there is a fork server, it would do that, too."""
+    """Kill the processes that the browser has left; a fork server, if any, would kill them too."""
     if sys.platform == "linux":
         from agentdouble.processes.fork_server import processes
 
@@ -209,7 +211,7 @@ def _end_children() -> None:
 
 
 def _moved_up(descriptor: int) -> int:
-    """Return a copy of a descriptor that leaves 3 and 4 free, instead of it."""
+    """Replace a descriptor by a copy that leaves 3 and 4 free; return the copy."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return moved

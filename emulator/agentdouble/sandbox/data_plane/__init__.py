@@ -1,6 +1,6 @@
-"""The data plane of sessions, ``/v1/...``: who may enter, and who answers.
+"""The data plane of sessions, ``/v1/...``: its access control and its routes.
 
-The double answers requests for code itself, by the session's kernels; it forwards those for
+The double itself answers requests for code, with the session's kernels. It forwards requests for
 terminals and files to the session's workbench.
 """
 

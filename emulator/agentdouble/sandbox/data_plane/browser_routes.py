@@ -1,4 +1,4 @@
-"""``/v1/browser/...``: what the session's browser is, its protocol, and what is done to it (SBX-11)."""
+"""``/v1/browser/...``: facts about the session's browser, its protocol, and its input (SBX-11)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BrowserRoutes:
         ]
 
     async def info(self, request: Request) -> Response:
-        """Answer what the browser is and where its protocol is spoken."""
+        """Return facts about the browser and the URL of its protocol."""
         browser = await instance_of(request).browser()
         size = await self._page_size(request)
         width, height = self._window
@@ -67,7 +67,7 @@ class BrowserRoutes:
         )
 
     async def version(self, request: Request) -> Response:
-        """Answer as a browser's own port does, for clients that are given an http URL."""
+        """Answer as a browser's own port does, for clients that have an http URL."""
         browser = await instance_of(request).browser()
         return JSONResponse(
             {
@@ -80,7 +80,7 @@ class BrowserRoutes:
         )
 
     async def screenshot(self, request: Request) -> Response:
-        """Answer with a picture of the page in front (U-BROWSER-FORMAT)."""
+        """Return a picture of the page in front (U-BROWSER-FORMAT)."""
         try:
             asked = _Screenshot.model_validate(dict(request.query_params))
         except ValidationError as error:
@@ -94,7 +94,7 @@ class BrowserRoutes:
         return Response(picture, media_type=f"image/{kind}")
 
     async def actions(self, request: Request) -> Response:
-        """Do one thing with mouse or keyboard."""
+        """Perform one mouse or keyboard action."""
         await import_in_thread("agentdouble.sandbox.browser.actions")
         from agentdouble.sandbox.browser import actions
 
@@ -111,7 +111,7 @@ class BrowserRoutes:
         return envelope(done, f"{action.action_type} was performed", extra=done)
 
     async def cdp(self, websocket: WebSocket) -> None:
-        """Let a client speak the Chrome DevTools Protocol with the browser."""
+        """Connect a client to the browser with the Chrome DevTools Protocol."""
         instance = instance_of(websocket)
         try:
             connection = await (await instance.browser()).connect()
@@ -134,7 +134,7 @@ class BrowserRoutes:
     async def _page_size(self, request: Request) -> Size | None:
         try:
             return await (await self._hand(request)).size()
-        except BrowserMissingError:  # without Playwright the rest is still known
+        except BrowserMissingError:  # without Playwright the other facts are still known
             return None
 
 
@@ -150,7 +150,7 @@ def _default_format() -> Literal["jpeg", "png"]:
 
 
 async def _talk(websocket: WebSocket, connection: Connection) -> None:
-    """Pass messages on both ways until one side has enough."""
+    """Pass messages on in both directions until one side disconnects."""
     ways = {
         asyncio.ensure_future(_to_browser(websocket, connection)),
         asyncio.ensure_future(_to_client(websocket, connection)),
@@ -165,7 +165,7 @@ async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
     while True:
         try:
             message = await websocket.receive_text()
-        except (WebSocketDisconnect, KeyError):  # it has left, or speaks in bytes
+        except (WebSocketDisconnect, KeyError):  # it has disconnected, or has sent bytes
             return
         await connection.send(message)
 
@@ -176,13 +176,13 @@ async def _to_client(websocket: WebSocket, connection: Connection) -> None:
 
 
 def _cdp_url(request: Request) -> str:
-    """Return the URL of the browser's protocol, by the name that the client has used."""
+    """Return the URL of the browser's protocol, with the host name that the client has used."""
     scheme = "wss" if request.url.scheme == "https" else "ws"
     return f"{scheme}://{request.url.netloc}{_CDP}?{_opening(request)}"
 
 
 def _cdp_url_from_here(request: Request) -> str:
-    """Return the same by the address of this server: the client's name for it may not be ours."""
+    """Return the same URL with this server's address; the client's host name may not work here."""
     host, port = request.scope["server"]
     host = f"[{host}]" if ":" in host else host
     scheme = "wss" if request.url.scheme == "https" else "ws"
@@ -195,7 +195,7 @@ def _opening(connection: HTTPConnection) -> str:
 
 
 def _invalid(error: ValidationError, where: str) -> Response:
-    """Return the answer to what is not as it must be, in FastAPI's shape."""
+    """Return the answer to an invalid request, in FastAPI's format."""
     details = [
         {"type": one["type"], "loc": [where, *one["loc"]], "msg": one["msg"]}
         for one in error.errors(include_url=False, include_input=False, include_context=False)

@@ -1,4 +1,4 @@
-"""``/v1/jupyter/...`` and ``/v1/code/...``: code, run by the double in the session's kernels."""
+"""``/v1/jupyter/...`` and ``/v1/code/...``: code that the double runs in the session's kernels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Directory = Annotated[str, AfterValidator(_without_nul)]
 
 
 class JupyterExecute(RequestBody):
-    """Code for a session's kernel, or for that of one of its Jupyter sessions."""
+    """Code for a session's kernel, or for the kernel of one of its Jupyter sessions."""
 
     code: Code
     timeout: int | None = Field(None, ge=1)
@@ -52,7 +52,7 @@ class JupyterExecute(RequestBody):
 
 
 class JupyterCreate(RequestBody):
-    """A Jupyter session to be made."""
+    """A request to create a Jupyter session."""
 
     session_id: Name | None = None
     kernel_name: str = "python3"
@@ -60,7 +60,7 @@ class JupyterCreate(RequestBody):
 
 
 class CodeExecute(RequestBody):
-    """Code for a kernel of its own, kept for the next request if it is ``stateful``."""
+    """Code for a new kernel; if ``stateful``, the kernel is kept for the next request."""
 
     language: Literal["python", "javascript"]
     code: Code
@@ -71,7 +71,7 @@ class CodeExecute(RequestBody):
 
 
 class CodeRoutes:
-    """Answers the code routes from the kernels of the instance that a request has entered."""
+    """The code routes; they use the kernels of the instance that the request names."""
 
     def __init__(self, instances: Instances, settings: Settings) -> None:
         self._instances = instances
@@ -91,7 +91,7 @@ class CodeRoutes:
         ]
 
     async def execute(self, instance: Instance, body: JupyterExecute) -> Response:
-        """Run code in the kernel that InvokeTool uses too, or in a Jupyter session's own."""
+        """Run code in the kernel that InvokeTool also uses, or in a Jupyter session's kernel."""
         kind = languages.find(body.kernel_name)
         timeout_s = self._timeout_s(body.code, body.timeout)
         cwd = await instance.directory(body.cwd)
@@ -105,7 +105,7 @@ class CodeRoutes:
         return _answer(result, result.to_data(notebook.name, body.kernel_name))
 
     async def create(self, instance: Instance, body: JupyterCreate) -> Response:
-        """Make a Jupyter session; one that is there stays as it is."""
+        """Create a Jupyter session; leave an existing one unchanged."""
         kind, cwd = languages.find(body.kernel_name), await instance.directory(body.cwd)
         notebook = await instance.named_kernels.open(body.session_id, kind, cwd)
         message = f"Session {notebook.name} is ready"
@@ -113,7 +113,7 @@ class CodeRoutes:
         return envelope(data, message)
 
     async def run(self, instance: Instance, body: CodeExecute) -> Response:
-        """Run code in a kernel that is kept only if that is asked for."""
+        """Run code in a kernel that is kept only if the request is ``stateful``."""
         kind = languages.find(body.language)
         timeout_s = self._timeout_s(body.code, body.timeout)
         cwd = await instance.directory(body.cwd)
@@ -138,7 +138,7 @@ class CodeRoutes:
         return _answer(result, data)
 
     async def info(self, request: Request) -> Response:
-        """Say what the Jupyter routes offer."""
+        """Return facts about the Jupyter routes."""
         instance = instance_of(request)
         data = {
             "default_kernel": "python3",
@@ -169,7 +169,7 @@ class CodeRoutes:
         return envelope(None, f"Session {name} was closed")
 
     async def languages(self, _request: Request) -> Response:
-        """Say which languages there are, and how long their code may run."""
+        """Return the languages and the time limits of their code."""
         known = (("python", "Python"), ("javascript", "JavaScript"))
         limits = {
             "default_timeout": self._settings.exec_timeout_s,
@@ -213,7 +213,7 @@ def _post(
         work = operation(instance_of(request), body)
         try:
             return await cancel_on_disconnect(request.receive, work)
-        except ClientDisconnect:  # nobody is there to be answered
+        except ClientDisconnect:  # no client is left to receive the answer
             return Response(status_code=400)
 
     return Route(path, endpoint, methods=["POST"])

@@ -1,4 +1,4 @@
-"""``GET /v1/sandbox``: what a session's sandbox is, what it has and what it allows."""
+"""``GET /v1/sandbox``: a description of a session's sandbox, its commands and its limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BUILT = {
 
 
 class Description:
-    """Describes sandboxes: what their workbench sees, and the limits of the settings."""
+    """Describes sandboxes with facts from their workbench and the limits of the settings."""
 
     def __init__(self, settings: Settings, version: str) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class Description:
         return Route(f"{PREFIX}/sandbox", self.describe)
 
     async def describe(self, request: Request) -> Response:
-        """Answer with a text for people, and the same as data."""
+        """Return the description as a text for humans and as data."""
         instance = instance_of(request)
         async with instance.use_workbench() as workbench:
             facts = await workbench.get(FACTS)

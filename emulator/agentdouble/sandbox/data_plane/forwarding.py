@@ -1,4 +1,4 @@
-"""Requests on their way to a session's workbench, and its answers on their way back, as they come."""
+"""Forwarding of requests to a session's workbench, and of its answers, as they arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agentdouble.sandbox.workbench.client import Workbench
 
-_STAYS_HERE = frozenset(  # what is said to this server, not to the one behind it
+_STAYS_HERE = frozenset(  # headers for this server, not for the workbench
     (
         *("authorization", "connection", "cookie", "expect", "host", "keep-alive"),
         *("origin", "proxy-authorization", "te", "trailer", "upgrade", "x-api-key"),
@@ -30,11 +30,11 @@ _NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
 
 
 async def forward(request: Request) -> Response:
-    """Answer with what the session's workbench answers."""
+    """Forward a request to the session's workbench and return its answer."""
     instance = instance_of(request)
     try:
         return await _forward(request, instance)
-    except ClientDisconnect:  # nobody is there to be answered
+    except ClientDisconnect:  # no client is left to receive the answer
         return Response(status_code=400)
 
 
@@ -47,7 +47,7 @@ async def _forward(request: Request, instance: Instance) -> Response:
 
 
 class _Answer(StreamingResponse):
-    """An answer on its way back; it holds the workbench until it is through."""
+    """The answer of a workbench; it keeps the workbench in use until it is sent."""
 
     def __init__(self, answer: httpx.Response, held: AsyncExitStack) -> None:
         super().__init__(answer.aiter_raw(), answer.status_code)
@@ -64,7 +64,7 @@ class _Answer(StreamingResponse):
 
 
 async def _ask(request: Request, workbench: Workbench, instance: Instance) -> httpx.Response:
-    import httpx  # the start of the double does not wait for it
+    import httpx  # imported here so that the start of the double does not wait for it
 
     read = asyncio.Event()
     asked = workbench.http.build_request(
@@ -77,19 +77,19 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
     )
 
     async def receive() -> Message:
-        await read.wait()  # until then the body is received
+        await read.wait()  # until then, _body receives the messages
         return await request.receive()
 
     try:
         return await cancel_on_disconnect(receive, workbench.http.send(asked, stream=True))
     except httpx.TransportError as error:
         lost = await workbench.ended_error(error)
-        instance.check_usable()  # that its session has ended says more
+        instance.check_usable()  # the end of the session is the better reason
         raise lost from error
 
 
 def _target(scope: Scope) -> bytes:
-    """Return path and query of a request; the path as it came, since httpx takes no other signs."""
+    """Return the path and query of a request; the path is undecoded, as httpx requires."""
     path: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
     return path + b"?" + query if query else path

@@ -1,4 +1,4 @@
-"""The refusals of the data plane: the public sandbox's envelope, with a fitting HTTP status."""
+"""The refusals of the data plane: the public sandbox's envelope, with a suitable HTTP status."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STATUS: dict[type[Exception], int] = {
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)
-    """A request that is refused."""
+    """A refused request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -50,12 +50,12 @@ class Refused(Exception):  # noqa: N818 (a decision, not a failure)
 
 
 def render_refused(refused: Refused) -> Response:
-    """Return the answer to a request that is refused."""
+    """Return the answer to a refused request."""
     return envelope(None, str(refused), success=False, status=refused.status)
 
 
 def render_refusal(refusal: Refusal) -> Response:
-    """Show a refusal of the guard as the data plane refuses."""
+    """Return the answer to a request that the guard refuses, in the data plane's format."""
     return render_refused(Refused(refusal.status, refusal.message))
 
 
@@ -67,14 +67,14 @@ def envelope(
     status: int = 200,
     extra: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return an answer in the public sandbox's envelope; ``extra`` are further fields."""
+    """Return an answer in the public sandbox's envelope; ``extra`` holds further fields."""
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
     return JSONResponse(document, status, headers)
 
 
 async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
-    """Return the answer to a request that the sandbox cannot do."""
+    """Return the answer to a request that fails with an error of the sandbox."""
     return render_refused(Refused(_STATUS.get(type(error), 500), str(error)))
 
 

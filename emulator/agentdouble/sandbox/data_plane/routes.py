@@ -1,4 +1,4 @@
-"""The routes of ``/v1/...``: answered here, forwarded to the session's workbench, or not built."""
+"""The routes of ``/v1/...``: answered here, forwarded to the workbench, or not implemented."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOT_BUILT = {
 def data_plane(
     instances: Instances, settings: Settings, browser: BrowserRoutes, version: str
 ) -> ASGIApp:
-    """Return the ASGI application behind ``/v1``; it sees whole paths."""
+    """Return the ASGI application for ``/v1``; it receives whole paths."""
     app = Starlette(
         routes=[
             *browser.routes(),

@@ -1,7 +1,7 @@
 """The token of a session's data plane: a request must name the session and present its token.
 
-Both are in the query of the Endpoint that the control plane gives out; the token may also be a
-bearer token.
+Both are in the query of the Endpoint that the control plane returns. The token may also be sent as
+a bearer token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INSTANCE_OF = "agentdouble.instance"
 
 
 class SessionTokenMiddleware:
-    """Checks the token and puts the instance into the scope of the routes behind it."""
+    """Checks the token and puts the instance into the scope for the routes."""
 
     def __init__(self, app: ASGIApp, instances: Instances) -> None:
         self._app = app
@@ -65,13 +65,13 @@ class SessionTokenMiddleware:
 
 
 def instance_of(connection: HTTPConnection) -> Instance:
-    """Return the instance whose data plane a request has entered."""
+    """Return the instance that an admitted request is for."""
     found: Instance = connection.scope[INSTANCE_OF]
     return found
 
 
 def is_data_plane(connection: HTTPConnection) -> bool:
-    """Whether a request is for a session's data plane, which its token opens."""
+    """Return whether a request is for a session's data plane."""
     path: str = connection.scope["path"]
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
@@ -85,6 +85,6 @@ def _presented(connection: HTTPConnection) -> str:
 
 
 def _without_secrets(scope: Scope) -> bytes:
-    """Return a query without session and token: nobody behind the middleware needs them."""
+    """Return the query without session and token, which no route after the middleware needs."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     return urlencode([(k, v) for k, v in pairs if k not in (INSTANCE, TOKEN)]).encode()

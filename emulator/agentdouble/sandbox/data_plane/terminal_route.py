@@ -1,4 +1,4 @@
-"""``WS /v1/shell/ws`` on its way to the session's workbench, which has the terminals."""
+"""``WS /v1/shell/ws``, forwarded to the session's workbench, which has the terminals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REASON_LIMIT = 120  # bytes; the protocol allows 123
 
 
 async def terminal(websocket: WebSocket) -> None:
-    """Let a client type at a terminal of the session."""
+    """Connect a client to a terminal of the session."""
     instance = instance_of(websocket)
     try:
         async with instance.use_workbench() as workbench:
@@ -59,7 +59,7 @@ async def _hang_up(websocket: WebSocket, inside: ClientConnection, instance: Ins
 
 
 async def _talk(websocket: WebSocket, inside: ClientConnection) -> None:
-    """Pass frames on both ways until one side has enough."""
+    """Pass frames on in both directions until one side disconnects."""
     ways = {
         asyncio.ensure_future(_to_terminal(websocket, inside)),
         asyncio.ensure_future(_to_client(websocket, inside)),
@@ -85,5 +85,5 @@ async def _to_client(websocket: WebSocket, inside: ClientConnection) -> None:
     async for message in inside:
         try:
             await websocket.send_text(str(message))
-        except (RuntimeError, WebSocketDisconnect):  # it has left meanwhile
+        except (RuntimeError, WebSocketDisconnect):  # it has disconnected meanwhile
             return

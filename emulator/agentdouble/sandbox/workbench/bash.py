@@ -102,7 +102,7 @@ class Create(RequestBody):
 
 
 class Bash:
-    """The bash sessions of a sandbox; ``memory_limit`` (bytes) applies to each of their processes."""
+    """The bash sessions of a sandbox; ``memory_limit`` (bytes) applies to each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
         self._sessions = BashSessions("bash session", BashSession, paths, memory_limit)
@@ -132,7 +132,7 @@ class Bash:
         return _answer(session, command, body.max_output_length)
 
     async def exec_live(self, body: Exec) -> EventsThenAnswer:
-        """Run a command as ``exec`` does and send its output while it runs (see ``LiveCommand``)."""
+        """Run a command as ``exec`` does and send its output meanwhile (see ``LiveCommand``)."""
         session, command = await self._command(body)
         return self._live(session, command, body)
 
@@ -161,7 +161,7 @@ class Bash:
         return session, Command(body.command, body.env or {}, directory, body.hard_timeout)
 
     async def output(self, body: ReadOutput) -> Any:
-        """Return the output of a session since the offsets; wait for more if the body requests it."""
+        """Return the output of a session since the offsets; wait for more if requested."""
         session = self._sessions.find(body.session_id)
         command = _find_command(session, body.command_id)
         if body.wait:

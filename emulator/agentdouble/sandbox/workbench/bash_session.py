@@ -243,7 +243,7 @@ class BashSession:
         await self._stdin.drain()
 
     def signal(self, number: int, *, itself: bool = True) -> None:
-        """Send a signal to the running command's processes; if it has none, to the bash ``itself``."""
+        """Send a signal to the command's processes; if it has none, to the bash ``itself``."""
         self._signalled = True
         targets = processes.descendants(self._process.pid)
         for pid in targets or [self._process.pid] * itself:

@@ -192,7 +192,7 @@ async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench
 
 
 def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:
-    """Return the configuration of a workbench; ``mapped`` if it has no file system view of its own."""
+    """Return the configuration of a workbench; ``mapped`` if it has no own file system view."""
     config: dict[str, Any] = {"memory_limit": memory_limit}
     if mapped:
         config |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}

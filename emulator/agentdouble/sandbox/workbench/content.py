@@ -27,7 +27,7 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def read(path: str, start_line: int | None, end_line: int | None) -> str:
-    """Return a file's lines from ``start_line`` (0 is the first) up to, not including, ``end_line``.
+    """Return a file's lines from ``start_line`` (0 is the first) to before ``end_line``.
 
     Raises OSError, or ValueError if the text is too large for one answer.
     """

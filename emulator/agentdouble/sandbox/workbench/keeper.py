@@ -46,8 +46,8 @@ class BashSessions(Generic[Session]):
     def directory(self, asked: str | None, *, strict: bool = True) -> str | None:
         """Return the real path of the given directory; None if ``asked`` is None.
 
-        Raises FailedError for a path outside the sandbox. For a path that is not a directory, raises
-        FailedError if ``strict``, else returns None.
+        Raises FailedError for a path outside the sandbox. For a path that is not a directory,
+        raises FailedError if ``strict``, else returns None.
         """
         if asked is None:
             return None
@@ -76,7 +76,7 @@ class BashSessions(Generic[Session]):
         return found
 
     async def close(self, session_id: str) -> None:
-        """End a session and all processes that it has started; raise FailedError if there is none."""
+        """End a session and all its processes; raise FailedError if there is no such session."""
         await self.find(session_id).close()
         self._forget_closed()
 

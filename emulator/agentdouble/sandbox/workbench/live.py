@@ -28,7 +28,7 @@ class LiveCommand:
         self._streams: tuple[_Stream, ...] = ()
 
     async def events(self, over: asyncio.Future[None]) -> AsyncGenerator[Event, None]:
-        """Yield an event for the command's start and events for its outputs until ``over`` is done."""
+        """Yield an event for the command's start, and for its outputs until ``over`` is done."""
         try:
             await _first(over, self._command.begun.wait())
             if self._command.begun.is_set():

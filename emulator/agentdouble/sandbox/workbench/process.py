@@ -40,7 +40,7 @@ def run(
     *,
     until_end_of: int | None = None,
 ) -> None:
-    """Serve on a listening Unix socket until this process ends, or the pipe ``until_end_of`` closes.
+    """Serve on a listening Unix socket until this process ends or ``until_end_of``, a pipe, closes.
 
     ``config["Workbench"]`` holds ``memory_limit`` (bytes), for each process that this one starts.
     If the session has no file system view of its own, it also holds ``home`` and ``tmp``, the real

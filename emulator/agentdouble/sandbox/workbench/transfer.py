@@ -76,7 +76,7 @@ class Transfer:
         return os.path.join(HOME, path)  # noqa: PTH118
 
     async def download(self, request: Request) -> Response:
-        """Return the content of a file; with ``change_policy=abort``, fail if it changes meanwhile."""
+        """Return the content of a file; with ``change_policy=abort``, fail if it changes."""
         asked = request.query_params.get("path", "")
         try:
             with as_failure("download", asked):
@@ -152,7 +152,7 @@ class _Form:
         self._value = bytearray()
 
     async def read(self) -> None:
-        """Read the form; raise FailedError if it is no form, OSError if the file cannot be written."""
+        """Read the form; raise FailedError if it is no form, OSError if it cannot be stored."""
         kind, options = parse_options_header(self._request.headers.get("content-type", ""))
         if kind != b"multipart/form-data" or b"boundary" not in options:
             raise FailedError("An upload is a form: multipart/form-data, with its boundary.")
