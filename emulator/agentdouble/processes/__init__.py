@@ -1,4 +1,4 @@
-"""The processes of other people's code: how they are forked, confined, counted and ended.
+"""The processes that run foreign code: how they are forked, confined, counted and ended.
 
-A session's kernels and a runtime's instances have this in common.
+A session's kernels and a runtime's instances both use this package.
 """

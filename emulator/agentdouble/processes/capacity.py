@@ -1,8 +1,8 @@
-"""What a start takes of this machine, and how it is refused when there is no more of that.
+"""The resources that a start needs, and its refusal when this machine has none left.
 
-Whoever starts processes for a session calls ``check()`` before and starts inside ``named()``. The error
-names what has run out and how to raise it. No refusal is remembered, so the next start succeeds as soon
-as there is room again.
+Code that starts processes for a session calls ``check()`` first and starts them inside ``named()``.
+The error names the exhausted resource and how to raise its limit. No refusal is remembered, so the
+next start succeeds as soon as there is room again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if sys.platform != "win32":
     import resource
 
 MIB = 1024 * 1024
-_UNCOUNTED = 64  # sessions, if the system does not tell what they take
-_ERRORS = {  # what a failed call of the system says that there is no more of
+_UNCOUNTED = 64  # sessions, if the system does not report its resources
+_ERRORS = {  # the resource that a failed system call reports as exhausted
     errno.EMFILE: "open files",
     errno.ENFILE: "open files",
     errno.EAGAIN: "processes",
@@ -42,9 +42,9 @@ _RAISES = {
 
 @dataclass(frozen=True)
 class Room:
-    """How much there is of a resource: what is left, what a session takes, what is reserved.
+    """The amounts of a resource: what is left, what a session needs, and what is reserved.
 
-    The reserve is for the double and the sessions that run already. Memory and disk are in bytes.
+    The reserve is for the double and the running sessions. Memory and disk are in bytes.
     """
 
     resource: str
@@ -54,13 +54,13 @@ class Room:
 
     @property
     def sessions(self) -> int:
-        """For how many more sessions it suffices."""
+        """The number of further sessions for which it suffices."""
         return max(0, self.left - self.reserve) // self.session
 
 
 @dataclass(frozen=True)
 class SessionLimit:
-    """How many sessions there is room for; ``resource`` is the scarcest one, if any is counted."""
+    """The number of possible sessions; ``resource`` is the scarcest, None if none is counted."""
 
     sessions: int
     resource: str | None
@@ -69,7 +69,7 @@ class SessionLimit:
 def check(under_way: int = 0) -> None:
     """Raise ResourceExhaustedError if this machine has no room for one more session.
 
-    ``under_way`` is the number of starts that have not yet taken all that they will.
+    ``under_way`` is the number of starts that do not yet use all that they will need.
     """
     for room in rooms():
         if room.sessions <= under_way:
@@ -77,7 +77,7 @@ def check(under_way: int = 0) -> None:
 
 
 def session_limit() -> SessionLimit:
-    """Return how many sessions this machine has room for as it is now; one at least."""
+    """Return how many further sessions this machine has room for now, at least one."""
     scarcest = min(rooms(), key=lambda room: room.sessions, default=None)
     if scarcest is None:
         return SessionLimit(_UNCOUNTED, None)
@@ -86,7 +86,7 @@ def session_limit() -> SessionLimit:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Raise what runs out inside, and makes a call of the system fail, as ResourceExhaustedError."""
+    """Turn an OSError about an exhausted resource inside into a ResourceExhaustedError."""
     try:
         yield
     except OSError as error:
@@ -97,7 +97,7 @@ def named() -> Iterator[None]:
 
 
 def refusal_of(error: BaseException) -> ResourceExhaustedError | None:
-    """Return how a start is refused that failed so, None where nothing has run out."""
+    """Return the refusal of a start that failed with an error; None if no resource is exhausted."""
     if isinstance(error, ResourceExhaustedError):
         return error
     if not isinstance(error, OSError) or error.errno not in _ERRORS:
@@ -106,12 +106,12 @@ def refusal_of(error: BaseException) -> ResourceExhaustedError | None:
 
 
 def exhausted(resource: str, seen: str) -> ResourceExhaustedError:
-    """Return the refusal where there is no more of something; ``seen`` is how that showed."""
+    """Return the refusal for an exhausted resource; ``seen`` says how that was noticed."""
     return ResourceExhaustedError(resource, seen, _RAISES[resource])
 
 
 def rooms() -> Iterator[Room]:
-    """Tell how much there is of each thing that sessions take and that can be counted here."""
+    """Yield the amounts of each resource that sessions need and that can be counted here."""
     for resource, count, session, reserve in _COUNTED:
         left = count()
         if left is not None:
@@ -156,7 +156,7 @@ def _read(file: str) -> bytes:
 
 
 def _disk() -> int | None:
-    """Return the room where sessions have their files, in bytes."""
+    """Return the free space for the files of sessions, in bytes."""
     with suppress(OSError, AttributeError):
         place = os.statvfs(tempfile.gettempdir())
         return place.f_bavail * place.f_frsize
@@ -164,14 +164,14 @@ def _disk() -> int | None:
 
 
 def _inodes() -> int | None:
-    """Return how many more files there can be where sessions have theirs."""
+    """Return how many more files the file system of the sessions can hold."""
     with suppress(OSError, AttributeError):
         place = os.statvfs(tempfile.gettempdir())
         return place.f_favail if place.f_files else None  # some file systems do not count them
     return None
 
 
-# A session of Python, measured: its kernel's own memory and threads, sockets and a pidfd here.
+# Measured for a Python session: its kernel's memory and threads, and the sockets and pidfd here.
 _COUNTED: tuple[tuple[str, Callable[[], int | None], int, int], ...] = (
     ("open files", _open_files, 8, 64),
     ("processes", _processes, 12, 64),

@@ -1,4 +1,4 @@
-"""What the control groups of this process allow it, version 1 and 2 of them; Linux only."""
+"""The limits of this process's control groups, versions 1 and 2; Linux only."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOUNTED = Path("/sys/fs/cgroup")
-_NAMES = {  # of a controller's limit and of what is used of it: in version 1, in version 2
+_NAMES = {  # files of a controller's limit and of its usage: in version 1, in version 2
     "pids": (("pids.max", "pids.current"), ("pids.max", "pids.current")),
     "memory": (
         ("memory.limit_in_bytes", "memory.usage_in_bytes"),
         ("memory.max", "memory.current"),
     ),
 }
-_RECLAIMED = ("total_inactive_file", "inactive_file")  # what the kernel takes back when it must
-_UNLIMITED = 1 << 60  # version 1 shows a number near to 2 ** 63
+_RECLAIMED = ("total_inactive_file", "inactive_file")  # memory that the kernel can free if needed
+_UNLIMITED = 1 << 60  # version 1 shows a number close to 2 ** 63
 
 
 def left(controller: str) -> int | None:
-    """Return how much a controller leaves to this process, None where none limits it.
+    """Return how much of a resource this process may still use, None if there is no limit.
 
-    That is the least that its own group and those above it leave.
+    The result is the minimum over its own control group and the groups above it.
     """
     found = [_left_in(group, names, controller) for group, names in _groups(controller)]
     return min((one for one in found if one is not None), default=None)
@@ -30,10 +30,10 @@ def left(controller: str) -> int | None:
 
 @functools.cache
 def _groups(controller: str) -> tuple[tuple[str, tuple[str, str]], ...]:
-    """Return the groups of this process that limit something, and how their files are called.
+    """Return the groups that limit this process, and the names of their files.
 
-    Found once: to look for them costs more than to read them, and who moves a process does so
-    before it works.
+    The result is cached, because the search costs more than reading the files, and a process is
+    usually moved between groups before it works.
     """
     found = _own_groups(controller)
     return tuple((str(g), names) for g, names in found if (g / names[0]).exists())
@@ -52,7 +52,7 @@ def _own_groups(controller: str) -> Iterator[tuple[Path, tuple[str, str]]]:
 def _upwards(
     root: Path, path: str, names: tuple[str, str]
 ) -> Iterator[tuple[Path, tuple[str, str]]]:
-    """Give a group and those above it, as far as they are in sight: a container shows its own."""
+    """Yield a group and the groups above it, as far as visible; a container shows only its own."""
     group = root / path.lstrip("/")
     while True:
         yield group, names

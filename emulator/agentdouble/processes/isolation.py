@@ -1,7 +1,7 @@
-"""What this machine offers to isolate kernels, found out by trying it once.
+"""The measures that this machine offers to isolate kernels; each is tried once.
 
-``Isolation`` says it measure by measure, with the remedy for each that is missing, and makes the
-confinement of a session from those that are available.
+``Isolation`` lists the measures, with the remedy for each missing one, and makes the confinement of
+a session from the available ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from agentdouble.processes.workspace import Workspace
 
 _PROBE = "agentdouble.processes.fork_server.probe"
 _PROBE_PATIENCE_S = 30
-# Nobody's: what systemd leaves above its containers; below it, its dynamic users, for
-# containers that know no more than 65536 users (https://systemd.io/UIDS-GIDS/).
+# User ids without an owner: first the range that systemd leaves free above its containers; then
+# the range of its dynamic users, for containers with only 65536 users
+# (https://systemd.io/UIDS-GIDS/).
 _USERS = (range(1_879_048_192, 2_147_352_576), range(61_184, 65_520))
 
 _NAMESPACES = (
@@ -33,7 +34,7 @@ _NAMESPACES = (
     "(Ubuntu), sysctl kernel.unprivileged_userns_clone=1 (Debian); in Docker: "
     "--cap-add SYS_ADMIN --security-opt apparmor=unconfined"
 )
-MEASURES = {  # what each gives, and what would bring it
+MEASURES = {  # the effect of each measure, and the remedy if it is missing
     "files": ("/home/gem and /tmp are a session's own, nothing of the host in sight", _NAMESPACES),
     "user": ("each session is a user of its own", "run the double as root"),
     "landlock": (
@@ -65,7 +66,7 @@ MEASURES = {  # what each gives, and what would bring it
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure: what it gives; if it is missing, why, and the remedy."""
+    """One measure: its effect and, if it is missing, the reason and the remedy."""
 
     name: str
     gives: str
@@ -80,7 +81,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Isolation:
-    """What this machine offers; ``measures`` are by name."""
+    """The measures of this machine, by name."""
 
     measures: Mapping[str, Measure]
 
@@ -101,12 +102,13 @@ class Isolation:
         process_limit: int = 256,
         memory_limit: int = 1 << 30,
     ) -> Confinement | None:
-        """Return the tightest confinement that is available, None if no measure is.
+        """Return the tightest available confinement; None if no measure is available.
 
-        ``run`` is for the kernel's sockets, made for it alone. If sessions are users of their own,
-        this gives the workspace to one, the same for all its kernels. If a network of its own is not
-        available, the shared one is used: ask ``offers`` first. ``network_of`` is the pid of a kernel
-        whose network is joined. ``port`` is one that only the double may reach, if that is available.
+        ``run`` is the directory for the sockets of this kernel only. If each session can have its
+        own user, this method makes one user the owner of the workspace, for all its kernels. If an
+        own network is not available, the shared network is used, so call ``offers`` first.
+        ``network_of`` is the pid of a kernel whose network this one joins. Only the double may
+        reach ``port``, if that measure is available.
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
@@ -131,7 +133,7 @@ class Isolation:
 
     @property
     def _apart(self) -> bool:
-        """Whether the system itself refuses calls about processes outside a session."""
+        """Whether the system itself refuses calls for processes outside a session."""
         return self.offers("pid_namespace") or self.offers("user")
 
     def _user_of(self, workspace: Workspace) -> int:
@@ -141,23 +143,23 @@ class Isolation:
         uid = next(_session_users())
         for directory in (workspace.home, workspace.tmp):
             os.chown(directory, uid, uid)
-        if not self.offers("files"):  # it has to walk there from the host's root
+        if not self.offers("files"):  # the user needs the path to it from the host's root
             for above in (workspace.runs, *workspace.runs.parents[:2]):
                 above.chmod(0o711)
         return uid
 
 
 def is_session_user(uid: int) -> bool:
-    """Return whether a user id is one of those that sessions of root's doubles have."""
+    """Return whether a user id is in the range for sessions of doubles that run as root."""
     return any(uid in users for users in _USERS)
 
 
 @functools.cache
 def find_out() -> Isolation:
-    """Try every measure, once a process, in a short-lived child of it; takes about 0.1 s.
+    """Try every measure in a short-lived child process, in about 0.1 s; the result is cached.
 
-    Raises OSError where that child does not start or takes too long: a machine that is out of
-    something for a moment must not be taken for one that offers nothing.
+    Raises OSError if the child does not start or takes too long. A machine that lacks a resource
+    only for a moment must not be reported as one that offers nothing.
     """
     if sys.platform != "linux":
         return _isolation(dict.fromkeys(MEASURES, "only Linux has it"))
@@ -174,7 +176,7 @@ def find_out() -> Isolation:
 
 
 def is_unknown(finding: asyncio.Future[Isolation] | None) -> bool:
-    """Return whether nobody is finding out what this machine offers, or that failed."""
+    """Return whether no search for the measures has been started, or the search has failed."""
     if finding is None or finding.cancelled():
         return True
     return finding.done() and finding.exception() is not None
@@ -194,14 +196,14 @@ def _namespaces() -> Literal["plain", "user"]:
 
 @functools.cache
 def _session_users() -> Iterator[int]:
-    """Return user ids that nobody has, from a random one on: doubles run side by side."""
+    """Return unused user ids, from a random one on, because several doubles may run at once."""
     users = next((r for r in _USERS if _is_mapped(r[-1])), _USERS[-1])
     start = secrets.randbelow(len(users))
     return (users[(start + n) % len(users)] for n in itertools.count())
 
 
 def _is_mapped(uid: int) -> bool:
-    """Return whether that user exists in this process's user namespace."""
+    """Return whether the user exists in this process's user namespace."""
     try:
         lines = Path("/proc/self/uid_map").read_text().splitlines()
     except OSError:

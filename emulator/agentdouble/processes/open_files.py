@@ -1,9 +1,9 @@
-"""The limit of open files of a process that is the double's own; other processes keep theirs.
+"""The limit of open files, raised for the double's own process; its children get the old limit.
 
-The soft limit is low so that programs which know only small descriptors do not meet others (256 on
-macOS, 1024 on Linux). The double takes five for each kernel and copes with any, since select() is used
-nowhere: so a command raises its own limit, and what it starts finds the one that was there. An
-``Emulator`` leaves the limit of its process as it is.
+The default soft limit is low (256 on macOS, 1024 on Linux) to protect programs that support only
+small descriptors. The double needs five descriptors for each kernel and supports large ones,
+because it never uses select(). So a command of the double raises its own limit, and the processes
+that it starts get the old one. An ``Emulator`` leaves the limit of its process unchanged.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if sys.platform != "win32":
     import resource
 
 _ENOUGH = 1 << 20
-_MACOS_MOST = 10240  # OPEN_MAX: what it takes where the hard limit is none
+_MACOS_MOST = 10240  # OPEN_MAX: the largest value that macOS accepts without a hard limit
 _found: list[int] = []  # the soft limit before it was raised
 
 
 def raise_limit() -> None:
-    """Raise this process's limit as far as it may: call it in a command's own process."""
+    """Raise this process's limit as far as allowed; call it only in a command's own process."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -34,7 +34,7 @@ def raise_limit() -> None:
 
 
 def give_back(pid: int) -> None:
-    """Give another process, which has just begun, the limit that this one found; Linux only."""
+    """Set the old limit for another process that has just started; Linux only."""
     if _found and sys.platform == "linux":
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(OSError):  # it has ended
@@ -43,7 +43,10 @@ def give_back(pid: int) -> None:
 
 @contextmanager
 def as_found() -> Iterator[None]:
-    """Start a process inside with the limit as it was; this one may hardly open files meanwhile."""
+    """Restore the old limit inside the context, to start a process with it.
+
+    Meanwhile this process can hardly open files.
+    """
     if not _found or sys.platform == "win32":
         yield
         return

@@ -1,4 +1,4 @@
-"""What a session uses: the memory of its processes, and the disk space of its files."""
+"""The usage of a session: the memory of its processes and the disk space of its files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OF_A_PROCESS = 2  # CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the id of a
 _TICK = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
 _PAGE = os.sysconf("SC_PAGE_SIZE") if sys.platform != "win32" else 4096
 CAN_WALK = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110
-_BLOCK = 4096  # what an empty file costs: else a million of them were nothing
+_BLOCK = 4096  # the size counted for an empty file; else a million of them would count as 0
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process: its parent, the processor time it had (seconds), its resident memory (bytes)."""
+    """A process: its parent, its used processor time (seconds) and its resident memory (bytes)."""
 
     pid: int
     parent: int
@@ -32,20 +32,20 @@ class Process:
 
 
 class TooDeepError(Exception):
-    """A directory lies deeper than Linux can name; what is in it cannot be counted."""
+    """A directory is deeper than Linux can name, so its content cannot be counted."""
 
 
 def processes() -> Mapping[int, Process]:
-    """Return every process of this machine that can be seen, by pid."""
+    """Return every visible process of this machine, by pid."""
     found = _read_proc() if sys.platform == "linux" else _ask_psutil()
     return {process.pid: process for process in found}
 
 
 def busy_ns(pid: int) -> int:
-    """Return the processor time that a process and its threads had, -1 for one that is gone.
+    """Return the processor time of a process and its threads; -1 if the process has ended.
 
-    It takes a microsecond on Linux, needs no right and misses nothing: who did not move did
-    nothing, and started nothing.
+    The call takes a microsecond on Linux and needs no permission. It misses nothing: a process
+    with an unchanged time has done nothing and started nothing.
     """
     if sys.platform != "linux":
         return _ask_psutil_busy_ns(pid)
@@ -55,9 +55,10 @@ def busy_ns(pid: int) -> int:
 
 
 def are_idle(times: Mapping[int, int]) -> bool:
-    """Whether all of these processes are there and had no more time than ``busy_ns`` said of each.
+    """Return whether all processes are alive and have used no time since ``busy_ns`` returned it.
 
-    It is asked of every session four times a second, so a process costs half of what it does there.
+    This function is called for every session four times a second, so it is written to take half
+    the time of ``busy_ns`` for each process.
     """
     if sys.platform != "linux":
         return all(busy_ns(pid) == busy != -1 for pid, busy in times.items())
@@ -72,9 +73,9 @@ def are_idle(times: Mapping[int, int]) -> bool:
 
 
 def walk(roots: Iterable[int]) -> list[Process]:
-    """Return what ``tree`` does without looking at the processes of others; Linux only.
+    """Return the same as ``tree``, without reading unrelated processes; Linux only.
 
-    A process costs some 0.2 ms: the whole table is cheaper for dozens of sessions.
+    Each process takes about 0.2 ms, so the whole table is cheaper for dozens of sessions.
     """
     found, ahead = [], [*roots]
     while ahead:
@@ -87,7 +88,7 @@ def walk(roots: Iterable[int]) -> list[Process]:
 
 
 def tree(roots: Iterable[int], table: Mapping[int, Process]) -> list[Process]:
-    """Return those of some processes that live, and all their descendants."""
+    """Return the living processes among ``roots``, and all their descendants."""
     below: dict[int, list[Process]] = {}
     for process in table.values():
         below.setdefault(process.parent, []).append(process)
@@ -101,8 +102,8 @@ def tree(roots: Iterable[int], table: Mapping[int, Process]) -> list[Process]:
 def memory(session: Iterable[Process], limit: int) -> int:
     """Return the memory of a session's processes, in bytes.
 
-    The quick sum counts what they share once for each; only a sum over ``limit`` is worth the
-    exact one, which takes milliseconds.
+    The quick sum counts shared memory once for each process. The exact sum takes milliseconds, so
+    it is used only if the quick sum is over ``limit``.
     """
     processes = [*session]
     quick = sum(process.resident for process in processes)
@@ -110,9 +111,9 @@ def memory(session: Iterable[Process], limit: int) -> int:
 
 
 def files(directories: Iterable[str], session: Iterable[Process], limit: int) -> int:
-    """Return the room of what lies in directories, and of what is removed but open, in bytes.
+    """Return the size of the files in directories, and of removed files still open, in bytes.
 
-    Counts no further than ``limit``. Raises TooDeepError.
+    The count stops when it is over ``limit``. Raises TooDeepError.
     """
     total, linked = 0, set()
     total += sum(map(_room, _deleted(session)))
@@ -141,13 +142,13 @@ def _below(directories: Iterable[str]) -> Iterator[os.stat_result]:
                         if entry.is_dir(follow_symlinks=False):
                             ahead.append(entry.path)
                         yield entry.stat(follow_symlinks=False)
-        except OSError as error:  # removed meanwhile, or closed to this user by its owner
+        except OSError as error:  # removed meanwhile, or not readable for this user
             if error.errno == errno.ENAMETOOLONG:
                 raise TooDeepError from None
 
 
 def _deleted(session: Iterable[Process]) -> Iterator[os.stat_result]:
-    """Return the files without a name that processes have open: on the disk, or in memory."""
+    """Yield the unnamed files that processes have open, on disk or in memory."""
     seen = set()
     for process in session if sys.platform == "linux" else ():
         for status in _open_in(process.pid):
@@ -158,8 +159,9 @@ def _deleted(session: Iterable[Process]) -> Iterator[os.stat_result]:
 
 
 def _open_in(pid: int) -> Iterator[os.stat_result]:
-    """Return what a process has open; looked up from its directory, dozens take a third less."""
+    """Yield the status of each file that a process has open."""
     with suppress(OSError):
+        # relative to an open directory, because that is a third faster for dozens of files
         directory = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY)
         try:
             for name in os.listdir(directory):  # noqa: PTH208 (a descriptor)
@@ -170,18 +172,18 @@ def _open_in(pid: int) -> Iterator[os.stat_result]:
 
 
 def _proportional(process: Process) -> int:
-    """Return a process's memory, with its share only of what it shares."""
-    # only here on Linux, and few sessions have so much
+    """Return a process's memory, with only its proportion of shared memory."""
+    # on Linux, psutil is needed only here, and few sessions have so much memory
     import_now("psutil")
     import psutil
 
-    with suppress(psutil.Error, AttributeError):  # it has ended, hides, or the system cannot tell
+    with suppress(psutil.Error, AttributeError):  # it has ended, is hidden, or has no such value
         return int(psutil.Process(process.pid).memory_full_info().pss)
     return process.resident
 
 
 def _read_proc() -> Iterator[Process]:
-    """Read /proc directly: psutil takes three times as long."""
+    """Yield all processes from /proc, read directly because psutil takes three times as long."""
     for name in os.listdir("/proc"):  # noqa: PTH208 (names are all that is needed)
         process = _read_stat(int(name)) if name.isdecimal() else None
         if process is not None:

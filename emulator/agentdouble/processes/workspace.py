@@ -1,7 +1,8 @@
-"""Directories of sessions: where they are, what environment a kernel gets, how they go away.
+"""The directories of sessions, and the environment of their kernels.
 
-A double keeps everything in one directory that it locks while it lives. A double that was
-killed leaves its directory; the next one finds that nobody holds the lock and removes it.
+A double keeps all session directories in one directory and locks it while the double is alive. A
+killed double leaves its directory. The next double finds that no process holds the lock, and
+removes the directory.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL
 class Workspace:
     """The directories of one session: ``home`` and ``tmp`` for its code, ``runs`` for sockets.
 
-    ``variables`` are what its maker puts into the environment.
+    ``variables`` are additional variables for the environment.
     """
 
     home: Path
@@ -46,14 +47,14 @@ class Workspace:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def make_run(self) -> Path:
-        """Make a directory for the sockets of one more kernel.
+        """Make a new directory for the sockets of one more kernel.
 
-        Nobody else has ever written to it, and only the double can put another in its place.
+        Only the double can replace this directory.
         """
         return Path(tempfile.mkdtemp(prefix="", dir=self.runs))
 
     def environment(self, run: Path) -> Mapping[str, str]:
-        """Return a kernel's whole environment: nothing of the server's secrets is in it."""
+        """Return a kernel's whole environment, without any secrets of the server."""
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         return {
             **inherited,
@@ -67,7 +68,7 @@ class Workspace:
         }
 
     def remove(self) -> None:
-        """Remove the directories and all that is in them; takes as long as there are files."""
+        """Remove the directories and their content; the time grows with the number of files."""
         _remove(self.home.parent)
 
 
@@ -81,7 +82,7 @@ class Workspaces:
         self._made = 0
 
     def make(self, variables: Mapping[str, str] = MappingProxyType({})) -> Workspace:
-        """Make the directories of a new session, with more variables for its environment."""
+        """Make the directories of a new session, with additional variables for its environment."""
         self._made += 1
         base = self._root / str(self._made)
         workspace = Workspace(
@@ -100,7 +101,7 @@ class Workspaces:
 
 
 def sweep() -> None:
-    """Remove the directories of doubles of this user that were killed."""
+    """Remove the directories of this user's killed doubles."""
     if sys.platform == "win32":
         return
     for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
@@ -116,7 +117,7 @@ def sweep() -> None:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a directory, also one that is nested very deep or closed to its own user."""
+    """Remove a directory, even if it is nested very deep or inaccessible to its owner."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(directory)
     for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
@@ -130,5 +131,5 @@ def _lock(root: Path) -> int | None:
     unlocked = root / f"{_LOCK}.new"
     lock = os.open(unlocked, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    unlocked.rename(root / _LOCK)  # appears locked: no sweep can come first
+    unlocked.rename(root / _LOCK)  # the file appears already locked, so no sweep can lock it first
     return lock

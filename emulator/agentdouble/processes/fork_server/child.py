@@ -1,4 +1,4 @@
-"""What a new fork does before it is a kernel: leave the server's state, take its own place and limits."""
+"""The steps of a new fork before it is a kernel: it drops the server's state and sets its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LIMITS = {
 
 
 def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> NoReturn:
-    """Be the kernel of the request; end the process when it ends, with its exit code.
+    """Run the requested kernel in this process; then end the process with the kernel's exit code.
 
     ``server`` is the pid of the fork server.
     """
@@ -49,15 +49,15 @@ def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> N
     except BaseException:
         traceback.print_exc()
     finally:
-        os._exit(code)  # never unwind into the server's own frames
+        os._exit(code)  # never unwind into the frames of the server
 
 
 def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
     _close_inherited(descriptors)
     os.setsid()
-    if os.getppid():  # else it is in a namespace that ends with the fork server
+    if os.getppid():  # else this process is in a namespace that ends with the fork server
         processes.die_with_parent()
-        if os.getppid() != server:  # it died just before: nobody else would end this process
+        if os.getppid() != server:  # it died just before, so Linux would not end this process
             raise ProcessLookupError("the fork server has ended")
     processes.adopt_orphans()
     linux.leave_keyring()
@@ -77,7 +77,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
 
 
 def _close_inherited(kept: Sequence[int]) -> None:
-    """Close what the server had open; its epoll alone would let code disturb the server."""
+    """Close the server's descriptors; with its epoll descriptor alone, code could disturb it."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
         if int(name) > 2 and int(name) not in kept:
             with contextlib.suppress(OSError):  # the listing's own
@@ -87,7 +87,7 @@ def _close_inherited(kept: Sequence[int]) -> None:
 def _reset_signals() -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as every Python has it: BrokenPipeError instead
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as in every Python: a BrokenPipeError instead
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
@@ -105,7 +105,7 @@ def _redirect_stdio(outputs: Sequence[int], stderr_file: str | None) -> None:
 
 
 def _reseed() -> None:
-    """Give each kernel random numbers of its own."""
+    """Give each kernel its own random numbers."""
     random.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:

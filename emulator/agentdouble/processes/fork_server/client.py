@@ -1,4 +1,4 @@
-"""The double's side of the fork server: start it, ask for forks, learn how they end."""
+"""The double's side of the fork server: starts the server, requests forks and notes their ends."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from agentdouble.processes.fork_server.protocol import (
 )
 
 _SERVER = "agentdouble.processes.fork_server.server"
-# Nothing secret: a fork's /proc/self/environ shows what the fork server was started with.
+# No secrets: a fork's /proc/self/environ shows the environment of the fork server.
 _INHERITED = (
     *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "MPLBACKEND"),
-    *("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"),  # without them it may find no modules
+    *("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"),  # without them it may not find modules
 )
 
 
 class ForkServerGoneError(Exception):
-    """The fork server has ended, and its kernels with it."""
+    """The fork server and its kernels have ended."""
 
 
 @dataclass(eq=False)
 class _Unsent:
-    """A datagram that waits to be sent, with descriptors of its own."""
+    """A datagram that waits to be sent, with its own copies of descriptors."""
 
     datagram: bytes
     descriptors: tuple[int, ...] = ()
-    number: int = 0  # of the request that it is; 0 for what is none
+    number: int = 0  # of the request; 0 if it is not a request
 
     def close(self) -> None:
         for descriptor in self.descriptors:
@@ -57,9 +57,9 @@ class _Unsent:
 
 
 class ForkServer:
-    """A running fork server; belongs to the loop that started it.
+    """A running fork server; belongs to the event loop that started it.
 
-    One for "commands" has nothing of Jupyter's in memory: it is there sooner, and smaller.
+    A server for "commands" does not import Jupyter, so it starts sooner and is smaller.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
-        """The process below which all its kernels run."""
+        """The id of the process that is an ancestor of all its kernels."""
         return self._process.pid
 
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork a kernel, with copies of ``descriptors``.
 
-        Raises ForkServerGoneError if the server has ended, OSError if it refuses or cannot be
-        asked. A caller that is cancelled meanwhile leaves no kernel.
+        Raises ForkServerGoneError if the server has ended, OSError if it refuses or the request
+        cannot be sent. If the caller is cancelled meanwhile, no kernel is left.
         """
         if self.gone.done():
             raise ForkServerGoneError
-        number = next(self._numbers)  # so a request that fails fails alone
+        number = next(self._numbers)  # so a failed request affects no other request
         unsent = _Unsent(_datagram(request, number), _copies(descriptors), number)
         answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
         self._asked[number] = answer
@@ -100,33 +100,33 @@ class ForkServer:
             raise
 
     def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
-        """Leave no kernel of a request: do not send it, or kill its kernel now or when it is there."""
+        """Remove an unsent request; otherwise kill its kernel now, or when it has been forked."""
         if asked in self._unsent:
             self._unsent.remove(asked)
             self._asked.pop(asked.number)
             asked.close()
-        elif not answer.cancelled() and answer.exception() is None:  # it came a moment before
+        elif not answer.cancelled() and answer.exception() is None:  # the answer has just arrived
             answer.result().send_signal(signal.SIGKILL)
 
     async def stop(self) -> None:
-        """End the server and all its kernels; return when they are gone."""
+        """End the server and all its kernels; return when they have ended."""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
         await asyncio.shield(self.gone)
 
     def _send(self) -> None:
-        """Send what the channel takes now, and the rest when it takes more."""
+        """Send as much as the channel accepts now, and the rest when it accepts more."""
         self._loop.remove_writer(self._channel)
         while self._unsent:
             unsent = self._unsent[0]
             try:
                 self._channel.sendmsg([unsent.datagram], ancillary(unsent.descriptors))
-            except BlockingIOError:  # dozens at once fill it while the server still imports
+            except BlockingIOError:  # dozens of requests fill it while the server still imports
                 self._loop.add_writer(self._channel, self._send)
                 return
             except (BrokenPipeError, ConnectionResetError):  # the reader notices that, too
                 return
-            except OSError as error:  # of this one: too large, or too many descriptors under way
+            except OSError as error:  # this datagram is too large, or has too many descriptors
                 self._refuse(unsent.number, error)
             self._unsent.popleft().close()
 
@@ -157,7 +157,7 @@ class ForkServer:
             answer.set_result(process)
 
     def _on_unreachable(self, pid: int, number: int) -> None:
-        """Refuse a kernel that no signal could reach: its pidfd found no room here."""
+        """Refuse a kernel whose pidfd could not be received, because no signal could reach it."""
         self._unsent.append(_Unsent(encode(Unwanted(pid))))
         self._send()
         reason = f"{os.strerror(errno.EMFILE)}: none is free for the kernel's process"
@@ -179,12 +179,12 @@ class ForkServer:
         for process in self._living.values():
             process.ended(None)
         self._living.clear()
-        self._process.wait()  # it has closed its end: it is ending
+        self._process.wait()  # it has closed its end, so it is ending
         self.gone.set_result(None)
 
 
 def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start a fork server; return the double's end of its channel, and its process."""
+    """Start a fork server; return the double's end of the channel and the server's process."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         with there:
@@ -214,7 +214,7 @@ def _datagram(request: ForkRequest, number: int) -> bytes:
 
 
 def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
-    """Return copies of descriptors, as their owner may go away; all or none."""
+    """Return copies of descriptors, because their owner may close them; copy all or none."""
     copies: list[int] = []
     try:
         for descriptor in descriptors:
@@ -227,7 +227,7 @@ def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
 
 
 class ForkedProcess:
-    """A process that the fork server has forked; signals go to its pidfd, so to no other process."""
+    """A forked process; signals go to its pidfd, so they never reach another process."""
 
     def __init__(self, pid: int, pidfd: int) -> None:
         self.pid = pid
@@ -235,7 +235,7 @@ class ForkedProcess:
         self._pidfd = pidfd
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, if the process still lives."""
+        """Send a signal if the process is still alive."""
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, number)
@@ -249,12 +249,12 @@ class ForkedProcess:
         return bool(poll.poll(0))
 
     async def end(self) -> None:
-        """Kill the process; return when it is gone with all that it has started."""
+        """Kill the process; return when it and all its descendants have ended."""
         self.send_signal(signal.SIGKILL)
         await asyncio.wait({self.exited})
 
     def ended(self, code: int | None) -> None:
-        """Note that the process has ended; the code is None if it is unknown."""
+        """Note that the process has ended; ``code`` is None if it is unknown."""
         if not self.exited.done():
             self.exited.set_result(code)
             os.close(self._pidfd)

@@ -1,4 +1,4 @@
-"""A command in place of a kernel: the fork, confined as it is, executes another program."""
+"""A command in place of a kernel: the confined fork executes another program."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells have it
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as in shells
 
 
 def run(_connection_file: str, config: Mapping[str, Any], *outputs: int) -> None:
-    """Execute what ``config`` names, in its directory; end with the reason where that fails.
+    """Execute the command in ``config``; if that fails, print the reason and end this process.
 
-    ``Command`` has ``argv`` and ``cwd``. Standard output and error are the command's already, and
-    its environment is this process's.
+    ``config["Command"]`` holds ``argv`` and ``cwd``. Standard output and error are already set for
+    the command, and it gets the environment of this process.
     """
     command = config["Command"]
-    for descriptor in outputs:  # they stand at 1 and 2 by now
+    for descriptor in outputs:  # they have already been copied to 1 and 2
         os.close(descriptor)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's own would stay over exec
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # exec would keep Python's own setting
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         os.chdir(command["cwd"])

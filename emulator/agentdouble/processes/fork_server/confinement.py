@@ -1,8 +1,8 @@
-"""What a kernel may reach, and the measures that enforce it; Linux only.
+"""The confinement of a kernel, and the measures that enforce it; Linux only.
 
-A session's code is confined in the new fork, while that is single-threaded and before it is a kernel.
-Every measure that is asked for is taken, or the child ends: nothing runs less confined than was asked.
-Which measures this machine offers, ``processes.isolation`` finds out.
+A session's code is confined in the new fork, while the fork is single-threaded and before it is a
+kernel. If a requested measure cannot be applied, the child ends, so nothing runs less confined than
+requested. ``processes.isolation`` finds out which measures this machine offers.
 """
 
 from __future__ import annotations
@@ -27,24 +27,28 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a kernel may reach; as JSON, the ``confinement`` of a fork request.
+    """The things that a kernel may reach; as JSON, the ``confinement`` of a fork request.
 
-    ``home``, ``tmp`` and ``run`` are the directories it may write to. ``namespaces`` gives it
-    a view of the file system of its own, in which the first two are ``/home/gem`` and
-    ``/tmp``: "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
-    becomes; only root can. ``network`` "own" has nothing but a loopback device of its own and
-    needs ``namespaces``; ``network_of`` is the pid of a kernel whose own network it joins. Of
-    ``port`` it has its own, which the double alone reaches; needs ``namespaces``, too.
-    ``processes`` "own" needs ``namespaces``, and that this process was forked into the session's
-    ``ProcessNamespace``: it sees the session's processes alone.
-    ``landlock`` holds files, signals and ``tcp_ports`` (those it may use; None for all).
-    ``visible`` are paths to be read besides the system's and Python's; ``writable`` are paths
-    that Landlock lets it write to besides its own.
-    ``own_limits`` is to set limits of no process but the calling one.
-    ``process_limit`` counts the user's processes and threads, so it needs a ``uid`` of the
-    session's own or ``namespaces`` "user". Sizes are in bytes: one for ``home`` or ``tmp``
-    keeps that directory in memory, empty at first and seen by this kernel alone; that of
-    ``shared_memory`` is for all segments that have no file, and can be set by root.
+    ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to. ``namespaces``
+    gives it its own view of the file system, in which the first two are ``/home/gem`` and
+    ``/tmp``; "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
+    becomes; only root can set it.
+
+    ``network`` "own" has only its own loopback device and needs ``namespaces``. ``network_of`` is
+    the pid of a kernel whose own network it joins. Only the double reaches ``port``, which is in a
+    separate network; it needs ``namespaces``, too. With ``processes`` "own", the kernel sees only
+    the session's processes; this needs ``namespaces``, and this process must have been forked into
+    the session's ``ProcessNamespace``.
+
+    ``landlock`` restricts files, signals and ``tcp_ports`` (the allowed ones; None for all).
+    ``visible`` are readable paths in addition to the system's and Python's. ``writable`` are paths
+    that Landlock lets the kernel write to, in addition to its own. With ``own_limits``, a process
+    can set only its own limits. ``process_limit`` counts the user's processes and threads, so it
+    needs an own ``uid`` for the session or ``namespaces`` "user".
+
+    Sizes are in bytes. A size for ``home`` or ``tmp`` keeps that directory in memory; it is empty
+    at first and only this kernel sees it. ``shared_memory`` limits all segments without a file;
+    only root can set it.
     """
 
     home: str
@@ -69,7 +73,7 @@ class Confinement:
 
 
 def confine(asked: Confinement) -> None:
-    """Apply a confinement to this process; raise OSError if a measure cannot be taken."""
+    """Apply a confinement to this process; raise OSError if a measure cannot be applied."""
     parent = os.getppid()
     home, tmp = asked.home, asked.tmp
     os.environ.update(USER=view.USER, LOGNAME=view.USER)  # its uid may have no name
@@ -96,7 +100,7 @@ def confine(asked: Confinement) -> None:
 
 
 def _give(directory: str, uid: int) -> None:
-    """Hand the kernel the directory of its connection file, which was the server's until now."""
+    """Change the owner of a directory and the files in it, which the server has owned until now."""
     for name in os.listdir(directory):  # noqa: PTH208 (pathlib would make each fork slower)
         os.chown(f"{directory}/{name}", uid, uid, follow_symlinks=False)
     os.chown(directory, uid, uid)
@@ -140,18 +144,19 @@ def _become(uid: int) -> None:
 def _give_up_rights() -> None:
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a change of user clears it, and /proc/self is closed
+    # A change of user clears this flag, and then /proc/self cannot be read.
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)
 
 
 def _die_with(parent: int) -> None:
-    """Ask for it again: a change of user has Linux forget it."""
+    """Request to die with the parent again, because Linux forgets it at a change of user."""
     processes.die_with_parent()
     if os.getppid() != parent:
         raise ProcessLookupError("the fork server has ended")
 
 
 def _restrict(asked: Confinement, home: str, tmp: str) -> None:
-    if asked.namespaces is not None:  # what must not be read is not there
+    if asked.namespaces is not None:  # the view contains only files that may be read
         readable, devices = ["/"], ["/dev"]
     else:
         readable = [*view.readable(asked.visible, asked.run), "/proc"]
@@ -160,5 +165,5 @@ def _restrict(asked: Confinement, home: str, tmp: str) -> None:
         readable=readable,
         writable=(home, tmp, asked.run, *devices, *asked.writable),
         tcp_ports=asked.tcp_ports,
-        signals=asked.processes == "shared",  # of a session's own they may reach each other
+        signals=asked.processes == "shared",  # in an own namespace, processes may signal each other
     )

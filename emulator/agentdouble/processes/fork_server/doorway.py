@@ -1,12 +1,13 @@
-"""A port that only the double reaches: the sockets that use it are in a network of their own.
+"""A port that only the double reaches: its sockets are in a separate network.
 
-An instance shares the machine's network, but for its port: in a network of its own it would reach
-neither the double nor a model without a network stack of ours. A program listens on its port, and
-connects to it, as usual. Linux asks a helper before either call goes on (seccomp's user notification),
-and the helper replaces the socket with one of a network where nothing else is: no program has to know.
-All other sockets of the program stay in the shared network. Whoever connects to the helper at ``door``
-in the run directory is given a socket of that network, so that no bytes pass the helper: only the
-double reaches that directory besides the program itself.
+An instance shares the machine's network, except for its port. In a separate network it could reach
+neither the double nor a model, unless we wrote a network stack. A program listens on its port and
+connects to it as usual. Linux notifies a helper before each of these calls continues (seccomp's
+user notification). The helper replaces the socket with one in an otherwise empty network, and the
+program does not notice. All other sockets of the program stay in the shared network.
+
+The helper listens at ``door`` in the run directory and gives each client a socket of that network,
+so no bytes pass through the helper. Only the double and the program itself reach that directory.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _COPIED = (
 
 @dataclass(frozen=True)
 class _Calls:
-    """The numbers that a processor's Linux has for itself and for some system calls."""
+    """The numbers of an architecture and of some of its system calls in Linux."""
 
     architecture: int
     bind: int
@@ -73,9 +74,10 @@ _CALLS = {
 
 
 def keep_to_double(run: str, port: int) -> None:
-    """Make this process, and all that it starts, use ``port`` in a network of its own.
+    """Make this process, and all that it starts, use ``port`` in a separate network.
 
-    Needs the right to make one; raises OSError. ``run`` is the directory of the door.
+    Needs permission to create a network namespace; raises OSError. ``run`` is the directory of the
+    door.
     """
     calls = _CALLS.get(platform.machine())
     if calls is None:
@@ -95,7 +97,7 @@ def keep_to_double(run: str, port: int) -> None:
 
 
 def _install_filter(calls: _Calls) -> int:
-    """Ask a helper before each bind and connect; return the descriptor of the questions."""
+    """Make Linux notify a helper before each bind and connect; return the descriptor for that."""
     lines = (
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 0, 4, calls.architecture),
@@ -126,7 +128,7 @@ def _help(
 
 
 class _Helper:
-    """Replaces sockets by those of its network, and gives such to whoever connects to the door."""
+    """Replaces sockets by sockets of its network, and gives such a socket to each client."""
 
     def __init__(self, channel: socket.socket, run: str, port: int, calls: _Calls) -> None:
         self._port = port
@@ -143,7 +145,7 @@ class _Helper:
         channel.close()
 
     def serve(self) -> None:
-        """Serve until the last process that asks has ended."""
+        """Serve until the last process with the filter has ended."""
         poll = select.poll()
         for descriptor in (self._asking, self._door.fileno()):
             poll.register(descriptor, select.POLLIN)
@@ -151,7 +153,7 @@ class _Helper:
             for descriptor, event in poll.poll():
                 if event & ~select.POLLIN:
                     return
-                with contextlib.suppress(OSError):  # who asked is gone
+                with contextlib.suppress(OSError):  # the calling process has ended
                     self._answer() if descriptor == self._asking else self._give()
 
     def _give(self) -> None:
@@ -160,7 +162,7 @@ class _Helper:
             socket.send_fds(connection, [b"."], [given.fileno()])
 
     def _answer(self) -> None:
-        """Let a call go on, with another socket where it is about the port."""
+        """Let a system call continue; replace its socket first if the call is about the port."""
         asked = bytearray(_ASKED.size)
         fcntl.ioctl(self._asking, _RECEIVE, asked)
         id_, pid, _, call, _, _, descriptor, address, length, *_ = _ASKED.unpack(asked)
@@ -200,7 +202,8 @@ class _Helper:
 
 
 def _listen(run: str) -> socket.socket:
-    """Return the door; by way of a descriptor, as the path of a socket has 108 bytes at most."""
+    """Return the socket of the door."""
+    # The path goes through a descriptor, because a socket's path has at most 108 bytes.
     directory = os.open(run, os.O_PATH)
     try:
         door = socket.socket(socket.AF_UNIX)
@@ -213,7 +216,7 @@ def _listen(run: str) -> socket.socket:
 
 
 def _copy(pid: int, descriptor: int) -> socket.socket:
-    """Return a socket of another process."""
+    """Return a copy of a socket of another process."""
     status = Path(f"/proc/{pid}/status").read_text()
     group = re.search(r"^Tgid:\s*(\d+)", status, re.MULTILINE)
     process = os.pidfd_open(int(group[1]) if group else pid)
@@ -242,7 +245,7 @@ def _network(one: socket.socket) -> bytes:
 
 
 def _is_meant(family: int, address: bytes, *, binds: bool) -> bool:
-    """Return whether an address is one at which the double, or the program itself, is reached."""
+    """Return whether the double, or the program itself, would use an address to reach the port."""
     found: ipaddress.IPv4Address | ipaddress.IPv6Address
     if family == socket.AF_INET:
         found = ipaddress.IPv4Address(address[4:8])

@@ -1,8 +1,9 @@
-"""The fork server's parent, which ends what is left when its child is killed.
+"""The fork server's parent, which ends the remaining processes if the fork server is killed.
 
-A kernel that loses the fork server dies by itself; what it had detached does not, and comes here. If
-this process is killed instead, the fork server ends everything. If both are killed at one moment, what
-is detached stays where there are no process namespaces.
+A kernel dies when the fork server dies. Processes that the kernel has detached do not die, so the
+guardian adopts and ends them. If the guardian is killed instead, the fork server ends all
+processes. If both are killed at the same moment, detached processes remain, unless they are in a
+process namespace.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ ASKED_TO_END = signal.SIGTERM
 
 
 def stand_behind() -> None:
-    """Fork: return in the child, which is the fork server; the parent never returns.
+    """Fork; return only in the child, which is the fork server.
 
-    The parent keeps what is open here open until nothing is left.
+    The parent never returns. It keeps its descriptors open until no process is left.
     """
     processes.adopt_orphans()
     guardian = os.getpid()
     if server := os.fork():
         _guard(server)
         os._exit(0)
-    os.setsid()  # a signal to the guardian's group is not for both
+    os.setsid()  # so a signal to the guardian's group does not reach both
     linux.prctl(linux.PR_SET_PDEATHSIG, ASKED_TO_END)
     if os.getppid() != guardian:
         os._exit(1)

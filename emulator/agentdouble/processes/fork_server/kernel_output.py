@@ -1,9 +1,9 @@
-"""The output of our kernels: streams and messages that stop at a limit, pipes that are closed.
+"""The output of our kernels: streams and messages with a limit, and pipes that are closed.
 
-A flood ends where it begins. The double caps what it keeps, but it would have to receive, verify and
-parse what it drops: 100 MB hold its event loop, and with it every other session, for half a second or
-more. So a stream or an error stops at 8 MiB, and a display at the setting ``output_limit``, which is
-below that.
+A kernel itself limits its output. The double also limits what it keeps, but it would have to
+receive, verify and parse the output that it drops. 100 MB block its event loop, and with it every
+other session, for half a second or more. So a stream or an error stops at 8 MiB, and a display at
+the setting ``output_limit``, which is smaller.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 class CappedStream(OutStream):
     """Passes on at most ``OUTPUT_LIMIT`` characters of each execution and drops the rest.
 
-    It begins anew with ``clear_output()``, as what the double keeps does: or a long loop that shows
-    its progress would end with nothing.
+    The count restarts at ``clear_output()``, as the double's own does. Otherwise a long loop that
+    shows its progress would show nothing at the end.
     """
 
     _about: Any = None
@@ -46,7 +46,7 @@ class CappedStream(OutStream):
 
 
 def _encodable(text: str) -> str:
-    """Return a text whose lone surrogates are escaped: with one, all of a message is lost."""
+    """Return a text with escaped lone surrogates; one surrogate would lose the whole message."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -61,20 +61,20 @@ _SAYS_HOW_IT_WENT = ("status", "execution_count", "ename", "evalue", "traceback"
 
 
 class CappedSession(Session):
-    """Sends in place of a large message a small one that says how much was dropped.
+    """Replaces each large message by a small one that says how much was dropped.
 
-    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text; a display or whatever
-    else is over ``limit`` becomes a message of the type ``DROPPED``. Streams have a limit of
-    their own.
+    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text. A display, or any
+    other message, over ``limit`` becomes a message of the type ``DROPPED``. Streams have their own
+    limit.
     """
 
     limit = Integer(OUTPUT_LIMIT, config=True)
-    cleared = 0  # how often what was put out has been cleared
+    cleared = 0  # how often the output has been cleared
 
     def serialize(
         self, msg: dict[str, Any], ident: list[bytes] | bytes | None = None
     ) -> list[bytes]:
-        """Serialize a message, or the small one in its place."""
+        """Serialize a message, or the small message that replaces it."""
         parts = super().serialize(msg, ident)
         self.cleared += msg["header"]["msg_type"] == "clear_output"
         size = sum(map(len, parts))
@@ -101,7 +101,7 @@ def _start_of_error(message: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _shortened(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the start of an error's texts."""
+    """Return the beginning of an error's texts."""
     left, texts = _ROOM, []
     for text in (error["ename"], error["evalue"], *error["traceback"]):
         texts.append(text[:left])
@@ -120,7 +120,7 @@ _KERNELS_OWN = 2  # pipes of threads that do not end: the main one, the one of t
 
 
 class _Pipes(dict[threading.Thread, Any]):
-    """The pipes by their threads; calls back when there are more than the kernel's own."""
+    """The pipes, by thread; calls ``on_more`` if there are more than the kernel's own."""
 
     def __init__(self, pipes: dict[threading.Thread, Any], on_more: Callable[[], object]) -> None:
         super().__init__(pipes)
@@ -133,11 +133,12 @@ class _Pipes(dict[threading.Thread, Any]):
 
 
 async def close_when_threads_end(iopub: IOPubThread) -> None:
-    """Close the pipes of threads that print and have ended, as ipykernel does, while there are any.
+    """Close the pipes of threads that have printed and ended, as ipykernel does.
 
-    ipykernel looks for them every ten seconds, in an idle kernel too. The double counts what a
-    session uses whenever one of its processes has done something, so that alone would cost it more
-    than all the rest of hundreds of idle sessions.
+    ipykernel looks for such pipes every ten seconds, also in an idle kernel. The double measures a
+    session's usage whenever one of its processes has done something, so this search would cost more
+    than everything else in hundreds of idle sessions. This function searches only while threads
+    have pipes.
     """
     more, loop = asyncio.Event(), asyncio.get_running_loop()
     pipes = _Pipes(iopub._event_pipes, lambda: loop.call_soon_threadsafe(more.set))

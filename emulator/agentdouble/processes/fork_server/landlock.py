@@ -1,6 +1,6 @@
-"""Landlock: this process and all its descendants restrict what they may reach.
+"""Landlock: restrictions of this process and all its descendants.
 
-https://docs.kernel.org/userspace-api/landlock.html; each version (ABI) knows more rights.
+See https://docs.kernel.org/userspace-api/landlock.html. Each version (ABI) adds more rights.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def restrict(
     tcp_ports: Iterable[int] | None,
     signals: bool,
 ) -> None:
-    """Leave only these paths, with what is below them, and these ports.
+    """Restrict this process to these paths, with everything below them, and these ports.
 
-    ``tcp_ports`` is None for all of them; ``signals`` is to let none out. What the kernel's version does not know, a signal or
-    a port, is not refused; see ``abi``. Sets no_new_privs. Raises OSError.
+    ``tcp_ports`` None allows all ports. With ``signals``, no signal reaches a process outside the
+    restricted ones. If the kernel's version does not support signals or ports, they are not
+    refused; see ``abi``. Sets no_new_privs. Raises OSError.
     """
     version = abi()
     files = max(rights for since, rights in _RIGHTS_IN_ABI.items() if since <= version)
@@ -90,7 +91,7 @@ def _create(version: int, files: int, scoped: int, *, limit_ports: bool) -> int:
 def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # nothing there, or nothing that this user could reach: nothing to allow
+    except OSError:  # the path does not exist, or this user cannot reach it: nothing to allow
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):

@@ -1,4 +1,4 @@
-"""The calls of Linux that Python does not offer, each an OSError when it fails.
+"""The calls of Linux that Python does not offer; each raises OSError if it fails.
 
 The numbers of system calls above 424 are the same on every architecture.
 """
@@ -78,24 +78,24 @@ class _CloneArguments(ctypes.Structure):
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call; integers go as 64 bits, the rest as ctypes knows it."""
+    """Make a system call; integers are passed as 64 bits, other arguments as ctypes does."""
     wide = (ctypes.c_long(a) if isinstance(a, int) else a for a in arguments)
     return _checked(_libc.syscall(ctypes.c_long(number), *wide))
 
 
 def prctl(option: int, *values: int) -> None:
-    """Set something about this process."""
+    """Set a property of this process."""
     given = [*values, 0, 0, 0, 0][:4]
     _checked(_libc.prctl(option, *map(ctypes.c_ulong, given)))
 
 
 def filter_system_calls(program: int) -> None:
-    """Let the filter at this address decide about each system call from now on."""
+    """Apply the filter at this address to each system call from now on."""
     prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
 
 
 def leave_keyring() -> None:
-    """Begin a session keyring of this process's own, where the number of the call is known."""
+    """Give this process a new session keyring, if the number of the system call is known."""
     number = _SYS_KEYCTL.get(os.uname().machine)
     if number is not None:
         with suppress(OSError):  # a kernel without keys
@@ -108,15 +108,15 @@ def unshare(flags: int) -> None:
 
 
 def join(process: int, flags: int) -> None:
-    """Move this process into namespaces of another one, which a pidfd names."""
+    """Move this process into namespaces of another process, given by its pidfd."""
     _checked(_libc.setns(process, flags))
 
 
 def fork_into(flags: int) -> int:
-    """Fork into new namespaces, as ``os.fork`` does, by the system call alone.
+    """Fork into new namespaces, as ``os.fork`` does, but with the system call only.
 
-    Neither Python nor libc notice it: the child of this single-threaded process must not start
-    a thread, nor be more than a few lines.
+    Neither Python nor libc notices this fork. So the child of this single-threaded process must not
+    start a thread, and must not run more than a few lines.
     """
     arguments = _CloneArguments(flags=flags, exit_signal=signal.SIGCHLD)
     return syscall(_SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
@@ -134,7 +134,7 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
 
 
 def open_tree(path: str, *, read_only: bool) -> int:
-    """Return a descriptor of a detached copy of what is mounted at a path and below it."""
+    """Return a descriptor of a detached copy of the mounts at a path and below it."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     tree = syscall(_SYS_OPEN_TREE, _AT_FDCWD, path.encode(), flags)
     wanted = MOUNT_ATTR_NOSUID | (MOUNT_ATTR_RDONLY if read_only else 0)
@@ -143,7 +143,7 @@ def open_tree(path: str, *, read_only: bool) -> int:
 
 
 def attach_tree(tree: int, target: str) -> None:
-    """Mount a detached tree at a path; closes its descriptor."""
+    """Mount a detached tree at a path and close its descriptor."""
     try:
         syscall(_SYS_MOVE_MOUNT, tree, b"", _AT_FDCWD, target.encode(), _MOVE_MOUNT_F_EMPTY_PATH)
     finally:
@@ -151,7 +151,7 @@ def attach_tree(tree: int, target: str) -> None:
 
 
 def make_read_only(path: str) -> None:
-    """Make the mount at a path, without those below it, read-only."""
+    """Make the mount at a path read-only, but not the mounts below it."""
     _set_attributes(_AT_FDCWD, path.encode(), 0, MOUNT_ATTR_RDONLY)
 
 
@@ -162,11 +162,11 @@ def _set_attributes(descriptor: int, path: bytes, flags: int, wanted: int) -> No
 
 
 def become_root(mounted: str) -> None:
-    """Move a mount over the root of this mount namespace and live on it.
+    """Move a mount over the root of this mount namespace and make it the root of this process.
 
-    The old root stays below, out of reach of whoever cannot unmount (in a user namespace
-    made later, Linux locks what covers it). ``pivot_root`` would need an unmount, and that
-    waits for every processor, 3 to 12 ms.
+    The old root stays below. A process that cannot unmount does not reach it, and in a user
+    namespace made later, Linux locks the mount that covers it. ``pivot_root`` would need an
+    unmount, which waits for every processor, 3 to 12 ms.
     """
     os.chdir(mounted)
     _checked(_libc.mount(b".", b"/", None, ctypes.c_ulong(_MS_MOVE), None))
@@ -181,7 +181,7 @@ def drop_capabilities() -> None:
 
 
 def keep_capability(number: int) -> None:
-    """Give up every capability but one, which stays when this process executes a program."""
+    """Give up every capability except one, which stays when this process executes a program."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)(*(1 << number,) * 3)  # effective, permitted, inheritable
     _checked(_libc.capset(header, sets))

@@ -1,4 +1,4 @@
-"""A session's own namespaces: mounts, network, and the users that an ordinary user needs."""
+"""A session's own namespaces: mounts, network, and users if an ordinary user makes them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _QUEUES_AND_SEMAPHORES = {"msgmni": "256", "sem": "250 32000 32 128"}  # 16 KiB 
 def enter(
     *, user: bool, network: bool, shared_memory: bool = True, network_of: int | None = None
 ) -> None:
-    """Move into new namespaces; an ordinary user may only inside a ``user`` namespace.
+    """Move this process into new namespaces; an ordinary user needs a new ``user`` namespace.
 
-    ``network_of`` is the pid, outside, of a process whose network, and user namespace, is joined
-    instead of a new one made. ``shared_memory`` is that, and queues, without a file.
+    ``network_of`` is the pid, outside, of another process. This process then joins that process's
+    network and user namespaces instead of new ones. ``shared_memory`` adds a namespace for shared
+    memory and queues without a file.
     """
     own = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
     memory = linux.CLONE_NEWIPC if shared_memory else 0
@@ -32,16 +33,18 @@ def enter(
     linux.unshare(own | linux.CLONE_NEWNS | memory)
     if own & linux.CLONE_NEWUSER:
         _stay(uid, gid)
-    # nothing goes out; what the host unmounts goes here too, else it would stay busy
+    # Mounts here do not reach the host. The host's unmounts reach this namespace; otherwise those
+    # mounts would stay busy.
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
     if own & linux.CLONE_NEWNET:
         raise_loopback()
 
 
 def limit_shared_memory(limit: int) -> None:
-    """Limit what this namespace keeps without a process: segments, queues, semaphores.
+    """Limit the objects that this namespace keeps without a process.
 
-    Segments have ``limit`` bytes together; the rest a few MiB, for Linux allows gigabytes of it.
+    All shared memory segments together have ``limit`` bytes. Queues and semaphores have a few MiB,
+    because Linux by default allows gigabytes.
     """
     pages = limit // os.sysconf("SC_PAGE_SIZE")
     for name, value in {"shmall": str(pages), **_QUEUES_AND_SEMAPHORES}.items():
@@ -49,7 +52,8 @@ def limit_shared_memory(limit: int) -> None:
 
 
 def _join(pid: int, flags: int) -> None:
-    """Join a process's namespaces; in a process namespace only /proc knows it, the host's still."""
+    """Join another process's namespaces."""
+    # Inside a process namespace the pid is known only in /proc, which is still the host's.
     alone = flags == linux.CLONE_NEWNET
     there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY) if alone else os.pidfd_open(pid)
     try:
@@ -59,14 +63,14 @@ def _join(pid: int, flags: int) -> None:
 
 
 def _stay(uid: int, gid: int) -> None:
-    """Be the same user and group inside the new user namespace."""
+    """Map this user and group to themselves in the new user namespace."""
     own = Path("/proc/self")
     (own / "uid_map").write_text(f"{uid} {uid} 1")
-    (own / "setgroups").write_text("deny")  # the kernel asks for it before gid_map
+    (own / "setgroups").write_text("deny")  # the kernel requires it before gid_map
     (own / "gid_map").write_text(f"{gid} {gid} 1")
 
 
 def raise_loopback() -> None:
-    """Bring this network's own loopback device up."""
+    """Bring up the loopback device of this network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))

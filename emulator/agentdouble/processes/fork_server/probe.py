@@ -1,7 +1,8 @@
-"""Try each measure of confinement on this machine: ``python -m ...probe UID``, the session user.
+"""A program that tries each confinement measure here: ``python -m ...probe UID``.
 
-Prints a JSON object: for each measure None if it holds, else why not. A measure holds when
-what it forbids was tried and refused, so nothing is guessed from versions and settings.
+UID is the session user. The program prints a JSON object: for each measure, null if it works, else
+the reason. A measure works if the forbidden action was tried and refused, so nothing is guessed
+from versions and settings.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PORT = 20_000
 
 
 def main() -> None:
-    """Try the measures in turn; later ones build on those that hold."""
+    """Try the measures in turn and print the result; later ones build on those that work."""
     processes.adopt_orphans()
     uid = int(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="t-") as directory:
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def probe(directory: Path, uid: int) -> dict[str, str | None]:
-    """Return why each measure does not hold, None where it does."""
+    """Return, for each measure, the reason why it does not work, or None if it works."""
     root = os.geteuid() == 0
     directory.chmod(0o711)
     kind: Literal["plain", "user"] = "plain" if root else "user"
@@ -74,7 +75,7 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
 
 
 def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
-    """Confine a child and let it try; return why that failed, if it did."""
+    """Confine a child and call ``holds`` in it; return the reason of a failure, or None."""
     reading, writing = os.pipe()
     namespaces = ProcessNamespaces()
     try:
@@ -112,7 +113,7 @@ def _python_is_readable() -> None:
 
 def _outside_is_closed() -> None:
     os.close(os.open("/dev/null", os.O_WRONLY))
-    outside = Path("/proc/self/comm")  # writable, but for Landlock
+    outside = Path("/proc/self/comm")  # writable without Landlock
     _refused(lambda: outside.open("w").close())
 
 

@@ -1,11 +1,11 @@
-"""The process namespaces of sessions: one for each, as a container has, below an init that sleeps.
+"""The process namespaces of sessions: each has its own, as a container has, with a sleeping init.
 
-A session's kernels, terminals and browser see and reach each other and no other process, by whatever
-call; the end of the namespace is the end of all that is in it. The init is none of them, since to
-process 1 signals do nothing by default; it is a ``sleep``, 0.1 MiB, and keeps the session's shared
-memory and queues. What the fork server forks into a namespace are its own children, so pidfds and exit
-codes are the real ones. An ordinary user cannot come back from a namespace: there a child forks, 2 ms
-more.
+A session's kernels, terminals and browser see and reach only each other, with any system call. All
+processes in a namespace end with it. The init is a separate process, because by default signals do
+nothing to process 1. It is a ``sleep`` of 0.1 MiB, and keeps the session's shared memory and
+queues. The processes that the fork server forks into a namespace are its own children, so their
+pidfds and exit codes are real. An ordinary user's process cannot return from a namespace, so there
+a child process forks, which takes 2 ms more.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FOR_EVER_S = 2**31 - 1
 
 
 class ProcessNamespaces:
-    """The namespaces of one single-threaded process; a session is known by its home.
+    """The namespaces of one single-threaded process; a session is identified by its home.
 
-    A spare namespace saves a start the fork of its init. If ``lacks_spare``, call ``prepare`` when
-    there is time.
+    With a spare namespace, a start does not wait for the fork of an init. If ``lacks_spare``, call
+    ``prepare`` when there is time.
     """
 
     def __init__(self) -> None:
@@ -38,17 +38,17 @@ class ProcessNamespaces:
 
     @property
     def inits(self) -> set[int]:
-        """The processes below which the namespaces are."""
+        """The pids of the inits of all namespaces."""
         return {one.init for one in self._all()}
 
     def prepare(self) -> None:
-        """Make the next namespace, of the kind that was made last."""
+        """Make a spare namespace, of the same kind as the last."""
         self.lacks_spare = False
-        with suppress(OSError):  # the start that needs one will tell
+        with suppress(OSError):  # the start that needs one will report the error
             self._spare = ProcessNamespace(user=self._user)
 
     def fork(self, confinement: Mapping[str, Any] | None) -> int:
-        """Fork as ``os.fork`` does, into the session's namespace if it is to have one."""
+        """Fork as ``os.fork`` does, into the session's namespace if the confinement has one."""
         if confinement is None or confinement["processes"] == "shared":
             return os.fork()
         home = confinement["home"]
@@ -61,7 +61,7 @@ class ProcessNamespaces:
             raise
 
     def end_left_by(self, ended: Collection[int]) -> None:
-        """End what processes that have been waited for left in their namespaces."""
+        """End the processes that members left in their namespaces; ``ended`` are reaped pids."""
         for one in self._all():
             one.alive = one.alive and one.init not in ended
         for home, one in [*self._of.items()]:
@@ -71,7 +71,7 @@ class ProcessNamespaces:
                 self._forget(home)
 
     def kill(self) -> None:
-        """Kill all that is in them, without waiting for it."""
+        """Kill all processes in the namespaces, without waiting for their end."""
         for one in self._all():
             one.kill()
 
@@ -89,10 +89,10 @@ class ProcessNamespaces:
 
 
 class ProcessNamespace:
-    """A process namespace that lives until it is ended.
+    """A process namespace; it exists until ``end`` or ``kill`` is called.
 
-    ``user`` is for an ordinary user, who may only inside a user namespace. ``members`` are those
-    that were forked into it and have not been waited for, ``alive`` tells it of the init.
+    ``user`` is for an ordinary user, who also needs a user namespace. ``members`` are the processes
+    that were forked into it and have not been waited for. ``alive`` says whether the init is alive.
     """
 
     def __init__(self, *, user: bool) -> None:
@@ -110,28 +110,28 @@ class ProcessNamespace:
             pid = self._fork_by_helper() if self._user else self._fork()
         except BaseException:
             if os.getpid() != outside:
-                os._exit(1)  # a member that failed is not to go on as what it was forked from
+                os._exit(1)  # a failed member must not continue as a copy of its parent
             raise
         if pid:
             self.members.add(pid)
         return pid
 
     def end_left(self) -> None:
-        """End what members that have been waited for left behind: the init has adopted it."""
+        """End the processes that ended members have left; the init has adopted them."""
         while self.alive and self.members and (left := processes.children(self.init)):
             for pid in left:
                 processes.kill_tree(pid)
             processes.wait_for_one(left)
 
     def end(self) -> None:
-        """End all that is in it and return when it is gone; no member may be left."""
+        """End all processes in the namespace and wait for the init; no member may be left."""
         self.kill()
         if self.alive:
             os.waitpid(self.init, 0)
             self.alive = False
 
     def kill(self) -> None:
-        """Kill all that is in it."""
+        """Kill all processes in the namespace."""
         if self.alive:
             os.kill(self.init, signal.SIGKILL)
 
@@ -147,7 +147,7 @@ class ProcessNamespace:
 
     def _fork(self) -> int:
         with _pidfd(self.init) as inside, _pidfd(os.getpid()) as outside:
-            linux.join(inside, linux.CLONE_NEWPID)  # where children are born; this process stays
+            linux.join(inside, linux.CLONE_NEWPID)  # affects only children, not this process
             pid = -1
             try:
                 pid = os.fork()
@@ -159,9 +159,9 @@ class ProcessNamespace:
             return pid
 
     def _fork_by_helper(self) -> int:
-        """Fork by way of a child, which may join: an ordinary user could not come back.
+        """Fork in a child that joins the namespace, because an ordinary user could not return.
 
-        When it ends, the member becomes this process's own child.
+        When that child ends, the member becomes this process's own child.
         """
         reading, writing = os.pipe()
         helper = os.fork()
@@ -179,7 +179,7 @@ class ProcessNamespace:
         return answer_code
 
     def _help(self, writing: int) -> None:
-        """Fork the member and end; return in the member alone."""
+        """Fork the member and end this process; return only in the member."""
         answer_code = -errno.ECHILD
         try:
             with _pidfd(self.init) as inside:
@@ -194,14 +194,14 @@ class ProcessNamespace:
 
 
 def _be_init(parent: int) -> NoReturn:
-    """Be process 1: keep nothing open, reap children, end with the parent (a pidfd)."""
+    """Run as process 1: keep nothing open, reap children, end with ``parent`` (a pidfd)."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         processes.die_with_parent()
-        if not processes.has_ended(parent):  # else it did just before
+        if not processes.has_ended(parent):  # it may have ended just before
             os.chdir("/")
             linux.close_from(3)
             _shrink()
@@ -210,8 +210,9 @@ def _be_init(parent: int) -> NoReturn:
 
 
 def _shrink() -> None:
-    """Execute a program that sleeps: all of the fork server's memory would stay here else."""
-    if os.geteuid():  # a right that code in the namespace lacks keeps it from looking in here
+    """Execute a program that sleeps; otherwise all memory of the fork server would stay here."""
+    # Code in the namespace lacks this capability, so Linux does not let it inspect this process.
+    if os.geteuid():
         linux.keep_capability(linux.CAP_SYS_PTRACE)
     with suppress(OSError):
         os.execvp("sleep", ("sleep", str(_FOR_EVER_S)))  # noqa: S606, S607 (any one will do)
@@ -220,11 +221,11 @@ def _shrink() -> None:
 
 
 def _map_user(pid: int) -> None:
-    """Let this user be himself in the user namespace of a process."""
+    """Map this user and group to themselves in the user namespace of a process."""
     uid, gid = os.geteuid(), os.getegid()
     of_process = Path(f"/proc/{pid}")
     (of_process / "uid_map").write_text(f"{uid} {uid} 1")
-    (of_process / "setgroups").write_text("deny")  # Linux asks for it before gid_map
+    (of_process / "setgroups").write_text("deny")  # Linux requires it before gid_map
     (of_process / "gid_map").write_text(f"{gid} {gid} 1")
 
 

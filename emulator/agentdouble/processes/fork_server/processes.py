@@ -1,4 +1,4 @@
-"""Linux processes: parents that die, orphans, trees that are killed, limits."""
+"""Linux processes: the end of a parent, orphans, the killing of process trees, and limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentdouble.processes.fork_server import linux
 
 
 def die_with_parent() -> None:
-    """Let Linux kill this process when its parent ends, whatever it is doing."""
+    """Let Linux kill this process when its parent ends."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -34,7 +34,7 @@ def children(pid: int) -> list[int]:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants; stopped first, so that none forks meanwhile."""
+    """Kill a process and all its descendants; stop them first, so that none forks meanwhile."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     for child in children(pid):
@@ -44,18 +44,18 @@ def kill_tree(pid: int) -> None:
 
 
 def end_children(*, but: Collection[int] = ()) -> None:
-    """Kill this process's children, ``but`` for some, and their descendants; wait for them."""
+    """Kill this process's children, except ``but``, and their descendants; wait for them."""
     while ending := [pid for pid in children(os.getpid()) if pid not in but]:
         for pid in ending:
             kill_tree(pid)
-        wait_for_one(ending)  # one may end only when another has been waited for
+        wait_for_one(ending)  # some end only after another has been waited for
         for pid in ending:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
 
 def wait_for_one(pids: Iterable[int]) -> None:
-    """Return when one of some processes has ended."""
+    """Wait until one of these processes has ended."""
     poll = select.poll()
     opened = []
     try:

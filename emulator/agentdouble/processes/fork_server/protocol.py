@@ -1,7 +1,7 @@
-"""The messages between the double and its fork server: one JSON object a datagram.
+"""The messages between the double and its fork server: one JSON object in each datagram.
 
-The double asks for a fork under a number. The server answers under the same number, with the child's
-pidfd as ancillary data, and later reports, unasked, how each child ended.
+The double requests a fork with a number. The server answers with the same number, with the child's
+pidfd as ancillary data. Later the server reports how each child ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# what a kernel writes of one execution, in characters or bytes; the double keeps less of it
+# The most output that a kernel sends for one execution, in characters or bytes; the double keeps
+# less of it.
 OUTPUT_LIMIT = 8 * 1024 * 1024
 
 MAX_DATAGRAM = 256 * 1024
@@ -22,14 +23,14 @@ MAX_DESCRIPTORS = 4
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """A kernel to be forked; the descriptors that come with it become the kernel's own.
+    """A request to fork a kernel; the kernel gets the descriptors that come with it.
 
-    ``kernel`` names the module that is it (see ``child.KERNELS``), ``config`` holds its
-    traitlets settings, a table a class; ``limits`` are resource limits (bytes, counts);
-    ``confinement`` holds the fields of ``confinement.Confinement``, None confines nothing.
-    With ``outputs`` two descriptors come, its standard output and its standard error; without,
-    what it prints to the latter is kept in the file ``stderr_file``, if there is to be one.
-    ``number`` is what the answer is known by; the client gives it.
+    ``kernel`` names its module (see ``child.KERNELS``). ``config`` holds its traitlets settings,
+    one table for each class. ``limits`` are resource limits (bytes, counts). ``confinement`` holds
+    the fields of ``confinement.Confinement``; None confines nothing. With ``outputs``, two
+    descriptors are sent: standard output and standard error. Without ``outputs``, the file
+    ``stderr_file`` keeps the standard error, unless it is None. ``number`` identifies the answer;
+    the client sets it.
     """
 
     connection_file: str
@@ -46,7 +47,7 @@ class ForkRequest:
 
 @dataclass(frozen=True)
 class Forked:
-    """The answer to a request; its pidfd comes with it."""
+    """The answer to a request; the child's pidfd is sent with it."""
 
     pid: int
     number: int
@@ -54,7 +55,7 @@ class Forked:
 
 @dataclass(frozen=True)
 class Refused:
-    """The answer to a request that could not be met; ``error`` is the number of an OSError."""
+    """The answer to a failed request; ``error`` is the number of an OSError, if it was one."""
 
     reason: str
     number: int
@@ -63,16 +64,16 @@ class Refused:
 
 @dataclass(frozen=True)
 class Unwanted:
-    """A child without an owner: its pidfd could not be received. The server kills it."""
+    """A child whose pidfd the double could not receive; the server kills it."""
 
     pid: int
 
 
 @dataclass(frozen=True)
 class Exited:
-    """A child has ended, and so has everything that it left behind.
+    """A report that a child, and all processes that it left, have ended.
 
-    ``code`` is its exit code, negative for the signal that killed it.
+    ``code`` is its exit code; a negative code is the number of the signal that killed it.
     """
 
     pid: int
@@ -99,7 +100,7 @@ def decode(datagram: bytes) -> Message:
 
 
 def ancillary(descriptors: Sequence[int]) -> list[tuple[int, int, Any]]:
-    """Return what makes ``sendmsg`` send descriptors along."""
+    """Return the ancillary data that makes ``sendmsg`` send descriptors."""
     if not descriptors:
         return []
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]

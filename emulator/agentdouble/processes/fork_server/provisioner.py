@@ -15,7 +15,7 @@ NAME = "agentdouble-fork"
 
 
 class ForkProvisioner(KernelProvisionerBase):
-    """Starts a kernel by a fork; its kernel manager carries the plan for it, ``fork``."""
+    """Starts a kernel by a fork; the attribute ``fork`` of its kernel manager is the plan."""
 
     parent: Any  # the kernel manager
     process: ForkedProcess | None = None
@@ -52,7 +52,7 @@ class ForkProvisioner(KernelProvisionerBase):
         return self.connection_info
 
     async def poll(self) -> int | None:
-        """Return None while the process lives, else its exit code (-1 if it is unknown)."""
+        """Return None while the process is alive, else its exit code (-1 if it is unknown)."""
         if self.process is None:
             return 0
         if self.process.exited.done():
@@ -61,7 +61,7 @@ class ForkProvisioner(KernelProvisionerBase):
         return -1 if self.process.has_ended() else None
 
     async def wait(self) -> int | None:
-        """Return the exit code when the process has ended, None if it is unknown."""
+        """Wait until the process has ended; return its exit code, or None if it is unknown."""
         if self.process is None:
             return 0
         code = await self.process.exited
@@ -74,7 +74,7 @@ class ForkProvisioner(KernelProvisionerBase):
             self.process.send_signal(signum)
 
     async def kill(self, restart: bool = False) -> None:
-        """Kill the process; what it started dies with it."""
+        """Kill the process; the processes that it has started end with it."""
         await self.send_signal(signal.SIGKILL)
 
     async def terminate(self, restart: bool = False) -> None:

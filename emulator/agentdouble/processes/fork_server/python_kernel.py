@@ -1,9 +1,9 @@
-"""The Python kernel: ipykernel, made to heed every interrupt and to read every request.
+"""The Python kernel: ipykernel, changed to obey every interrupt and to read every request.
 
-The fork server forks it; where there is none it is a program, ``-f CONNECTION_FILE JSON``.
+The fork server forks it. Without a fork server it is a program, ``-f CONNECTION_FILE JSON``.
 
-ipykernel alone does not stop ``await asyncio.sleep(60)``, because its handler does not wake
-the event loop, nor sync code that runs inside a coroutine
+ipykernel alone does not stop ``await asyncio.sleep(60)``, because its handler does not wake the
+event loop. It also does not stop sync code that runs inside a coroutine
 (https://github.com/ipython/ipykernel/issues/881 and /1239).
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-sys.modules["debugpy"] = None  # type: ignore[assignment]  # 40 ms, 8 MB and two threads for nobody
+sys.modules["debugpy"] = None  # type: ignore[assignment]  # saves 40 ms, 8 MB and two threads
 import ipykernel.debugger  # noqa: E402, F401 (it looks for debugpy when it is imported)
 
 del sys.modules["debugpy"]
@@ -45,10 +45,10 @@ from agentdouble.processes.fork_server.kernel_output import (  # noqa: E402
 
 
 class SandboxKernel(IPythonKernel):
-    """A kernel whose code can be interrupted anywhere, and only its code.
+    """A kernel whose code can be interrupted anywhere, but only its code.
 
-    ipykernel alone raises an interrupt wherever a message is handled: between the parts of a
-    reply, say, or where nothing catches it, and the kernel ends.
+    ipykernel alone raises an interrupt anywhere in the handling of a message, for example between
+    the parts of a reply, or where no code catches it and the kernel ends.
     """
 
     memory_limit = Integer(None, allow_none=True, config=True, help="bytes that code may use")
@@ -61,7 +61,7 @@ class SandboxKernel(IPythonKernel):
         signal.signal(signal.SIGINT, self._keep)
 
     def post_handler_hook(self) -> None:
-        """Let interrupts pass: nothing runs."""
+        """Ignore interrupts, because no code runs."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _keep(self, _number: int, _frame: FrameType | None) -> None:
@@ -78,7 +78,7 @@ class SandboxKernel(IPythonKernel):
             signal.signal(signal.SIGINT, self._keep)
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Run code, and let it be interrupted."""
+        """Run code that can be interrupted."""
         self._limit_memory()
         with self._interruptible():
             run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
@@ -86,13 +86,13 @@ class SandboxKernel(IPythonKernel):
             return reply
 
     def _limit_memory(self) -> None:
-        """Limit memory just before the first code: all that is the kernel's own is mapped by then."""
+        """Limit memory before the first code runs; by then the kernel has mapped its own memory."""
         if self.memory_limit is not None and not self._limited:
             _limit_address_space(self.memory_limit)
         self._limited = True
 
     def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
-        """Complete code, and let it be interrupted: an object's ``__dir__`` may take for ever."""
+        """Complete code; this can be interrupted, because an object's ``__dir__`` may never end."""
         with self._interruptible():
             found: dict[str, Any] = super().do_complete(code, cursor_pos)  # type: ignore[no-untyped-call]
             return found
@@ -102,7 +102,7 @@ class SandboxKernel(IPythonKernel):
         loop = asyncio.get_running_loop()
 
         def cancel(_number: int, _frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(future.cancel)  # this one wakes the loop
+            loop.call_soon_threadsafe(future.cancel)  # unlike call_soon, this wakes the loop
             if asyncio.current_task(loop) is not None:
                 raise asyncio.CancelledError("interrupted")
 
@@ -114,7 +114,7 @@ class SandboxKernel(IPythonKernel):
 
 
 class SandboxKernelApp(IPKernelApp):
-    """The kernel application; nothing of it may exist before the fork."""
+    """The kernel application; it must be created only after the fork."""
 
     kernel_class = SandboxKernel
     outstream_class = f"{CappedStream.__module__}.{CappedStream.__name__}"
@@ -124,25 +124,25 @@ class SandboxKernelApp(IPKernelApp):
         return CappedSession(parent=self)
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Drop no output because the double is slow: zmq's own limit is 1000 messages."""
+        """Remove zmq's limit of 1000 messages, so that a slow double loses no output."""
         context.setsockopt(zmq.SNDHWM, 0)
         IOPubThread._run_event_pipe_gc = close_when_threads_end  # type: ignore[method-assign]
         super().init_iopub(context)  # type: ignore[no-untyped-call]
 
     def init_crash_handler(self) -> None:
-        """Do nothing: the double notices crashes anyway."""
+        """Do nothing, because the double notices crashes anyway."""
 
     def parse_command_line(self, argv: list[str] | None = None) -> None:
-        """Do nothing: building the parser would take a quarter of the start."""
+        """Do nothing, because building the parser would take a quarter of the start."""
 
     def load_config_file(self, *_: object, **__: object) -> None:
-        """Do nothing: a session has no configuration files yet."""
+        """Do nothing, because a session has no configuration files yet."""
 
     def init_kernel(self) -> None:
-        """Send replies by the stream that requests are read from.
+        """Send replies through the stream from which requests are read.
 
-        Until 7.4, which Python 3.10 does not get, ipykernel goes past it, to the socket underneath:
-        a request that comes meanwhile is never read, nor any that follows
+        Before 7.4, which is not available for Python 3.10, ipykernel writes directly to the socket
+        of the stream. Then a request that arrives meanwhile, and all later ones, are never read
         (https://github.com/ipython/ipykernel/issues/1554).
         """
         if version_info < (7, 4):
@@ -154,7 +154,7 @@ class SandboxKernelApp(IPKernelApp):
         super().init_kernel()  # type: ignore[no-untyped-call]
 
     def start(self) -> None:
-        """Collect garbage from now on, the session's alone: what the kernel is made of stays."""
+        """Start the kernel, with garbage collection of only the objects that are created later."""
         gc.freeze()
         gc.enable()
         signal.signal(signal.SIGURG, _wake)
@@ -162,9 +162,9 @@ class SandboxKernelApp(IPKernelApp):
 
 
 def run(connection_file: str, config: dict[str, Any]) -> None:
-    """Run a kernel in this process until it is told to stop.
+    """Run a kernel in this process until it is requested to stop.
 
-    ``config`` holds traitlets settings, a table a class.
+    ``config`` holds traitlets settings, one table for each class.
     """
     app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
     app.initialize([])  # type: ignore[no-untyped-call]
@@ -173,10 +173,11 @@ def run(connection_file: str, config: dict[str, Any]) -> None:
 
 
 def _limit_address_space(memory: int) -> None:
-    """Let this process use ``memory`` (bytes), or half of that more if it uses that already.
+    """Let this process use ``memory`` (bytes), but at least half of that more than it uses now.
 
-    Linux limits the address space: code that needs more gets a MemoryError. That of a kernel at rest
-    is 0.6 GiB for 40 MB of memory, and differs between versions, so it comes on top.
+    Linux limits the address space; code that needs more gets a MemoryError. An idle kernel has
+    0.6 GiB of address space for 40 MB of memory. This differs between versions, so the present
+    address space is added to the limit.
     """
     pages = Path("/proc/self/statm").read_text().split()
     size, used = (int(number) * resource.getpagesize() for number in pages[:2])
@@ -184,11 +185,11 @@ def _limit_address_space(memory: int) -> None:
 
 
 def _wake(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: Python heeds an interrupt that has come when a handler ends its wait."""
+    """Do nothing; a handler ends Python's wait, and then Python handles a pending interrupt."""
 
 
 def _set_up_matplotlib() -> None:
-    """Set the backend of a matplotlib that was preloaded: it has missed what the kernel set."""
+    """Set the backend of a preloaded matplotlib, which was imported before the kernel set one."""
     if "matplotlib" not in sys.modules:
         return
     import matplotlib

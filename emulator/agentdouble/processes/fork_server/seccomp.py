@@ -1,4 +1,4 @@
-"""Filters of system calls, which Linux runs before each call of a process (seccomp)."""
+"""Filters for system calls, which Linux runs before each call of a process (seccomp)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from agentdouble.processes.fork_server import linux
 
 LOAD, EQUAL, AND, RETURN = 0x20, 0x15, 0x54, 0x06
-NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # where they stand in what a program looks at
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # their offsets in the data that a program reads
 ALLOW, ASK, REFUSE = 0x7FFF0000, 0x7FC00000, 0x00050000
 
-Line = tuple[int, int, int, int]  # a code, how many lines to skip if true and if false, a value
+Line = tuple[int, int, int, int]  # code, lines to skip if true, lines to skip if false, value
 
 
 class Instruction(ctypes.Structure):
@@ -28,20 +28,20 @@ class Instruction(ctypes.Structure):
 
 
 class Program(ctypes.Structure):
-    """A program as Linux takes it, by its address."""
+    """A program in the format of Linux, which takes its address."""
 
     _fields_ = (("length", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction)))
 
 
 def program(lines: Sequence[Line]) -> Program:
-    """Return a program of these lines; it keeps them in memory as long as it is there."""
+    """Return a program with these lines; the program object keeps them in memory."""
     instructions = (Instruction * len(lines))(*(Instruction(*line) for line in lines))
     return Program(len(lines), instructions)
 
 
-# A limit of processor time ends a process, and Landlock has no say in it. If a session has no process
-# namespace of its own, a filter can only look at whom the call is about: nobody but the caller.
-_ARCHITECTURES = {  # of a machine: its own and its older one, and the number of prlimit64 in each
+# A limit of processor time ends a process, and Landlock does not restrict such limits. If a session
+# has no own process namespace, a filter allows the call only if it is about the caller itself.
+_ARCHITECTURES = {  # for a machine: its own and its older one, and the number of prlimit64 in each
     "x86_64": ((0xC000003E, 302), (0x40000003, 340)),
     "aarch64": ((0xC00000B7, 261), (0x40000028, 369)),
 }
@@ -50,9 +50,9 @@ _WITHOUT_X32 = 0xBFFFFFFF  # x86_64 has each call twice
 
 
 def refuse_limits_of_others() -> None:
-    """Refuse from now on (EPERM) to set the limits of other processes; raise OSError.
+    """Make each later call that sets another process's limits fail with EPERM; raise OSError.
 
-    Needs no_new_privs. Limits of the caller itself can be set, and those of others be read.
+    Needs no_new_privs. A process can still set its own limits and read the limits of others.
     """
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:

@@ -1,8 +1,9 @@
 """The fork server's process: ``python -m agentdouble.processes.fork_server.server FD KIND``.
 
-For the kind "kernels" it imports what every kernel needs, for "commands" nothing; then it forks
-on request. It must stay single-threaded and must not run user code. When its socket closes, the
-double is gone: it ends every kernel and itself, as it does when its ``guardian`` has ended.
+For the kind "kernels" it imports the modules that every kernel needs, for "commands" nothing. Then
+it forks on request. It must stay single-threaded and must not run user code. When the double has
+ended, the socket closes, and the server ends every kernel and itself. It does the same if its
+``guardian`` ends.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from agentdouble.processes.fork_server.protocol import (
 _ALWAYS = (
     "agentdouble.processes.fork_server.python_kernel",
     "agentdouble.sandbox.javascript.kernel",  # 20 ms and 3 MB once; saves both in each session
-    # what IPython imports only when a shell is made or runs its first cell
+    # modules that IPython imports only when a shell is created or runs its first cell
     "IPython.core.completer",
     "IPython.core.completerlib",
     "IPython.core.debugger",
@@ -50,15 +51,15 @@ _ALWAYS = (
 _LONGEST_REASON = 4096  # characters; a datagram must hold it
 _NO_MEMORY = (errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_S = 0.01
-_IDLE_S = 0.1  # by then the kernel that was forked has what it needs of the processors
+_IDLE_S = 0.1  # after that time, a forked kernel has had the processor time for its start
 
 
 def main() -> None:
-    """Serve until the socket that argv names is closed at its other end."""
+    """Serve until the other end of the socket in argv is closed."""
     guardian.stand_behind()
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
-        del sys.path[0]  # where the double runs is no place for kernels to import from
+        del sys.path[0]  # kernels must not import from the double's working directory
     failure = preload(sys.argv[3:], kernels=sys.argv[2] == "kernels")
     view.python_paths()
     processes.adopt_orphans()
@@ -66,10 +67,10 @@ def main() -> None:
 
 
 def preload(modules: list[str], *, kernels: bool) -> str | None:
-    """Import what the forks share; keep the garbage collector off their pages.
+    """Import the modules that the forks share; keep the garbage collector off their pages.
 
-    ``kernels`` are Jupyter's. Returns which of ``modules`` cannot be imported and why, None if all
-    can.
+    With ``kernels``, also import Jupyter's modules. Returns which of ``modules`` cannot be imported
+    and why, or None if all can.
     """
     gc.disable()
     for name in _ALWAYS if kernels else ():
@@ -82,24 +83,24 @@ def preload(modules: list[str], *, kernels: bool) -> str | None:
 
 
 def _why_not(module: str) -> str | None:
-    """Import a module that the settings name; return why that failed, if it did."""
+    """Import a module from the settings; return the reason of a failure, or None."""
     try:
         importlib.import_module(module)
-    except BaseException as error:  # whatever it raises, SystemExit too
+    except BaseException as error:  # any error that the module raises, also SystemExit
         why = f"{type(error).__name__}: {error}"
         return f"the module {module!r} of the setting preload cannot be imported: {why}"
     return None
 
 
 def _import(module: str) -> None:
-    """Import what the first kernel of its kind needs; later ones share it. (A workbench's, say.)"""
+    """Import the module for the first kernel of its kind; later kernels share the import."""
     if module not in sys.modules:
         importlib.import_module(module)
         gc.freeze()
 
 
 class ForkServer:
-    """Forks, reaps, and reports how each child ended; with a ``failure`` it refuses to fork."""
+    """Forks and reaps children and reports their ends; with a ``failure``, refuses to fork."""
 
     def __init__(self, channel: socket.socket, failure: str | None = None) -> None:
         self._channel = channel
@@ -111,7 +112,7 @@ class ForkServer:
             end.setblocking(False)
 
     def serve(self) -> None:
-        """Answer requests and reap children until the double is gone."""
+        """Answer requests and reap children until the double or the guardian has ended."""
         for number in (signal.SIGCHLD, guardian.ASKED_TO_END):
             signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -131,7 +132,7 @@ class ForkServer:
         self._end_all()
 
     def _answer(self) -> bool:
-        """Answer one request; return False when there will be no more."""
+        """Answer one request; return False if there will be no more."""
         try:
             datagram, descriptors, flags, _ = socket.recv_fds(
                 self._channel, protocol.MAX_DATAGRAM, protocol.MAX_DESCRIPTORS
@@ -166,7 +167,7 @@ class ForkServer:
         try:
             _import(child.KERNELS[request.kernel])
             pid = self._namespaces.fork(request.confinement)
-        except Exception as error:  # whatever an import that lacks descriptors or memory raises
+        except Exception as error:  # an import without descriptors or memory may raise any error
             self._refuse(request.number, error)
             return
         if pid == 0:
@@ -194,25 +195,25 @@ class ForkServer:
         self._tell(Refused(reason[:_LONGEST_REASON], number, error))
 
     def _kill(self, pid: int) -> None:
-        """Kill a kernel that is not reaped yet: so the pid is still its own."""
+        """Kill a kernel, but only if it is not reaped yet, so that the pid is still its own."""
         if pid in self._kernels:
             os.kill(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
         other = (request.confinement or {}).get("network_of")
-        if other is not None and other not in self._kernels:  # its pid may be another's by now
+        if other is not None and other not in self._kernels:  # another process may have its pid now
             return f"the kernel {other}, whose network it was to join, has ended"
         return self._failure
 
     def _become(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
-        """Turn this fresh fork into the kernel that was asked for; never returns."""
+        """Turn this new fork into the requested kernel; never return."""
         signal.set_wakeup_fd(-1)
         for end in (self._channel, self._woken, self._wake):
             end.close()
         child.run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
-        """Send the double a message; raise OSError only if it has ``descriptors``."""
+        """Send a message to the double; retry if memory is short, unless it has ``descriptors``."""
         datagram, ancillary = [protocol.encode(message)], protocol.ancillary(descriptors)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             while True:
@@ -225,7 +226,7 @@ class ForkServer:
                     time.sleep(_PAUSE_S)
 
     def _reap(self) -> bytes:
-        """Reap what has ended; return the signals that came."""
+        """Reap ended children; return the numbers of the received signals."""
         signals = b""
         with contextlib.suppress(BlockingIOError):
             signals = self._woken.recv(4096)
@@ -240,7 +241,7 @@ class ForkServer:
         return signals
 
     def _end_orphans(self) -> None:
-        """Kill what dead kernels have left: the orphans that this process has adopted."""
+        """Kill the orphans that dead kernels have left and this process has adopted."""
         processes.end_children(but=self._kernels | self._namespaces.inits)
 
     def _end_all(self) -> None:
@@ -249,7 +250,7 @@ class ForkServer:
 
 
 def _ended() -> list[tuple[int, int]]:
-    """Reap every child that has ended; return pids and exit codes."""
+    """Reap every ended child; return pids and exit codes."""
     ended = []
     with contextlib.suppress(ChildProcessError):
         while True:

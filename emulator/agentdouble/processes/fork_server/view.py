@@ -1,8 +1,8 @@
-"""A kernel's own view of the file system: the system, Python, its session, and nothing else.
+"""A kernel's own view of the file system: only the system, Python and its session.
 
-It is built on an empty root, as bubblewrap does it, so that whatever is not named is not
-there: no other session, no home of the server, no socket of a daemon. Nothing is written on
-the host outside the session's own directories.
+The view is built on an empty root, as in bubblewrap, so only the named paths exist in it: no other
+session, no home of the server, no socket of a daemon. Nothing is written on the host outside the
+session's own directories.
 """
 
 # pathlib would make each fork 1 ms slower:
@@ -25,7 +25,7 @@ USER = "gem"
 
 SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/opt", "/sys"),
-    *("/gnu", "/nix"),  # where Guix and Nix keep everything
+    *("/gnu", "/nix"),  # the directories of Guix and Nix
 )
 DEVICES = tuple(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
 _NOBODYS_GROUP = 65534
@@ -43,10 +43,10 @@ def enter(
     shm_size: int,
     own_processes: bool,
 ) -> None:
-    """Make the view this process's root; ``home`` and ``tmp`` change place, ``run`` stays.
+    """Make the view the root of this process; ``home`` and ``tmp`` move, ``run`` stays.
 
-    A size (bytes) makes that directory a file system in memory, empty and never larger. The
-    process must be alone in a mount namespace of its own.
+    A size (bytes) makes that directory an empty file system in memory with this maximum size. This
+    process must be alone in its own mount namespace.
     """
     links = {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
     shown = [path for path in readable(visible, run) if path not in links]
@@ -65,7 +65,7 @@ def enter(
     for path, size in ((HOME, home_size), (TMP, tmp_size)):
         if size is not None:
             _mount("tmpfs", path, f"mode=700,size={size}")
-    for path in sorted(trees, key=len):  # what lies below another comes after it
+    for path in sorted(trees, key=len):  # a path comes after its parent directories
         _attach(trees[path], path)
     _mount("tmpfs", "/dev/shm", f"mode=1777,size={shm_size}")  # noqa: S108
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
@@ -75,12 +75,12 @@ def enter(
 
 
 def seal() -> None:
-    """Make the root itself read-only, when everything is in its place."""
+    """Make the root itself read-only; call this last."""
     linux.make_read_only("/")
 
 
 def name_user(uid: int, gid: int) -> None:
-    """Give this user a name, so that code that asks for it is answered."""
+    """Give this user a name, so that code can look it up."""
     accounts = {
         "passwd": f"root:x:0:0::/root:/bin/sh\n{USER}:x:{uid}:{gid}::{HOME}:/bin/sh\n",
         "group": f"root:x:0:\n{USER}:x:{gid}:\n",
@@ -95,9 +95,9 @@ def name_user(uid: int, gid: int) -> None:
 
 @functools.cache
 def python_paths() -> frozenset[str]:
-    """Return where this Python and what it imports lies, and the list of name servers.
+    """Return the paths of this Python, of its imports, and of the list of name servers.
 
-    Found once, in the fork server: links are followed, and that takes a while.
+    The result is cached in the fork server, because following the links takes a while.
     """
     found = {sys.prefix, sys.base_prefix, *sys.path, "/etc/resolv.conf"}
     found |= {os.path.realpath(path) for path in found if path.startswith("/")}
@@ -105,10 +105,10 @@ def python_paths() -> frozenset[str]:
 
 
 def readable(visible: Iterable[str], run: str) -> list[str]:
-    """Return what a kernel may read: the system, this Python and what it imports, ``visible``.
+    """Return the paths that a kernel may read: the system, this Python, its imports, ``visible``.
 
-    The name servers' file often lies below /run. What holds the session's own ``run`` holds
-    those of others too, so it is left out, whatever asks for it.
+    The file of the name servers is often below /run. A directory that contains the session's own
+    ``run`` also contains the ``run`` of other sessions, so it is always left out.
     """
     wanted = {*python_paths(), *visible, *map(os.path.realpath, visible)}
     shown = list(SYSTEM)
@@ -144,13 +144,14 @@ def _link_devices() -> None:
 
 
 def _show_processes(host: int, *, own: bool) -> None:
-    """Show the session's own processes; all of the host's where that needs more rights.
+    """Show the session's own processes; if that is not permitted, show all of the host's.
 
-    Where they have a namespace of their ``own``, the host's would have other numbers.
+    With an ``own`` process namespace, the host's /proc would show wrong numbers, so that raises
+    OSError.
     """
     os.mkdir("/proc")
     try:
-        # without a group, hidepid would let all of root's, 0, see everything
+        # Without a group it is root's group, 0, and all its members would see every process.
         options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
         linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
     except OSError:  # an ordinary user would need a process namespace
