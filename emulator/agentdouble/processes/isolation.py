@@ -105,8 +105,8 @@ class Isolation:
         """Return the tightest available confinement; None if no measure is available.
 
         ``run`` is the directory for the sockets of this kernel only. If each session can have its
-        own user, this method makes one user the owner of the workspace, for all its kernels. If an
-        own network is not available, the shared network is used, so call ``offers`` first.
+        own user, this method makes one user the owner of the workspace, for all its kernels. If a
+        separate network is not available, the shared one is used, so call ``offers`` first.
         ``network_of`` is the pid of a kernel whose network this one joins. Only the double may
         reach ``port``, if that measure is available.
         """

@@ -80,7 +80,7 @@ def _close_inherited(kept: Sequence[int]) -> None:
     """Close the server's descriptors; with its epoll descriptor alone, code could disturb it."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
         if int(name) > 2 and int(name) not in kept:
-            with contextlib.suppress(OSError):  # the listing's own
+            with contextlib.suppress(OSError):  # the descriptor of the listing is closed by now
                 os.close(int(name))
 
 

@@ -44,7 +44,7 @@ class Confinement:
     ``visible`` are readable paths in addition to the system's and Python's. ``writable`` are paths
     that Landlock lets the kernel write to, in addition to its own. With ``own_limits``, a process
     can set only its own limits. ``process_limit`` counts the user's processes and threads, so it
-    needs an own ``uid`` for the session or ``namespaces`` "user".
+    needs a separate ``uid`` for the session or ``namespaces`` "user".
 
     Sizes are in bytes. A size for ``home`` or ``tmp`` keeps that directory in memory; it is empty
     at first and only this kernel sees it. ``shared_memory`` limits all segments without a file;
@@ -165,5 +165,5 @@ def _restrict(asked: Confinement, home: str, tmp: str) -> None:
         readable=readable,
         writable=(home, tmp, asked.run, *devices, *asked.writable),
         tcp_ports=asked.tcp_ports,
-        signals=asked.processes == "shared",  # in an own namespace, processes may signal each other
+        signals=asked.processes == "shared",  # else the session's processes may signal each other
     )

@@ -78,7 +78,7 @@ class ForkProvisioner(KernelProvisionerBase):
         await self.send_signal(signal.SIGKILL)
 
     async def terminate(self, restart: bool = False) -> None:
-        """Ask the process to end."""
+        """Send SIGTERM to the process."""
         await self.send_signal(signal.SIGTERM)
 
     async def cleanup(self, restart: bool = False) -> None:

@@ -40,7 +40,7 @@ def program(lines: Sequence[Line]) -> Program:
 
 
 # A limit of processor time ends a process, and Landlock does not restrict such limits. If a session
-# has no own process namespace, a filter allows the call only if it is about the caller itself.
+# has no process namespace, a filter allows the call only if it is about the caller itself.
 _ARCHITECTURES = {  # for a machine: its own and its older one, and the number of prlimit64 in each
     "x86_64": ((0xC000003E, 302), (0x40000003, 340)),
     "aarch64": ((0xC00000B7, 261), (0x40000028, 369)),

@@ -146,8 +146,8 @@ def _link_devices() -> None:
 def _show_processes(host: int, *, own: bool) -> None:
     """Show the session's own processes; if that is not permitted, show all of the host's.
 
-    With an ``own`` process namespace, the host's /proc would show wrong numbers, so that raises
-    OSError.
+    In the session's ``own`` process namespace, the pids of the host would be wrong, so raise
+    OSError instead.
     """
     os.mkdir("/proc")
     try:

@@ -23,7 +23,7 @@ from agentdouble.sandbox.session_process import run_to_completion
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_manager import ForkPlan
 
-PROGRAM = Language(  # it is started as a kernel is
+PROGRAM = Language(  # it is started in the same way as a kernel
     name="browser",
     display_name="browser",
     argv=(sys.executable, "-m", "agentdouble.sandbox.browser.process"),

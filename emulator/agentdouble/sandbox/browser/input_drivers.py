@@ -96,7 +96,7 @@ class InputDrivers:
             return driver
 
     async def close(self) -> None:
-        """End the driver."""
+        """Close the Playwright driver."""
         if self._playwright is not None:
             await self._playwright.close()
         self._playwright = None

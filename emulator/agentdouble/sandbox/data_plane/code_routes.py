@@ -60,7 +60,7 @@ class JupyterCreate(RequestBody):
 
 
 class CodeExecute(RequestBody):
-    """Code for a new kernel; if ``stateful``, the kernel is kept for the next request."""
+    """Code for a separate kernel; if ``stateful``, the kernel is kept for the next request."""
 
     language: Literal["python", "javascript"]
     code: Code

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 SOCKET = "workbench.sock"  # next to the session's directories, so its code cannot reach it
 _END_PATIENCE_S = 5.0
-# A connection that is kept may be closed just when it is used again: that call would be lost.
+# No connection is kept, because it may be closed just when it is used again. That call would fail.
 _LIMITS = httpx.Limits(max_keepalive_connections=0)
-_END_REPORTED_S = 1.0  # the end of a process is reported a moment after its silence
+_END_REPORTED_S = 1.0  # a process's end is reported a moment after it stops answering
 
 
-PROGRAM = Language(  # it is started as a kernel is
+PROGRAM = Language(  # it is started in the same way as a kernel
     name="workbench",
     display_name="workbench",
     argv=(sys.executable, "-m", "agentdouble.sandbox.workbench.process"),
     fork_kernel="workbench",
     fork_config={},
-    memory="commands",  # what it runs is limited, not the server
+    memory="commands",  # the limit applies to its commands, not to the server
 )
 
 
@@ -192,7 +192,7 @@ async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench
 
 
 def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:
-    """Return the configuration of a workbench; ``mapped`` if it has no own file system view."""
+    """Return the configuration of a workbench; ``mapped`` if it shares the file system view."""
     config: dict[str, Any] = {"memory_limit": memory_limit}
     if mapped:
         config |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}

@@ -30,7 +30,8 @@ class Wanted:
 def entries(directory: str, wanted: Wanted) -> list[dict[str, Any]]:
     """Return a directory's entries; raise OSError if it cannot be read.
 
-    Links are listed as links and not followed. Subdirectories that cannot be read are left out.
+    Links are listed as links and not followed. If a subdirectory cannot be read, its content is
+    left out.
     """
     found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
     found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)

@@ -74,7 +74,7 @@ def _os_version() -> str:
 def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a user of the session's own has no name
+    except KeyError:  # the user of a session may have no name
         return str(os.geteuid())
 
 

@@ -77,7 +77,7 @@ async def _serve(server: uvicorn.Server, listener: socket.socket, pipe: int | No
 def _attend_children() -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGCHLD, processes.reap_orphans)
-    # Before 3.12 a thread waits for each child by default: a fork bomb leaves no room for one.
+    # Before 3.12, by default a thread waits for each child. A fork bomb leaves no room for threads.
     if sys.version_info < (3, 12):
         watcher = asyncio.PidfdChildWatcher()
         watcher.attach_loop(loop)

@@ -74,7 +74,7 @@ async def failed(_request: Request, error: Exception) -> Response:
 
 
 async def invalid(_request: Request, error: Exception) -> Response:
-    """Return the answer to an invalid body, in FastAPI's shape."""
+    """Return the answer to an invalid body, in FastAPI's format."""
     assert isinstance(error, ValidationError)
     detail = [
         {"type": one["type"], "loc": ["body", *one["loc"]], "msg": one["msg"]}
