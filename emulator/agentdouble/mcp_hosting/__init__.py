@@ -1,4 +1,4 @@
-"""Hosting of MCP servers: one as an ASGI application, and many behind exact paths and keys."""
+"""Hosting of MCP servers: one as an ASGI application, or many behind exact paths and keys."""
 
 from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, Endpoint
 from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted

@@ -1,4 +1,4 @@
-"""The requests that are being answered, so that they can be cancelled from outside."""
+"""The requests that are being answered, so that other code can cancel them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Calls:
-    """Answers requests with an application, each until it is done or cancelled here."""
+    """Answers requests with an application, until each is done or cancelled."""
 
     def __init__(self) -> None:
         self._open: dict[anyio.CancelScope, tuple[str, Scope]] = {}
@@ -24,7 +24,7 @@ class Calls:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Let the application answer a request ``by`` somebody.
+        """Let the application answer a request; ``by`` names its caller.
 
         A request that is cancelled before its response has begun gets ``fallback``; a response
         that has begun stops where it is.
@@ -41,13 +41,13 @@ class Calls:
             await response.finish(fallback, scope, receive)
 
     def cancel(self, by: str | None = None) -> None:
-        """Cancel the requests that somebody made, or all."""
+        """Cancel the requests of one caller, or all requests."""
         for cancelling, (caller, _) in list(self._open.items()):
             if by in (None, caller):
                 cancelling.cancel()
 
     def cancel_listening(self) -> None:
-        """Cancel the requests that only listen: they would never end by themselves."""
+        """Cancel the requests that only listen, because they would not end on their own."""
         for cancelling, (_, scope) in list(self._open.items()):
             if _listens(scope):
                 cancelling.cancel()

@@ -1,7 +1,7 @@
 """One MCP server over streamable HTTP, as an ASGI application.
 
-It starts with its first request, so that a double imports no SDK before one is used. One task sees
-it to its end, as the SDK demands.
+The server starts with its first request, so that a double imports no SDK before it is needed. One
+task both starts and ends the server, because the SDK requires that.
 """
 
 from __future__ import annotations
@@ -40,18 +40,17 @@ mistakes.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 class Endpoint:
     """Serves a low-level ``mcp.server.Server``, both eras of the protocol, sessions over SSE.
 
-    ``make_server`` is called (in a thread) and the MCP SDK imported when the first request comes.
-    A server that fails to start, or breaks off, costs the requests of that moment a 503; the
-    next one starts it again. Requests are answered inside ``running()``, which any task may
-    enter::
+    The first request calls ``make_server`` in a thread and imports the MCP SDK. If the server
+    fails to start or breaks off, the current requests get a 503, and the next request starts it
+    again. Requests are answered inside ``running()``, which any task may enter::
 
         endpoint = Endpoint(lambda: server)
         async with endpoint.running():
             ...  # endpoint(scope, receive, send)
 
-    A body larger than ``body_limit`` (bytes) is refused with 413, a session that is idle for
-    ``idle_timeout_s`` ends. With an ``event_store`` streams can be resumed after
-    ``retry_interval_ms``. Host and guard decide who may call.
+    A body larger than ``body_limit`` (bytes) is refused with 413, and a session ends when it has
+    been idle for ``idle_timeout_s``. With an ``event_store``, clients can resume streams after
+    ``retry_interval_ms``. The host and the guard decide who may call.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Endpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer requests inside."""
+        """Answer requests inside the block."""
         self._context = contextvars.copy_context()
         try:
             yield
@@ -86,7 +85,7 @@ class Endpoint:
                 self._run = None
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen: they would never end by themselves."""
+        """End the streams that only listen, because they would not end on their own."""
         if self._run is not None:
             self._run.begin_shutdown()
 
@@ -165,7 +164,7 @@ class _Run:
 
 
 async def _contained(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Call a handler; an exit that would end the event loop becomes an ordinary exception."""
+    """Call a handler; turn an exit that would end the event loop into an ordinary exception."""
     try:
         return await call_next(ctx)
     except (SystemExit, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""Many MCP servers behind exact paths, each with keys of its own, added and removed at run time."""
+"""Many MCP servers behind exact paths, each with its own keys, added and removed at run time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREFIX = "/mcp/"
 
 
 class Hosted(Protocol):
-    """What can be hosted: an ASGI application that answers inside ``running()``."""
+    """An application that can be hosted: an ASGI application that answers inside ``running()``."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -38,10 +38,10 @@ class _Entry:
 
 
 class Host:
-    """Answers ``/mcp/<name>`` with the server of exactly that name, for requests with its key.
+    """Answers ``/mcp/<name>`` with the server of that name, for requests with one of its keys.
 
-    Everything is called on one event loop, inside ``running()``. A session belongs to the key
-    that opened it: for another one it is not there (404).
+    All methods are called on one event loop, inside ``running()``. A session belongs to the key
+    that opened it: with another key, the session is not found (404).
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Host:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Accept servers inside; remove all of them at the end."""
+        """Accept servers inside the block; remove all of them at the end."""
         try:
             yield
         finally:
@@ -60,7 +60,7 @@ class Host:
         return name in self._entries
 
     def behind(self, name: str) -> ASGIApp:
-        """Return an application that answers this process under a name, without a key."""
+        """Return an application for this process that answers under a name without a key."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             entry = self._entries.get(name)
@@ -73,7 +73,7 @@ class Host:
         return answer
 
     async def add(self, name: str, app: Hosted, keys: Sequence[str]) -> None:
-        """Answer under a name from now on; raise ValueError if another server has it."""
+        """Serve an application under a name; raise ValueError if another server has the name."""
         if name in self._entries:
             raise ValueError(f"Another server is hosted as {name!r}.")
         entry = self._entries[name] = _Entry(app, tuple(keys))
@@ -84,13 +84,13 @@ class Host:
             raise
 
     async def remove(self, name: str) -> None:
-        """Stop answering under a name, and cancel its requests. Raise KeyError."""
+        """Stop serving a name, and cancel its requests; raise KeyError."""
         entry = self._entries.pop(name)
         entry.calls.cancel()
         await entry.stack.aclose()
 
     def rekey(self, name: str, keys: Sequence[str]) -> None:
-        """Accept these keys from now on; cancel requests with other keys. Raise KeyError."""
+        """Accept these keys from now on; cancel requests with removed keys. Raise KeyError."""
         entry = self._entries[name]
         revoked = set(entry.keys) - set(keys)
         entry.keys = tuple(keys)
@@ -98,7 +98,7 @@ class Host:
             entry.calls.cancel(key)
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen: they would never end by themselves."""
+        """End the streams that only listen, because they would not end on their own."""
         for entry in self._entries.values():
             entry.calls.cancel_listening()
 
@@ -138,7 +138,7 @@ def _unknown(name: str) -> Response:
 
 
 class _Contained:
-    """A server whose failures cost only the request at hand."""
+    """A server whose errors affect only the current request."""
 
     def __init__(self, name: str, app: Hosted) -> None:
         self._name = name

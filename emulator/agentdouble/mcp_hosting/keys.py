@@ -1,4 +1,4 @@
-"""API keys of a service as requests present them, and the MCP sessions that each key has opened."""
+"""API keys of a service in requests, and the MCP sessions that each key has opened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def presented(scope: Scope) -> str | None:
 
 
 def find(key: str | None, keys: Sequence[str]) -> str | None:
-    """Return the one of the keys that this is; the time it takes does not depend on the key."""
+    """Return the matching key, or None, in a time that does not depend on the key."""
     found = None
     for one in keys:
         if hmac.compare_digest(one.encode(), (key or "").encode("utf-8", "surrogatepass")):
@@ -31,24 +31,24 @@ def find(key: str | None, keys: Sequence[str]) -> str | None:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return a header of a request, or None."""
+    """Return the value of a request's header, or None."""
     return next((v.decode("latin-1") for n, v in scope["headers"] if n == name), None)
 
 
 class Sessions:
     """The sessions of one service, each with the key that opened it.
 
-    This is kept in front of the server, so that it holds for any.
+    They are checked in front of the server, so the check works for every server.
     """
 
     def __init__(self) -> None:
         self._opened: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def admit(self, scope: Scope, key: str) -> Scope | None:
-        """Return the request as the server may see it, None if its session is another key's.
+        """Return the request for the server, or None if its session belongs to another key.
 
-        An unknown session is another's, too. In a version without sessions the header means
-        nothing, and is removed.
+        An unknown session counts as another key's. In a protocol version without sessions, the
+        header has no meaning and is removed.
         """
         session = header(scope, SESSION_HEADER)
         if session is None or (session, key) in self._opened:
@@ -59,7 +59,7 @@ class Sessions:
         return {**scope, "headers": headers}
 
     def watched(self, scope: Scope, key: str, send: Send) -> Send:
-        """Return a ``send`` that notes which sessions a response opens and ends."""
+        """Return a ``send`` that notes the sessions that a response opens or ends."""
         asked = header(scope, SESSION_HEADER)
         ends = scope["method"] == "DELETE"
 

@@ -13,13 +13,13 @@ INTERNAL_ERROR = -32603
 
 
 def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str) -> Response:
-    """Return a JSON-RPC error that answers no request in particular."""
+    """Return a JSON-RPC error that belongs to no particular request."""
     error = {"code": code, "message": message, **({"data": data} if data else {})}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
 
 
 def unauthorized(name: str, presented: str | None) -> Response:
-    """Refuse a request without a key of its service, as the ledger says (U-MCP-UNAUTHORIZED)."""
+    """Refuse a request without a key of its service, as the ledger decides (U-MCP-UNAUTHORIZED)."""
     what = "has no API key" if presented is None else "has a wrong API key"
     message = f"The request {what}: send 'Authorization: Bearer <a key of the service {name!r}>'."
     if ledger.choose("U-MCP-UNAUTHORIZED") == "403":
@@ -37,7 +37,7 @@ def is_mcp(connection: HTTPConnection) -> bool:
 
 
 def render_refusal(refusal: Refusal) -> Response:
-    """Show what the guard refuses as a JSON-RPC error."""
+    """Return the guard's refusal as a JSON-RPC error."""
     code = INTERNAL_ERROR if refusal.status == 500 else INVALID_REQUEST
     answer = failure(refusal.status, refusal.message, code, type=refusal.kind)
     if refusal.status == 401:

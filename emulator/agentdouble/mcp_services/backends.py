@@ -1,4 +1,4 @@
-"""What can stand behind an MCP service, as values that are kept and restored."""
+"""The backends of MCP services, as values that can be stored and restored."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 class OpenApiBackend:
     """An HTTP API that a Swagger 2.0, OpenAPI 3.0 or 3.1 definition describes (SVC-02).
 
-    Make it with ``OpenApiBackend.load()``, which checks the definition. ``base_url``, ``auth``,
-    ``timeout_s`` and ``variables`` are what ``openapi.server`` takes; ``origin`` is the URL that
+    Create it with ``OpenApiBackend.load()``, which checks the definition. ``base_url``, ``auth``,
+    ``timeout_s`` and ``variables`` are passed to ``openapi.server``; ``origin`` is the URL that
     the document came from.
     """
 
@@ -54,7 +54,7 @@ class OpenApiBackend:
     ) -> OpenApiBackend:
         """Return the backend of a document, a file or a URL; raise DefinitionError.
 
-        It takes some 5 ms an operation, and a URL is fetched: on an event loop, call it in a
+        This takes some 5 ms per operation, and fetches a URL: on an event loop, call it in a
         thread.
         """
         import_now(_OPENAPI)
@@ -70,7 +70,7 @@ class OpenApiBackend:
         return Endpoint(self.make_server)
 
     def make_server(self, definition: Definition | None = None) -> Server[Any]:
-        """Return a server of the tools; it reads the definition, unless that is given."""
+        """Return a server of the tools; read the definition unless it is given."""
         import_now(_OPENAPI)
         from agentdouble.mcp_services import openapi
 
@@ -86,7 +86,7 @@ class OpenApiBackend:
         )
 
     def to_record(self) -> Record:
-        """Return it as JSON-ready data."""
+        """Return the backend as JSON-ready data."""
         auth = self.auth
         kept = None if auth is None else {"type": type(auth).__name__, **dataclasses.asdict(auth)}
         return {
@@ -112,15 +112,15 @@ class OpenApiBackend:
 
 
 class Backend(Protocol):
-    """What stands behind a service; ``kind`` names its class in records."""
+    """The backend of a service; ``kind`` names its class in records."""
 
     kind: ClassVar[str]
 
     def hosted(self, name: str) -> Hosted:
-        """Return what answers for a service of that name."""
+        """Return the application that answers for the service with this name."""
 
     def to_record(self) -> Record | None:
-        """Return it as JSON-ready data, None if it goes with the process."""
+        """Return the backend as JSON-ready data, or None if it ends with the process."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class McpBackend:
     """A server that speaks MCP over streamable HTTP at ``url``.
 
     ``headers`` are sent to it with every request: its own credentials, for example. Clients of
-    the service learn neither. Raises BackendError for what cannot be called.
+    the service see neither. Raises BackendError for an address or header that cannot be used.
     """
 
     kind: ClassVar[str] = "mcp"
@@ -144,11 +144,11 @@ class McpBackend:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 
     def hosted(self, name: str) -> Hosted:
-        """Return what passes requests through."""
+        """Return an application that passes requests on to the server."""
         return PassThrough(name, self.url, self.headers)
 
     def to_record(self) -> Record:
-        """Return it as JSON-ready data."""
+        """Return the backend as JSON-ready data."""
         return {"url": self.url, "headers": dict(self.headers)}
 
 
@@ -156,8 +156,8 @@ class McpBackend:
 class ServerBackend:
     """A server in this process, which ``make_server`` returns when it is first called.
 
-    It is not kept: the program that has made it makes it again. With an ``event_store`` a client
-    that has lost a stream takes it up again, after ``retry_interval_ms``.
+    The backend is not stored: after a restart, the program creates it again. With an
+    ``event_store``, a client that has lost a stream can resume it after ``retry_interval_ms``.
     """
 
     kind: ClassVar[str] = "server"
@@ -175,14 +175,14 @@ class ServerBackend:
         )
 
     def to_record(self) -> None:
-        """Return None: it goes with the process."""
+        """Return None, because the backend ends with the process."""
 
 
 @dataclass(frozen=True)
 class AppBackend:
-    """An MCPApp in this process; ``make_hosted`` is what it is hosted with.
+    """An MCPApp in this process; ``make_hosted`` creates the application that is hosted.
 
-    It is not kept: the program that has made it makes it again.
+    The backend is not stored: after a restart, the program creates it again.
     """
 
     kind: ClassVar[str] = "app"
@@ -190,16 +190,15 @@ class AppBackend:
     make_hosted: Callable[[], Hosted] = field(repr=False)
 
     def hosted(self, name: str) -> Hosted:
-        """Return what answers with the application's tools, which may block."""
+        """Return an application with the MCPApp's tools, which may block."""
         return self.make_hosted()
 
     def to_record(self) -> None:
-        """Return None: it goes with the process."""
+        """Return None, because the backend ends with the process."""
 
 
 def backend_of(value: Any) -> Backend:
-    """Return the backend that a value means: an address, a server, a definition of an HTTP API,
-    or a backend itself.
+    """Return the backend for an address, a server, a definition of an HTTP API, or a backend.
 
     Raises BackendError for anything else, and DefinitionError.
     """

@@ -17,7 +17,7 @@ Call = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class _Handle(Generic[A]):
-    """What services and toolsets have in common."""
+    """The common part of services and toolsets."""
 
     def __init__(self, registry: Registry[A], call: Call, url: str) -> None:
         self._registry = registry
@@ -25,11 +25,11 @@ class _Handle(Generic[A]):
         self._url = url
 
     def get(self, name: str) -> A:
-        """Return the one of that name."""
+        """Return the service or toolset with this name."""
         return self._read(lambda: self._registry.named(name))
 
     def list(self) -> tuple[A, ...]:
-        """Return every one, the oldest first."""
+        """Return all of them, the oldest first."""
         return self._read(self._registry.all)
 
     def record(self, name: str) -> Mapping[str, Any]:
@@ -37,7 +37,7 @@ class _Handle(Generic[A]):
         return access_record(self.get(name), self._url)
 
     def delete(self, name: str) -> None:
-        """End one with its sessions; the services of a toolset stay."""
+        """Delete a service or toolset with its sessions; the services of a toolset stay."""
         self._call(self._registry.delete(self.get(name).id))
 
     def _read(self, read: Callable[[], T]) -> T:
@@ -49,7 +49,7 @@ class _Handle(Generic[A]):
 
 
 class McpServices(_Handle[Service]):
-    """What ``double.mcp`` is; callable from any thread but the double's own.
+    """The MCP services, as ``double.mcp``; callable from any thread but the double's own.
 
     ::
 
@@ -68,7 +68,7 @@ class McpServices(_Handle[Service]):
         self._services = services
 
     def create(self, name: str, backend: Any, *, key: str | None = None) -> Service:
-        """Make a service with one key, which is made unless it is given.
+        """Create a service with one key, which is generated unless it is given.
 
         Raises BackendError, ServiceNameError, ServiceNameTakenError or ServiceKeyError.
         """
@@ -78,23 +78,23 @@ class McpServices(_Handle[Service]):
         return made
 
     def update(self, name: str, backend: Any) -> Service:
-        """Put a service in front of another backend; its sessions end. Raises BackendError."""
+        """Give a service another backend, which ends its sessions; raise BackendError."""
         behind: Backend = backend_of(backend)
         changed: Service = self._call(self._services.update(self.get(name).id, backend=behind))
         return changed
 
     def new_key(self, name: str, key_name: str, value: str | None = None) -> str:
-        """Give a service one more key and return it; raise ServiceKeyError."""
+        """Add a key to a service and return it; raise ServiceKeyError."""
         key: Key = self._call(self._services.new_key(self.get(name).id, key_name, value))
         return key.value
 
     def revoke(self, name: str, key_name: str) -> None:
-        """Take a key away, and end what it does; raise ServiceKeyError."""
+        """Remove a key, and cancel its requests; raise ServiceKeyError."""
         self._call(self._services.revoke(self.get(name).id, key_name))
 
 
 class McpToolsets(_Handle[Toolset]):
-    """What ``double.mcp_toolsets`` is; callable from any thread but the double's own.
+    """The toolsets, as ``double.mcp_toolsets``; callable from any thread but the double's own.
 
     ::
 
@@ -106,7 +106,7 @@ class McpToolsets(_Handle[Toolset]):
 
     Its tools are called ``weather__forecast``, ``maps__route``. Every method raises RuntimeError
     if the double does not run, UnknownToolsetError for an unknown name and UnknownServiceError
-    for a service that is not there.
+    for an unknown service.
     """
 
     def __init__(self, toolsets: Toolsets, services: Services, call: Call, url: str) -> None:
@@ -122,10 +122,10 @@ class McpToolsets(_Handle[Toolset]):
         exposes: Exposes = "all",
         key: str | None = None,
     ) -> Toolset:
-        """Make a toolset of services, by their names, with one key.
+        """Create a toolset of services, given by their names, with one key.
 
-        ``exposes`` is "all" (tools) or "search-and-use": two tools to find and call them by.
-        Raises ServiceNameError, ServiceNameTakenError or ServiceKeyError.
+        ``exposes`` is "all" (all tools) or "search-and-use": two tools that find and call the
+        others. Raises ServiceNameError, ServiceNameTakenError or ServiceKeyError.
         """
         keys = () if key is None else (Key("default", key),)
 
@@ -137,7 +137,7 @@ class McpToolsets(_Handle[Toolset]):
         return made
 
     def update(self, name: str, services: Sequence[str]) -> Toolset:
-        """Make it a toolset of these services."""
+        """Change the services of a toolset."""
 
         async def update() -> Toolset:
             id_ = self._toolsets.named(name).id

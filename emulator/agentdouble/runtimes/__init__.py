@@ -1,10 +1,11 @@
-"""Managed runtimes: each application in processes of its own, behind one gateway (sections 1, 5).
+"""Managed runtimes: each application runs in its own processes, behind one gateway (sections 1, 5).
 
-``definition`` says what a runtime is, ``declarations`` reads it from a table; ``registry`` has
-those that are declared and made, and keeps them; ``runtimes`` runs them by name; a ``Runtime`` has
-versions and scales ``Instance``s between them and zero; ``launching`` starts an instance's process;
-``gateway`` finds the runtime of a request, and ``proxying`` passes it to a leased instance.
-A request goes gateway, authentication, lease, proxy, and back as a stream.
+``definition`` defines a runtime, and ``declarations`` reads it from a table. ``registry`` holds
+and stores the runtimes that are declared or created, and ``runtimes`` runs them by name. A
+``Runtime`` has versions, and scales each between zero and several ``Instance``s. ``launching``
+starts the process of an instance. ``gateway`` finds the runtime of a request, and ``proxying``
+passes the request to a leased instance. A request passes the gateway, the authentication, the
+lease and the proxy, and the answer comes back as a stream.
 """
 
 # Nothing else is here, so that a double knows its paths without the import of what hosts runtimes.

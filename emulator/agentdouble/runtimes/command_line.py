@@ -1,4 +1,4 @@
-"""What an instance executes, where, with what environment, and the Python that it has."""
+"""The command line, directory, environment and Python interpreter of an instance."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PORT = re.compile(r"\$(?:PORT\b|\{PORT\})")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An interpreter; ``lies_in`` are the paths that a program of its has to read."""
+    """A Python interpreter; its programs have to read the paths in ``lies_in``."""
 
     path: Path
     lies_in: tuple[str, ...] = ()
 
     def variables(self, path: str) -> Mapping[str, str]:
-        """Return what its programs find in their environment, as in an activated one."""
+        """Return the environment variables for its programs, as in an activated environment."""
         scripts = self.path.parent
         found = {"PATH": os.pathsep.join((str(scripts), path) if path else (str(scripts),))}
         if (scripts.parent / "pyvenv.cfg").exists():
@@ -44,7 +44,7 @@ OWN = Interpreter(Path(sys.executable))  # where it lies, the fork server knows
 
 
 async def examine(python: Path, environment: Mapping[str, str]) -> Interpreter:
-    """Ask an interpreter where it lies; raise OSError if it does not answer."""
+    """Ask an interpreter for its paths; raise OSError if it does not answer."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(str(python), "-c", _ASKED),
@@ -71,7 +71,7 @@ async def examine(python: Path, environment: Mapping[str, str]) -> Interpreter:
 
 
 def _places(python: Path, found: list[str]) -> tuple[str, ...]:
-    """Return what is to be shown of it; one that lies in /bin does not show the root."""
+    """Return the interpreter's paths that an instance must see, but never the root directory."""
     real = Path(os.path.realpath(python))
     paths = {*found, str(python), str(real), str(real.parent.parent)}
     return tuple(sorted(path for path in paths if path.startswith("/") and path != "/"))
@@ -79,14 +79,14 @@ def _places(python: Path, found: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Command:
-    """What is to be executed."""
+    """A command that is to be executed."""
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
 
     def in_workspace(self, workspace: Workspace) -> Command:
-        """Return it with directories of its own."""
+        """Return the command with the home and temporary directory of a workspace."""
         own = {"HOME": str(workspace.home), "TMPDIR": str(workspace.tmp)}
         return replace(self, env={**self.env, **own})
 
@@ -94,7 +94,10 @@ class Command:
 def command_of(
     definition: Definition, interpreter: Interpreter, variables: Mapping[str, str], port: int
 ) -> Command:
-    """Return what an instance executes; ``variables`` lead to the double, its own go first."""
+    """Return the command that an instance executes.
+
+    ``variables`` tell the instance where the double is. The runtime's own variables override them.
+    """
     program = definition.program
     given = inherited(program) | dict(definition.environment)
     env = {
@@ -109,16 +112,16 @@ def command_of(
 
 
 def inherited(program: Program) -> dict[str, str]:
-    """Return what a program has of the double's own environment: nothing that is secret.
+    """Return the part of the double's environment that a program gets: nothing that is secret.
 
-    Where the double finds its modules by PYTHONPATH, a program of the same Python does so, too.
+    If the double finds its modules by PYTHONPATH, a program of the same Python gets it, too.
     """
     names = (*_INHERITED, *(() if program.python else ("PYTHONPATH",)))
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _argv(program: Program, interpreter: Interpreter, port: int) -> tuple[str, ...]:
-    """Return the command line; ``$PORT`` in the arguments of a command is the port."""
+    """Return the command line; in the arguments of a command, replace ``$PORT`` by the port."""
     if program.application is None:
         return tuple(_PORT.sub(str(port), argument) for argument in program.command)
     return (str(interpreter.path), str(HOSTING), program.application)

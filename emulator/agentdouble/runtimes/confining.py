@@ -1,12 +1,13 @@
-"""How an instance is confined: what it sees besides the system, and which user it is.
+"""How an instance is confined: the files it sees besides the system, and the user it runs as.
 
-An instance's home and ``/tmp`` are its own and go with it, as a container's do: what an
-application keeps there and finds again only while it is not scaled would be lost on the
-platform, too.
+An instance has its own home and ``/tmp``, which are removed when it ends, as in a container. If
+an application kept data there, that would work only as long as it is not scaled, and the data
+would be lost on the platform, too.
 
-An instance whose directory is closed to others runs as the directory's owner, without his
-rights: namespaces and Landlock hold it, as they hold each instance of an ordinary user's
-double. Where they are missing, the start fails and says what to do.
+If the directory of an instance is closed to others, the instance runs as the directory's owner,
+but without the owner's rights: namespaces and Landlock confine it, as they confine each instance
+of an ordinary user's double. If they are missing, the start fails with an error that says what
+to do.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def confinement_of(
 ) -> Confinement | None:
     """Return the tightest confinement in which a program can be read; raise PermissionError.
 
-    ``port`` is where it listens: the double alone is to reach it.
+    The program listens on ``port``, and only the double should reach it.
     """
     shown = (str(program.directory), *visible)
     confinement = found.confinement_for(
@@ -60,7 +61,7 @@ def confinement_of(
 
 
 def _closed_to_others(program: Program) -> Path | None:
-    """Return what a user of the instance's own could not read, of what it begins with."""
+    """Return the first of the program's paths that the instance's own user could not read."""
     for path in (program.directory, *_begun_with(program)):
         mode = path.stat().st_mode
         wanted = _FOR_ALL if stat.S_ISDIR(mode) else stat.S_IROTH
@@ -70,7 +71,7 @@ def _closed_to_others(program: Program) -> Path | None:
 
 
 def _begun_with(program: Program) -> list[Path]:
-    """Return the files of a program that are named in what it runs, and exist."""
+    """Return the existing files that a program's application or command names."""
     name = (program.application or "").partition(":")[0]
     named = [name, *program.command]
     if name and not name.endswith(".py"):
@@ -81,10 +82,10 @@ def _begun_with(program: Program) -> list[Path]:
 
 
 def _as_owner_of(directory: Path, confinement: Confinement, workspace: Workspace) -> Confinement:
-    """Let it be the user whose files are to be read, without his rights.
+    """Return a confinement that runs as the owner of the files, without the owner's rights.
 
-    Namespaces and Landlock hold it as they hold the runtimes of an ordinary user's double. His
-    processes are not to be counted as the instance's.
+    Namespaces and Landlock confine the instance, as they confine the runtimes of an ordinary user's
+    double. There is no process limit, because it would count the owner's other processes, too.
     """
     owner = directory.stat().st_uid
     for place in (workspace.home, workspace.tmp):

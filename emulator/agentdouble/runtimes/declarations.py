@@ -1,9 +1,9 @@
 """Runtimes as they are declared: ``[[runtimes]]`` tables of the settings.
 
-The one form in which a runtime is said: what is made while the double runs is a table, too.
+This is the only form of a runtime: one that is created while the double runs is a table, too.
 
-Versions are kept as tables, so a new key is everywhere at once. A directory that has gone since
-a runtime was kept does not stop the double: that runtime's own start fails.
+Versions are stored as tables, so a new key works everywhere at once. If a directory has been
+removed since a runtime was stored, the double still starts; only that runtime fails to start.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Declaration(BaseModel):
     @field_validator("python")
     @classmethod
     def _interpreter(cls, python: Path | None, info: ValidationInfo) -> Path | None:
-        """Check, and leave links as they are: they tell a virtual environment's from another."""
+        """Check the path without resolving links: a virtual environment's interpreter is a link."""
         if python is None:
             return None
         if not _answers(python.is_file) and not _was_there(info):
@@ -141,7 +141,7 @@ class Declaration(BaseModel):
         return self
 
     def definition(self) -> Definition:
-        """Return what the table declares."""
+        """Return the definition that the table declares."""
         return Definition(
             self.name,
             Program(self.directory, self.application, self.command, self.python),
@@ -162,13 +162,16 @@ class Declaration(BaseModel):
         )
 
     def resolved(self) -> dict[str, Any]:
-        """Return the table with what was said, JSON-ready, its paths absolute."""
+        """Return the keys that were set in the table, JSON-ready and with absolute paths."""
         said = self.model_dump(mode="json", exclude_unset=True)
         return {**said, "directory": str(self.directory)}
 
 
 def read_all(given: Sequence[Table], taken: Collection[str] = ()) -> tuple[Declaration, ...]:
-    """Return what tables declare, none with a name that is ``taken``; raise DeclarationError."""
+    """Return the declarations of the tables.
+
+    Raises DeclarationError, also if a name is used twice or is in ``taken``.
+    """
     found = [declare(table, key=f"runtimes.{index}") for index, table in enumerate(given)]
     names = [declaration.name for declaration in found]
     for index, name in enumerate(names):
@@ -183,14 +186,15 @@ def read_all(given: Sequence[Table], taken: Collection[str] = ()) -> tuple[Decla
 
 
 def read(table: Table) -> Definition:
-    """Return what a table declares; raise SettingsError."""
+    """Return the definition that a table declares; raise SettingsError."""
     return declare(table).definition()
 
 
 def declare(table: Table, *, key: str = "runtimes", kept: bool = False) -> Declaration:
-    """Return a table that stands at ``key``, checked; raise DeclarationError.
+    """Check and return the table at ``key``; raise DeclarationError.
 
-    What one that was ``kept`` names may have gone since: its instances will tell.
+    If the table was ``kept`` from an earlier run, its files may be missing: the start of its
+    instances reports that.
     """
     try:
         return Declaration.model_validate(table, context={_KEPT: kept})
@@ -201,7 +205,7 @@ def declare(table: Table, *, key: str = "runtimes", kept: bool = False) -> Decla
 
 
 def _text(value: str, what: str) -> str:
-    """Return what a process can be given; raise PydanticCustomError."""
+    """Return the value if a process can be given it; raise PydanticCustomError if not."""
     if "\0" in value:
         raise _wrong(f"{what} has a NUL character")
     try:

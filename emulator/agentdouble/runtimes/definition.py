@@ -1,4 +1,4 @@
-"""What a runtime is: the program that it runs, how far it scales, and the versions of that."""
+"""The definition of a runtime: the program that it runs, how far it scales, and its versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSIONS_KEPT = 50
 
 
 def check_name(name: str, taken: Collection[str] = ()) -> None:
-    """Raise RuntimeNameError if no runtime can have that name; ``taken`` are applications' names."""
+    """Raise RuntimeNameError for a name that cannot be used; ``taken`` are applications' names."""
     if re.fullmatch(NAME, name) is None:
         raise RuntimeNameError(name, NAME_RULE)
     if name in taken:
@@ -28,13 +28,13 @@ def check_name(name: str, taken: Collection[str] = ()) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """What a runtime's instances run, in ``directory``: an application or a command.
+    """The program that a runtime's instances run in ``directory``: an application or a command.
 
-    ``application`` is ``module:attribute`` or ``file.py:attribute``; ``command`` is anything that
-    listens on ``$PORT`` of 127.0.0.1, which may stand in its arguments: for API-server mode
+    ``application`` is ``module:attribute`` or ``file.py:attribute``. ``command`` is any program
+    that listens on ``$PORT`` of 127.0.0.1. Its arguments may contain ``$PORT``: for API-server mode
     ``agentdouble serve --agents DIRECTORY --port $PORT``. ``python`` is the interpreter of either
-    (for a command it comes first on PATH), None for the double's own; a virtual environment's
-    keeps its libraries.
+    (for a command it comes first on PATH), or None for the double's own. The interpreter of a
+    virtual environment has the libraries of that environment.
     """
 
     directory: Path
@@ -45,13 +45,14 @@ class Program:
 
 @dataclass(frozen=True)
 class Scaling:
-    """How many instances there may be, and how many requests one is given at a time.
+    """How many instances there may be, and how many requests an instance gets at a time.
 
-    ``idle_s`` is the time without a request after which instances beyond ``min_instances`` end, on
-    the double's clock; None asks the ledger (U-SCALE-IDLE). ``start_timeout_s`` is the patience
-    with an instance that is not ready yet, ``stop_timeout_s`` with one that was asked to end,
-    ``drain_timeout_s`` with the requests of one that is replaced, ``queue_timeout_s`` that of a
-    request for which no instance is free; ``queue_limit`` is how many such may wait.
+    After ``idle_s`` without a request, on the double's clock, instances beyond ``min_instances``
+    end; if it is None, the ledger decides (U-SCALE-IDLE). ``start_timeout_s`` is how long an
+    instance may take to become ready, and ``stop_timeout_s`` how long it may take to end when
+    asked. ``drain_timeout_s`` is how long the requests of a replaced instance may take. A request
+    waits ``queue_timeout_s`` at most for a free instance, and at most ``queue_limit`` requests may
+    wait.
     """
 
     min_instances: int = 0
@@ -67,10 +68,10 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Definition:
-    """One version of a runtime; ``environment`` is what its processes get besides the system's.
+    """A version of a runtime; its processes get ``environment`` in addition to the system's.
 
-    ``authorizer`` is how its callers prove themselves; None lets everybody in. ``memory_limit`` is
-    what the processes of an instance may have of memory together, in bytes; None for no limit.
+    ``authorizer`` checks the callers; if it is None, every caller is admitted. ``memory_limit`` is
+    the memory in bytes that all processes of an instance may use together, or None for no limit.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Version:
-    """What a runtime was said to be at a time; numbers begin with 1 and are never used twice."""
+    """A definition of a runtime and its time; numbers begin with 1 and are never used twice."""
 
     number: int
     definition: Definition
@@ -91,7 +92,7 @@ class Version:
 
 
 class Versions:
-    """The versions that are kept, oldest first; the one in force stays, however old."""
+    """The versions that are kept, oldest first; the version in force is always kept."""
 
     def __init__(self, first: Version) -> None:
         self._kept = {first.number: first}
@@ -99,16 +100,16 @@ class Versions:
         self.released = first.number  # the highest that was ever released
 
     def all(self) -> tuple[Version, ...]:
-        """Return those that are kept, the oldest first."""
+        """Return the versions that are kept, the oldest first."""
         return tuple(self._kept.values())
 
     @property
     def latest(self) -> Version:
-        """The newest."""
+        """The newest version."""
         return self._kept[max(self._kept)]
 
     def find(self, number: int) -> Version:
-        """Return the version of that number; raise UnknownVersionError."""
+        """Return the version with this number; raise UnknownVersionError."""
         found = self._kept.get(number)
         if found is None:
             raise UnknownVersionError(self.in_force.definition.name, number, sorted(self._kept))
@@ -128,6 +129,6 @@ class Versions:
         self.released = max(self.released, version.number)
 
     def restore(self, kept: Sequence[Version], in_force: int) -> None:
-        """Restore versions that were kept elsewhere, oldest first."""
+        """Restore versions that were stored, oldest first."""
         self._kept = {version.number: version for version in kept}
         self.bring_in_force(self.find(in_force))

@@ -1,4 +1,4 @@
-"""The figures of runtimes in the formats that Prometheus reads."""
+"""The metrics of runtimes in the formats that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render(
     used: Mapping[str, Used],
     accept: str = "",
 ) -> tuple[bytes, str]:
-    """Return the figures and their content type, as an ``Accept`` header asks for."""
+    """Return the metrics and their content type, in the format that ``Accept`` requests."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected([*_metrics([*runtimes], figures, used)]))
     encode, content_type = choose_encoder(accept)

@@ -1,8 +1,8 @@
-"""The fork server of a double's runtimes, and the confinement of what it forks; Linux only.
+"""The fork server of a double's runtimes, and the confinement of its processes; Linux only.
 
-The fork server is the runtimes' own and has nothing of Jupyter's in memory. An instance is
-confined as a kernel is: it sees the system, its directory, its interpreter and what that
-imports, all to be read only.
+The runtimes have their own fork server, without Jupyter in its memory. An instance is confined
+like a kernel: it sees the system, its directory, its interpreter and the modules of that
+interpreter, all read-only.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Forks:
         self._as_own_user = False
 
     def prepare(self) -> None:
-        """Begin what the first fork would wait for."""
+        """Start the work that the first fork would otherwise wait for."""
         self._preparing = self._preparing or asyncio.ensure_future(self._prepare())
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which instances run as this process's user."""
+        """Return the parent processes of the instances that run as this process's user."""
         return self.below() if self._as_own_user else ()
 
     def below(self) -> tuple[int, ...]:
-        """Return the processes below which all instances run."""
+        """Return the parent processes of all instances."""
         return () if self._server is None else (self._server.pid,)
 
     async def fork(
@@ -68,8 +68,8 @@ class Forks:
     ) -> tuple[ForkedProcess, Path | None]:
         """Fork a command into its confinement; raise OSError.
 
-        ``visible`` is what it may read besides its directory and the system. Returns the door
-        behind which its ``port`` is, too, if that is one of its own.
+        The command may read ``visible`` in addition to its directory and the system. The second
+        value is the door to ``port`` if the instance has a network of its own, else None.
         """
         await threads.import_in_thread(*_FOR_FORKS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
@@ -88,7 +88,7 @@ class Forks:
         raise AssertionError("unreachable")
 
     async def close(self) -> None:
-        """End the fork server, and all below it."""
+        """End the fork server and all its processes."""
         if self._preparing is not None:
             await asyncio.wait({self._preparing})
         if self._isolation is not None:
@@ -102,7 +102,7 @@ class Forks:
         self._get_going()
 
     def _get_going(self) -> ForkServer:
-        """Return the fork server; it begins while what this machine offers is found out."""
+        """Return the fork server, started if need be; also begin to examine the machine."""
         from agentdouble.processes import isolation
         from agentdouble.processes.fork_server.client import ForkServer
 
@@ -155,7 +155,7 @@ def _door(confinement: Confinement | None) -> Path | None:
 
 
 def _check_size(request: ForkRequest) -> None:
-    """Raise OSError for what no system executes, before the fork server is asked in vain."""
+    """Raise OSError for a request that is too large for any system, before it is sent."""
     from agentdouble.processes.fork_server.protocol import encode
 
     if len(encode(request)) > _LARGEST:
@@ -163,7 +163,7 @@ def _check_size(request: ForkRequest) -> None:
 
 
 def _places_of(command: Command) -> list[str]:
-    """Return the program of a command, wherever it lies, and what it is to trust."""
+    """Return the path of a command's program, and of the CA file that it is to trust."""
     found = shutil.which(command.argv[0], path=command.env["PATH"])
     trusted = command.env.get(environment.CA_FILE)
     return [path for path in (found, trusted) if path is not None]

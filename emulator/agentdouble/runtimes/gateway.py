@@ -1,4 +1,4 @@
-"""The one access point: finds the runtime of a request and passes it to one of its instances."""
+"""The single access point: finds the runtime of a request and passes the request to an instance."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Gateway:
             await self._pass_on(request, runtime, address, observed)
 
     def authenticates(self, scope: Scope) -> bool:
-        """Whether a request is for a runtime that asks who calls by itself."""
+        """Return whether a request is for a runtime that authenticates its callers itself."""
         path: str = scope["path"]
         name = read(scope).name if path.startswith(PREFIX) else ""
         runtime = self._runtimes.find(name)
@@ -85,7 +85,7 @@ class Gateway:
     async def _pass_on(
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
-        """Have a request answered, or say why it is not."""
+        """Have an instance answer the request, or answer with the reason why none did."""
         if request.head_size > LARGEST_HEAD:
             await request.answer(_headers_too_large(LARGEST_HEAD))
             return
@@ -105,7 +105,7 @@ class Gateway:
     async def _have_answered(
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
-        """Pass a request to an instance, and to another one while it has not reached any."""
+        """Pass a request to an instance; try another instance if the first could not be reached."""
         for left in reversed(range(_TRIES)):
             try:
                 await self._try(request, runtime, address, observed)
@@ -140,7 +140,7 @@ class _Request(NamedTuple):
 
     @property
     def head_size(self) -> int:
-        """The bytes of its headers."""
+        """The size of the request's headers in bytes."""
         return sum(len(name) + len(value) for name, value in self.scope["headers"])
 
     async def answer(self, response: Response) -> None:
@@ -149,13 +149,13 @@ class _Request(NamedTuple):
 
 
 def _session(scope: Scope) -> str | None:
-    """Return the session of a request, whose requests one instance gets."""
+    """Return the session of a request; one instance gets all requests of a session."""
     values = (headers.value(scope["headers"], name) for name in _SESSIONS)
     return next((value.decode("latin-1") for value in values if value), None)
 
 
 def _keeping(runtime: Runtime, instance: Instance, send: Send) -> Send:
-    """Have the MCP session that an answer begins stay with its instance."""
+    """Return a ``send`` that binds the MCP session that an answer opens to its instance."""
 
     async def keep(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -179,7 +179,7 @@ def _noting(observed: Observed, send: Send) -> Send:
 
 
 def _refusal(error: HostingError, path: str) -> Response:
-    """Return an error in the shape of the simple application's; who may call, in ``path``'s own."""
+    """Return an error in the simple application's format, or an access error in ``path``'s."""
     if isinstance(error, AccessError):
         return render(error, path)
     kind, headers = type(error).__name__, {}
@@ -191,13 +191,13 @@ def _refusal(error: HostingError, path: str) -> Response:
 
 
 def _headers_too_large(limit: int) -> Response:
-    """Return the _refusal of a request whose headers have more bytes than ``limit``."""
+    """Return the answer to a request whose headers have more than ``limit`` bytes."""
     message = f"The request's headers are larger than {limit} bytes."
     return _error(431, "HeadersTooLarge", message)
 
 
 def _word(error: HostingError) -> str:
-    """Return in a _word what went wrong, for those who count it."""
+    """Return a word for what went wrong, for the metrics."""
     if isinstance(error, InstanceLostError):
         return "broken" if error.amid else "lost"
     return _WORDS.get(type(error), "")

@@ -16,7 +16,7 @@ Call = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class HostedRuntimes:
-    """What ``double.runtimes`` is; callable from any thread but the double's own.
+    """The runtimes, as ``double.runtimes``; callable from any thread but the double's own.
 
     ::
 
@@ -38,13 +38,13 @@ class HostedRuntimes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names there are, of what was declared, too."""
+        """The names of all runtimes, including the declared ones."""
         return self._read(lambda registry: tuple(one.name for one in registry.all()))
 
     def create(self, name: str, application: str | None = None, **settings: Any) -> str:
-        """Make a runtime of an application, or of a ``command``, and return its address.
+        """Create a runtime of an application, or of a ``command``, and return its address.
 
-        Nothing is started before the first request, unless ``min_instances`` says so. Raises
+        No instance starts before the first request, unless ``min_instances`` requires it. Raises
         DeclarationError and RuntimeNameError.
         """
         table = {"name": name, "application": application, **settings}
@@ -56,11 +56,11 @@ class HostedRuntimes:
         return f"{self._url}/runtimes/{self._named(name).name}"
 
     def status(self, name: str) -> Status:
-        """Return how a runtime is, in the platform's words."""
+        """Return the status of a runtime, in the platform's words."""
         return self._read(lambda registry: registry.named(name).runtime.status)
 
     def versions(self, name: str) -> tuple[Version, ...]:
-        """Return the versions that are kept, the oldest first."""
+        """Return the versions of a runtime that are kept, the oldest first."""
         return self._read(lambda registry: registry.named(name).runtime.versions)
 
     def logs(self, name: str, tail: int = 1000) -> list[str]:
@@ -69,11 +69,12 @@ class HostedRuntimes:
         return [line.text for line in lines]
 
     def update(self, name: str, *, release: bool = True, **changes: Any) -> int:
-        """Make a new version with these keys changed, and return its number.
+        """Create a new version with these keys changed, and return its number.
 
-        A key that is None is taken away. Without ``release`` the one before stays in force; else
-        it returns when the new one is. Raises DeclarationError, and RuntimeStartError if the new
-        version did not start: then the one before serves on.
+        A key with the value None is removed. With ``release``, the call returns when the new
+        version is in force; without it, the previous version stays in force. Raises
+        DeclarationError, and RuntimeStartError if the new version did not start: then the previous
+        version stays in force.
         """
         id_ = self._named(name).id
         version = self._do(lambda registry: registry.update(id_, changes, release=release))
@@ -81,7 +82,7 @@ class HostedRuntimes:
         return version.number
 
     def release(self, name: str, version: int | None = None) -> None:
-        """Bring a version into force, the newest if none is said; return when it is.
+        """Bring a version into force, by default the newest; return when it is in force.
 
         Raises UnknownVersionError, and RuntimeStartError as ``update()`` does.
         """

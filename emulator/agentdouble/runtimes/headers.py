@@ -1,7 +1,7 @@
-"""What of a request passes between a caller and an instance: its address and its headers.
+"""The address and the headers that pass between a caller and an instance.
 
-An application sees the caller's Host. What it says of its own address is then right, and a
-redirect that forgets the prefix is given it on the way back.
+An application sees the caller's Host, so the URLs that it builds of itself are right. If a
+redirect lacks the runtime's prefix, the gateway adds it on the way back.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Address:
     """The runtime ``name``, which answers below ``prefix``, and the ``path`` of a request there.
 
     ``path`` is as the caller wrote it: ``%2F``, ``//`` and the like mean what they mean to the
-    application. ``name`` is empty where the request is for no runtime.
+    application. ``name`` is empty if the request is not for a runtime.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Address:
     path: str
 
     def target(self, query: bytes) -> bytes:
-        """Return what an instance is asked for."""
+        """Return the request target that is sent to an instance."""
         return self.path.encode("latin-1") + (b"?" + query if query else b"")
 
 
 def read(scope: Scope) -> Address:
-    """Return where a request is to go."""
+    """Return the runtime and the path that a request is for."""
     root: str = scope.get("root_path", "")
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     raw = raw.partition(b"?")[0]  # some clients in this process leave the query there
@@ -61,16 +61,16 @@ def read(scope: Scope) -> Address:
 
 
 def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """Return the first header of a name, in lower case, or None."""
+    """Return the value of the first header with this name, in lower case, or None."""
     return next((value for given, value in headers if given == name), None)
 
 
 def onward(scope: Scope, address: Address) -> RawHeaders:
-    """Return a request's headers for an instance, but for Host and the body's length.
+    """Return a request's headers for an instance, without Host and the body's length.
 
-    Where the caller is and what it calls the runtime stands in ``X-Forwarded-For``, ``-Proto``,
-    ``-Host`` and ``-Prefix``, in place of what it sent. Only the double's own server believes
-    ``-For`` and ``-Proto`` of a caller, where that is at loopback: a proxy in front, perhaps.
+    ``X-Forwarded-For``, ``-Proto``, ``-Host`` and ``-Prefix`` report the caller's address and the
+    URL that it called, and replace those that it sent. Only the double's own server accepts
+    ``-For`` and ``-Proto`` from a caller, and only from loopback, where a proxy may stand in front.
     """
     sent = scope["headers"]
     stays = _OF_ONE_HOP | _SAID_ANEW | _named(sent)
@@ -95,7 +95,7 @@ def _forwarded(scope: Scope, address: Address) -> RawHeaders:
 
 
 def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
-    """Return an answer's headers for the caller, and no length that is not the body's."""
+    """Return an answer's headers for the caller, without a length that is not the body's."""
     stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(answered) - {b"content-length"})
     if status in _BODILESS or value(answered, b"transfer-encoding") is not None:
         stays |= {b"content-length"}
@@ -107,13 +107,13 @@ def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> R
 
 
 def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """Return the headers that ``Connection`` says are of this hop alone."""
+    """Return the headers that ``Connection`` lists as belonging to this hop alone."""
     named = [value.lower().split(b",") for name, value in headers if name == b"connection"]
     return frozenset(name.strip() for names in named for name in names)
 
 
 def _location(location: bytes, scope: Scope, address: Address) -> bytes:
-    """Return where a redirect leads: to the runtime itself, if the application forgets its prefix."""
+    """Return the target of a redirect, below the runtime's prefix if the application omitted it."""
     text = location.decode("latin-1")
     host = (value(scope["headers"], b"host") or b"").decode("latin-1")
     try:

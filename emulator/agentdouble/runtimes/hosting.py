@@ -1,4 +1,4 @@
-"""The runtimes of one double with all that serves them, as one thing to start and stop."""
+"""The runtimes of one double and everything that serves them, started and stopped together."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from agentdouble.state import Store
 class Hosting:
     """Hosts runtimes for one double; belongs to one event loop.
 
-    ``taken`` are names that others have below ``PREFIX``, ``variables`` those by which hosted code
-    finds its double. Raises DeclarationError for what the settings declare, MissingExtraError.
+    ``taken`` are names that are already used below ``PREFIX``. Hosted code finds its double by the
+    ``variables``. Raises DeclarationError for wrong tables in the settings, and MissingExtraError.
     """
 
     def __init__(
@@ -63,28 +63,28 @@ class Hosting:
         self.registry = RuntimeRegistry(clock, self._runtimes, tables, store)
 
     def addresses(self, url: str) -> Mapping[str, str]:
-        """Return where each answers, by name; ``url`` is the double's."""
+        """Return the address of each runtime, by name; ``url`` is the double's."""
         return {one.name: f"{url}{PREFIX}{one.name}" for one in self.registry.all()}
 
     def admin_app(self) -> Router:
-        """Return the application of the double's own routes: figures, lists, logs."""
+        """Return the application of the double's own routes: metrics, lists and logs."""
         own = RuntimeRoutes(self._runtimes, self._monitor, self._watch, self._clock)
         return Router(own.routes())
 
     def authenticates(self, scope: Scope) -> bool:
-        """Whether a request is for a runtime that asks who calls by itself."""
+        """Return whether a request is for a runtime that authenticates its callers itself."""
         return self._gateway.authenticates(scope)
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which instances run as this process's user."""
+        """Return the parent processes of the instances that run as this process's user."""
         return self._launcher.roots()
 
     def below(self) -> tuple[int, ...]:
-        """Return the processes below which all instances run."""
+        """Return the parent processes of all instances."""
         return self._launcher.below()
 
     def begin_shutdown(self) -> None:
-        """Turn away who waits for an instance: the double is about to stop."""
+        """Turn away requests that wait for an instance, because the double is about to stop."""
         self._runtimes.begin_shutdown()
 
     async def settle(self) -> None:
@@ -92,7 +92,7 @@ class Hosting:
         await self._runtimes.settle()
 
     def begin(self) -> None:
-        """Answer from now on, and have as many instances as are wanted without a request."""
+        """Answer from now on, and keep the least number of instances even without a request."""
         self._tracing.begin()
         self._resources.push_async_callback(self._tracing.close)
         self._resources.push_async_callback(self._proxy.close)
@@ -106,5 +106,5 @@ class Hosting:
         self._runtimes.ensure_min_instances()
 
     async def close(self) -> None:
-        """Return when nothing is left."""
+        """Stop everything; return when nothing is left."""
         await self._resources.aclose()

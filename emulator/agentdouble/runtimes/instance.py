@@ -24,11 +24,11 @@ State = Literal["starting", "ready", "draining", "ended"]
 
 
 class Instance:
-    """A process that serves; ``in_flight`` are the requests that it has been given.
+    """A process that serves requests; ``in_flight`` counts the requests that it has now.
 
-    ``version`` is the number of what it runs, ``created_at`` and ``idle_since`` are of the double's
-    clock, ``served`` counts the requests that it is done with, ``log`` has what it prints. Who
-    keeps it sets ``state``, says in ``ended_because`` why it ended, and is notified of ``failed()`` by
+    ``version`` is the number of the version that it runs. ``created_at`` and ``idle_since`` are
+    times of the double's clock. ``served`` counts finished requests, and ``log`` has its output.
+    The pool sets ``state``, and the reason of an end in ``ended_because``. ``failed()`` calls
     ``on_failed``.
     """
 
@@ -58,48 +58,48 @@ class Instance:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether the process runs."""
         return self._process is not None and not self._process.exited.done()
 
     @property
     def pid(self) -> int | None:
-        """The process that it began with, None before."""
+        """The pid of its first process, or None before it is started."""
         return None if self._process is None else self._process.pid
 
     @property
     def exited(self) -> asyncio.Future[int | None]:
-        """Done when its process has ended; only of one that has been started."""
+        """Done when the process has ended; only for an instance that has been started."""
         assert self._process is not None
         return self._process.exited
 
     @property
     def has_room(self) -> bool:
-        """Whether it can be given another request."""
+        """Whether the instance can be given another request."""
         room = self.in_flight < self.definition.scaling.max_concurrency
         return room and self.state == "ready" and self.alive
 
     async def connect(self) -> socket.socket:
-        """Return a socket that is connected to it; raise OSError."""
+        """Return a socket that is connected to the instance; raise OSError."""
         door = None if self._process is None else self._process.door
         return await reaching.connect(door, self.port)
 
     @property
     def keeper(self) -> int | None:
-        """The pid of the double's own helper among its processes, which is none of them."""
+        """The pid of the double's own helper, which does not count as one of its processes."""
         door = None if self._process is None else self._process.door
         return None if door is None else door.keeper
 
     @property
     def apart(self) -> bool:
-        """Whether the double alone reaches it: its port is in a network of its own."""
+        """Whether only the double can reach it, because its port is in a network of its own."""
         return self._process is not None and self._process.door is not None
 
     def failed(self) -> None:
-        """Say that it could not be connected to: it is given no other request, and ended."""
+        """Report that it could not be connected to: it gets no other request, and is ended."""
         self.on_failed()
 
     async def start(self) -> None:
-        """Return when it is ready for requests; raise RuntimeStartError, with nothing left."""
+        """Return when it is ready for requests; raise RuntimeStartError after a clean-up."""
         with ExitStack() as until_it_listens:
             try:
                 self.port = until_it_listens.enter_context(free_port())
@@ -127,7 +127,7 @@ class Instance:
             raise RuntimeStartError(definition.name, await readiness.how_it_ended())
 
     async def _launched(self) -> Process:
-        """Launch it; what is given up meanwhile is launched, then ended: so nothing is left."""
+        """Launch the process; if the start is cancelled, finish the launch and end the process."""
         launching = asyncio.ensure_future(self._launch(self.definition, self.port, self.log))
         try:
             return await asyncio.shield(launching)
@@ -138,16 +138,16 @@ class Instance:
             raise
 
     async def end(self) -> None:
-        """End its processes; return when they are gone."""
+        """End its processes; return when they have ended."""
         if self._process is not None:
             await self._process.end(self.definition.scaling.stop_timeout_s)
 
     def note_end(self) -> None:
-        """Say in its log why and how it has ended."""
+        """Write to its log why and how it has ended."""
         if self._process is not None and self._process.exited.done():
             self.log.note(f"{self.ended_because}: its process {self._process.manner}")
 
     async def kill(self) -> None:
-        """End its processes without asking; return when they are gone."""
+        """Kill its processes at once; return when they have ended."""
         if self._process is not None:
             await self._process.end(0)

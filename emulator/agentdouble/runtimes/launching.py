@@ -1,7 +1,7 @@
-"""Start the processes of instances: forked and confined on Linux, spawned elsewhere.
+"""Start the processes of instances: forked and confined on Linux, spawned on other systems.
 
-One fork server for all runtimes of a double: its guardian leaves nothing when the double ends,
-however it ends. ``process`` is what comes of a start.
+All runtimes of a double share one fork server. Its guardian leaves nothing behind when the
+double ends, however it ends. ``process`` has the started processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from agentdouble.settings import Settings
 
 
 class SpawnedTree:
-    """A process of a session of its own; what has left it is known if it was there at the end."""
+    """A process in a session of its own.
+
+    A child that has left the session is still known if it was a child when a signal was sent.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -46,7 +49,7 @@ class SpawnedTree:
         self.exited: asyncio.Future[int | None] = asyncio.ensure_future(self._wait())
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the first process, SIGKILL to all."""
+        """Send a signal to the first process, or SIGKILL to all."""
         with contextlib.suppress(psutil.NoSuchProcess):
             self._seen.update(psutil.Process(self.pid).children(recursive=True))
         if number == signal.SIGKILL:
@@ -70,7 +73,7 @@ class SpawnedTree:
 async def spawn(
     argv: Sequence[str], cwd: Path, env: Mapping[str, str], outputs: Sequence[int]
 ) -> SpawnedTree:
-    """Start a command with two descriptors for what it prints; raise OSError."""
+    """Start a command with two descriptors for its output; raise OSError."""
     return SpawnedTree(
         await asyncio.create_subprocess_exec(
             *argv,
@@ -87,7 +90,7 @@ async def spawn(
 class Launcher:
     """Starts instances for one double; belongs to one event loop.
 
-    ``variables`` are those by which hosted code finds its double.
+    Hosted code finds its double by the ``variables``.
     """
 
     def __init__(self, settings: Settings, variables: Callable[[], Mapping[str, str]]) -> None:
@@ -97,22 +100,22 @@ class Launcher:
         self._interpreters: dict[tuple[Path, str], Interpreter] = {}
 
     def prepare(self) -> None:
-        """Begin what the first start would wait for."""
+        """Start the work that the first start would otherwise wait for."""
         if self._forks is not None:
             self._forks.prepare()
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which instances run as this process's user."""
+        """Return the parent processes of the instances that run as this process's user."""
         return () if self._forks is None else self._forks.roots()
 
     def below(self) -> tuple[int, ...]:
-        """Return the processes below which all instances run."""
+        """Return the parent processes of all instances."""
         return () if self._forks is None else self._forks.below()
 
     async def launch(self, definition: Definition, port: int, log: InstanceLog) -> Process:
-        """Start a program that is to listen on ``port``, its output in ``log``.
+        """Start a program that is to listen on ``port``, with its output in ``log``.
 
-        Raises RuntimeStartError, with nothing left.
+        Raises RuntimeStartError, with nothing left behind.
         """
         try:
             if not definition.program.directory.is_dir():
@@ -124,7 +127,7 @@ class Launcher:
             raise RuntimeStartError(definition.name, str(error)) from error
 
     async def close(self) -> None:
-        """End what is left; remove every instance's files."""
+        """End all remaining processes and remove the files of every instance."""
         if self._forks is not None:
             await self._forks.close()
         if self._workspaces is not None:
@@ -183,7 +186,7 @@ class Launcher:
 
 
 async def _pipe_to(output: Output) -> int:
-    """Return the end of a new pipe that is to be written to; the other one is read."""
+    """Return the write end of a new pipe; ``output`` reads the other end."""
     reading, writing = os.pipe()
     try:
         await output.read(reading)

@@ -1,11 +1,8 @@
-"""What one instance prints, kept in memory: the newest lines, of bounded number and size.
+"""The output of one instance, kept in memory: the newest lines, limited in number and size.
 
-What is read from a pipe is kept as it came, and becomes lines only when somebody reads it: an
-instance that prints a gigabyte costs the event loop some microseconds for each 64 KiB.
-
-What instances print becomes lines when somebody reads it. The pieces that come out of a pipe
-are kept as they are, in memory: an instance that prints a gigabyte costs the event loop a
-fraction of a second and the disk nothing.
+Data from a pipe is kept as it came, and is split into lines only when a client reads it. An
+instance that prints a gigabyte costs the event loop some microseconds for each 64 KiB, which is a
+fraction of a second in all, and no disk space.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ _OVERHEAD = 256  # bytes; what a block costs besides what is in it
 
 @dataclass(frozen=True)
 class Line:
-    """A line without its end; ``number`` is its place among all lines of the runtime."""
+    """A line without its line break; ``number`` is its place among all lines of the runtime."""
 
     number: int
     at: dt.datetime
@@ -40,7 +37,7 @@ class Line:
 class Block:
     """Lines that came at once.
 
-    ``number`` and ``index`` are the first line's, among the runtime's lines and the instance's.
+    ``number`` is the first line's number in the runtime, and ``index`` its number in the instance.
     """
 
     number: int
@@ -51,7 +48,7 @@ class Block:
     count: int
 
     def lines(self, instance: str) -> list[Line]:
-        """Return the lines; bytes that are no UTF-8 stand as U+FFFD."""
+        """Return the lines; bytes that are not UTF-8 become U+FFFD."""
         return [
             Line(self.number + place, self.at, instance, self.stream, _text(line))
             for place, line in enumerate(self.data.split(b"\n"))
@@ -59,7 +56,7 @@ class Block:
 
 
 class Numbering:
-    """Numbers the lines of a runtime, and tells who waits for new ones that there are some."""
+    """Numbers the lines of a runtime, and wakes the readers that wait for new lines."""
 
     def __init__(self, wall: Callable[[], dt.datetime], wake: Callable[[], None]) -> None:
         self.wall = wall
@@ -67,7 +64,7 @@ class Numbering:
         self.next = 1
 
     def take(self, count: int) -> int:
-        """Return the first of so many numbers."""
+        """Reserve ``count`` numbers and return the first."""
         first = self.next
         self.next += count
         return first
@@ -87,7 +84,7 @@ class InstanceLog:
 
     @property
     def ended(self) -> bool:
-        """Whether both of the instance's streams have ended."""
+        """Whether both streams of the instance have ended."""
         return not self._open
 
     @property
@@ -96,7 +93,7 @@ class InstanceLog:
         return self._blocks[0].index if self._blocks else self.printed
 
     def feed(self, stream: Stream, data: bytes) -> None:
-        """Take what has been printed; ``b""`` at the end of the stream."""
+        """Add printed data; ``b""`` marks the end of the stream."""
         for start in range(0, len(data), _PIECE):
             self._take(stream, data[start : start + _PIECE])
         if not data:
@@ -104,7 +101,7 @@ class InstanceLog:
             self._take(stream, data)
 
     def note(self, text: str) -> None:
-        """Add what the double has to say of the instance."""
+        """Add a message of the double about the instance."""
         self._keep("double", text.encode(errors="replace"))
 
     def tail(self, count: int) -> list[Line]:
@@ -124,7 +121,7 @@ class InstanceLog:
         )
 
     def backwards(self) -> Iterator[Block]:
-        """Return the blocks, the newest first; the log must not grow meanwhile."""
+        """Return the blocks, the newest first; the log must not grow during the iteration."""
         return reversed(self._blocks)
 
     def _take(self, stream: Stream, data: bytes) -> None:
@@ -160,7 +157,7 @@ def _text(line: bytes) -> str:
 
 
 def _whole_characters(data: bytes) -> int:
-    """Return where to cut, so that no character of UTF-8 is cut in two."""
+    """Return where to cut, so that no character of UTF-8 is split."""
     for back in range(1, 4):
         if data[-back] >= 0xC0:
             return len(data) - back

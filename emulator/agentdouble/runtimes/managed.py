@@ -1,4 +1,4 @@
-"""A runtime with what was said of it: of each version, and of the whole; as a record, too."""
+"""A runtime with the requests that created its versions, also as a record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentdouble.state import Record, Resource, times_of
 
 @dataclass(frozen=True)
 class Said:
-    """One version as it was asked for: its table, and ``fields`` in the platform's names."""
+    """The request for one version: its table, and ``fields`` with the platform's names."""
 
     table: Table
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -23,11 +23,11 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Managed(Resource):
-    """A runtime, what was said of its versions by their numbers, and who asked for it.
+    """A runtime, the requests for its versions by their numbers, and the client that created it.
 
-    ``latest`` is the version that was made or released last, from which a change starts;
-    ``released`` the one that a restarted double brings into force. One that is ``declared`` is
-    the settings', and not kept.
+    ``latest`` is the version that was created or released last, and the base of the next change.
+    ``released`` is the version that a restarted double brings into force. A runtime that is
+    ``declared`` comes from the settings and is not stored.
     """
 
     runtime: Runtime
@@ -37,7 +37,7 @@ class Managed(Resource):
     declared: bool = False
 
     def with_version(self, version: Version, said: Said) -> Managed:
-        """Return it with one more version; what was said of those that gave way is forgotten."""
+        """Return it with one more version, without the requests of dropped versions."""
         kept = {one.number for one in self.runtime.versions}
         every = {**self.said, version.number: said}
         return replace(
@@ -52,7 +52,7 @@ class Managed(Resource):
         return replace(self, latest=version.number, released=version.number)
 
     def to_record(self) -> Record:
-        """Return what a restarted double needs, as JSON-ready data."""
+        """Return the JSON-ready data that a restarted double needs."""
         record = dict(super().to_record() or {})
         del record["runtime"], record["said"], record["declared"]
         versions = [
@@ -80,7 +80,7 @@ def versions_of(record: Record) -> tuple[Version, ...]:
 
 
 def managed_of(record: Record, runtime: Runtime) -> Managed:
-    """Return a runtime with what its record says of it."""
+    """Return a runtime with the data of its record."""
     said = {one["number"]: Said(one["table"], one["fields"]) for one in record["versions"]}
     kept = {name: value for name, value in record.items() if name != "versions"}
     return Managed(**{**kept, **times_of(record), "id": runtime.id}, runtime=runtime, said=said)

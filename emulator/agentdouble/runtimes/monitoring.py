@@ -1,8 +1,9 @@
-"""What is counted and measured of each runtime (HST-04).
+"""The metrics of each runtime (HST-04).
 
-Plain numbers, for a request pays for them: all of them cost it 14 µs, the six calls of
-prometheus-client's own objects 23 µs, and importing those 57 ms at the start. ``exposition`` gives
-them Prometheus' format when somebody asks, and is imported then. The figures of a runtime go with it.
+They are plain numbers, because each request pays for them: all of them cost a request 14 µs. The
+six calls of prometheus-client's own objects cost 23 µs, and importing those costs 57 ms at the
+start. ``exposition`` converts them to Prometheus' format, and is imported when a client requests
+them. The metrics of a runtime are removed with the runtime.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WAITS_S = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Distribution:
-    """Counts durations by the first of some bounds, in seconds, that they do not exceed."""
+    """Counts durations by the smallest bound, in seconds, that they do not exceed."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
@@ -43,7 +44,7 @@ class Distribution:
 
 @dataclass
 class Figures:
-    """The figures of one runtime."""
+    """The metrics of one runtime."""
 
     requests: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -59,7 +60,7 @@ class Figures:
 
 
 class Observed:
-    """A request that is being passed on; ``error`` is why it was not answered as it should be."""
+    """A request that is being passed on; ``error`` says why it was not answered as it should be."""
 
     def __init__(self, figures: Figures) -> None:
         self.error = ""
@@ -81,18 +82,18 @@ class Observed:
         self._status = status
 
     def leased(self, instance: Instance) -> None:
-        """Note that it has been given an instance, perhaps one whose start it waited for."""
+        """Note that the request has an instance, and whether it waited for the instance's start."""
         if not self.instance:  # else another one, for the first could not be reached
             self._figures.waits.observe(self.passed_s())
         self.instance, self.cold = instance.name, instance.ready_s > self._begun
 
     def passed_s(self) -> float:
-        """Return the seconds since it came."""
+        """Return the seconds since the request came."""
         return time.perf_counter() - self._begun
 
     @property
     def failure(self) -> str:
-        """What went wrong, in a word, or nothing."""
+        """A word for what went wrong, or an empty string."""
         if self.error:
             return self.error
         if self._status == GONE:
@@ -101,17 +102,17 @@ class Observed:
 
 
 class Monitor:
-    """The figures of one double's runtimes; belongs to one event loop."""
+    """The metrics of one double's runtimes; belongs to one event loop."""
 
     def __init__(self) -> None:
         self._of: dict[str, Figures] = {}
 
     def figures(self) -> Mapping[str, Figures]:
-        """Return the figures of each runtime, by name."""
+        """Return the metrics of each runtime, by name."""
         return self._of
 
     def forget(self, runtime: str) -> None:
-        """Forget a runtime that is no more; what is under way for it still counts, for nobody."""
+        """Forget a deleted runtime; the requests that still run for it are no longer reported."""
         self._of.pop(runtime, None)
 
     @contextmanager
@@ -132,15 +133,15 @@ class Monitor:
             tracing.note(runtime, observed)
 
     def started(self, runtime: str, duration_s: float, *, cold: bool) -> None:
-        """Note that an instance is ready; ``cold`` where a request waited for it."""
+        """Note that an instance is ready; ``cold`` if a request waited for it."""
         self._figures(runtime).starts[cold].observe(duration_s)
 
     def ended(self, runtime: str, reason: str) -> None:
-        """Note that an instance has ended, in a word why."""
+        """Note that an instance has ended; ``reason`` is one word."""
         self._figures(runtime).ends[reason] += 1
 
     def spent(self, runtime: str, duration_s: float) -> None:
-        """Note processor time that instances have spent."""
+        """Add processor time that instances have used."""
         self._figures(runtime).cpu_s += duration_s
 
     def _figures(self, runtime: str) -> Figures:

@@ -21,10 +21,10 @@ _log = logging.getLogger(__name__)
 # A client can advance the clock when it has its answer and the loop has not yet taken back the
 # instance: its idle time would begin after the move. So a move is dealt with before it is seen.
 class ObservedClock:
-    """A clock whose moves are seen when they are dealt with.
+    """A clock that shows a move only after the move has been handled.
 
-    A client may move the clock as soon as it has its answer, before the loop has taken back the
-    instance that gave it: the instance's idle time must begin before the move nevertheless.
+    A client may move the clock as soon as it has its answer, before the loop has released the
+    instance that answered. The instance's idle time must still begin before the move.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -32,35 +32,35 @@ class ObservedClock:
         self._offset = self._looked_at = clock.offset
 
     def now(self) -> dt.datetime:
-        """Return the platform's time, without moves that are still to be dealt with."""
+        """Return the platform's time, without moves that have not been handled yet."""
         return self._clock.wall() + self._offset
 
     def catch_up(self) -> None:
-        """See every move from now on."""
+        """Include every move so far."""
         self._offset = self._clock.offset
 
     def look(self) -> None:
-        """See moves that were there at the last look, too: nobody deals with them."""
+        """Include moves that were there at the last look, because nothing else handles them."""
         if self._clock.offset == self._looked_at:
             self.catch_up()
         self._looked_at = self._clock.offset
 
 
 class Watcher(Protocol):
-    """Who decides how many instances there are, and is notified of what becomes of them."""
+    """The owner of a pool: it decides how many instances there are, and is notified of changes."""
 
     def on_ready(self, instance: Instance) -> None:
         """Handle an instance that takes requests from now on."""
 
     def on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
-        """Handle an instance that did not get ready."""
+        """Handle an instance that did not become ready."""
 
     def on_ended(self, instance: Instance) -> None:
-        """Handle an instance that has begun to end; ``ended_because`` says why."""
+        """Handle an instance that has begun to end; ``ended_because`` is the reason."""
 
 
 class Pool:
-    """Starts and ends instances; whatever it began it ends, whoever has gone meanwhile."""
+    """Starts and ends instances; it ends everything it started, even if the client has left."""
 
     def __init__(
         self, name: str, clock: ObservedClock, monitor: Monitor, logs: RuntimeLogs, launch: Launch
@@ -80,25 +80,25 @@ class Pool:
 
     @property
     def living(self) -> tuple[Instance, ...]:
-        """Those that were ready and have not ended, the oldest first."""
+        """The instances that were ready and have not ended, the oldest first."""
         return tuple(instance for instance in self._living if instance.alive)
 
     @property
     def begun(self) -> tuple[Instance, ...]:
-        """Those that live or are being started."""
+        """The instances that live or are being started."""
         return (*self.living, *self._starting)
 
     def starting(self, version: Version) -> tuple[Instance, ...]:
-        """Return those of a version that are not ready yet."""
+        """Return the instances of a version that are not ready yet."""
         return tuple(one for one in self._starting if one.version == version.number)
 
     def ready(self, version: Version) -> tuple[Instance, ...]:
-        """Return those of a version that take requests, the oldest first."""
+        """Return the instances of a version that take requests, the oldest first."""
         number = version.number
         return tuple(i for i in self.living if i.version == number and i.state == "ready")
 
     def start(self, version: Version, *, cold: bool) -> None:
-        """Begin to start an instance of a version; ``cold`` is one that a request waits for."""
+        """Begin to start an instance of a version; ``cold`` if a request waits for it."""
         self._made += 1
         name = f"{self._name}-{self._made}"
         instance = Instance(
@@ -113,7 +113,7 @@ class Pool:
         self._starting[instance] = asyncio.ensure_future(self._start(instance, cold))
 
     def stop_starting(self, reason: str, except_for: Version | None = None) -> None:
-        """Give up those that are not ready yet, but for those of one version."""
+        """Cancel the starts that are under way, except those of one version."""
         for instance, task in list(self._starting.items()):
             if except_for is None or instance.version != except_for.number:
                 del self._starting[instance]
@@ -122,7 +122,7 @@ class Pool:
                 task.cancel()
 
     def retire(self, instance: Instance, reason: str) -> None:
-        """Give an instance no more requests; end it when its last one has, or after a while."""
+        """Give an instance no more requests; end it after its last request, or after a timeout."""
         if instance.state != "ready":
             return
         if not instance.in_flight or not instance.alive:
@@ -134,14 +134,14 @@ class Pool:
         self._draining[instance] = loop.call_later(patience_s, self.end, instance, reason)
 
     def release(self, instance: Instance) -> None:
-        """Take back an instance from a request that is done with it."""
+        """Take back an instance from a finished request."""
         instance.in_flight -= 1
         instance.idle_since = self._clock.now()
         if instance.state == "draining" and not instance.in_flight:
             self.end(instance, instance.ended_because)
 
     def end(self, instance: Instance, reason: str) -> None:
-        """Begin to end an instance that was ready, whatever it is doing."""
+        """Begin to end an instance that was ready, even if it has requests."""
         if instance not in self._living:
             return
         instance.state, instance.ended_because = "ended", reason
@@ -154,7 +154,7 @@ class Pool:
         self.watcher.on_ended(instance)
 
     async def settle(self) -> None:
-        """Return when every instance that is ending is gone."""
+        """Return when every ending instance has ended."""
         if self._ending:
             await asyncio.wait(set(self._ending))
 

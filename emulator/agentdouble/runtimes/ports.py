@@ -1,7 +1,6 @@
-"""Ports for instances: of those from which no outgoing connection takes its own.
+"""Ports for instances, taken from below the range that the system gives to connections.
 
-Ports of instances lie below those that connections are given, so that none is taken between its
-choice and its use.
+A connection therefore cannot take the port of an instance between its choice and its use.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _random = random.SystemRandom()  # processes that are seeded alike would all cho
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """Yield a port of this machine that nobody listens on; no other instance is given it inside.
+    """Yield a free port of this machine; no other instance gets it inside the block.
 
-    An instance binds it some time later, and a port that a connection can be given might be one's
-    by then.
+    An instance binds the port some time later. If it were a port that the system gives to
+    connections, a connection might have it by then.
     """
     for port in _random.sample(_below_those_given(), _TRIES):
         with _held(port) as ours:
@@ -39,7 +38,7 @@ def free_port() -> Iterator[int]:
 
 
 def _below_those_given() -> range:
-    """Return ports below what this system gives to connections, and to port 0."""
+    """Return ports below the range that this system gives to connections and to port 0."""
     try:
         first = int(_GIVEN_FROM.read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -50,9 +49,10 @@ def _below_those_given() -> range:
 
 @contextmanager
 def _held(port: int) -> Iterator[bool]:
-    """Keep a port from the instances of every double while one starts; yield whether that is so.
+    """Reserve a port against the instances of every double; yield whether that succeeded.
 
-    By a name that ends with its holder. Only Linux has such; elsewhere chance keeps them apart.
+    The reservation is the name of an abstract socket, which disappears with its process. Only Linux
+    has such names; on other systems the random choice keeps the ports apart.
     """
     if sys.platform != "linux":
         yield True

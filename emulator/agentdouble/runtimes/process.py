@@ -1,4 +1,4 @@
-"""The processes of an instance: what they print goes to its log, and they end as one tree."""
+"""The processes of an instance: their output goes to its log, and they end as one tree."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LAST_WORDS_S = 1.0  # a pipe ends with its last writer, and all of them are dea
 
 
 class Tree(Protocol):
-    """A process with all that it starts."""
+    """A process with all the processes that it starts."""
 
     pid: int
 
     @property
     def exited(self) -> asyncio.Future[int | None]:
-        """Done when all of it is gone; the first process's exit code, None if nobody knows it."""
+        """Done when all of the tree has ended; the first process's exit code, or None if unknown."""
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the first process, SIGKILL to all."""
+        """Send a signal to the first process, or SIGKILL to all."""
 
 
 class Output(asyncio.Protocol):
-    """What comes out of one pipe; ``ended`` is done when nothing more will."""
+    """The output of one pipe; ``ended`` is done when nothing more comes."""
 
     def __init__(self, stream: Stream, log: InstanceLog) -> None:
         self._stream: Stream = stream
@@ -39,13 +39,13 @@ class Output(asyncio.Protocol):
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def read(self, descriptor: int) -> None:
-        """Begin to read from a pipe, which is closed at the end."""
+        """Begin to read from a pipe; the pipe is closed at the end."""
         loop = asyncio.get_running_loop()
         pipe = os.fdopen(descriptor, "rb", 0)
         self._transport, _ = await loop.connect_read_pipe(lambda: self, pipe)
 
     def data_received(self, data: bytes) -> None:
-        """Keep what was printed."""
+        """Add the data to the log."""
         self._log.feed(self._stream, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -55,15 +55,15 @@ class Output(asyncio.Protocol):
             self.ended.set_result(None)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._transport is not None:
             self._transport.close()
 
 
 class Process:
-    """A started instance's process tree; ``exited`` is done when it has ended.
+    """The process tree of a started instance; ``exited`` is done when it has ended.
 
-    ``door`` is where its port is reached, if that is not one of this machine's.
+    ``door`` is where its port is reached, if the port is in a network of its own.
     """
 
     def __init__(
@@ -83,21 +83,21 @@ class Process:
 
     @property
     def manner(self) -> str:
-        """How the first process ended, now that it has."""
+        """How the first process ended; only after it has ended."""
         code = self.exited.result()
         if code is None:
             return "was killed with the double's fork server"
         return f"ended with {f'code {code}' if code >= 0 else f'signal {-code}'}"
 
     async def end(self, patience_s: float) -> None:
-        """Ask it to end, then kill it; return when nothing of it is left."""
+        """Ask the process to end, then kill it; return when nothing of it is left."""
         self._tree.send_signal(signal.SIGTERM)
         await asyncio.wait({self.exited}, timeout=patience_s)
         self._tree.send_signal(signal.SIGKILL)
         await self.finished()
 
     async def finished(self) -> None:
-        """Return when it has ended, and all that it printed is in its log."""
+        """Return when it has ended and all its output is in the log."""
         await asyncio.shield(self._finished)
 
     async def _finish(self) -> None:

@@ -1,7 +1,7 @@
-"""Connections to an instance: to its port of this machine, or to that behind its door.
+"""Connections to an instance: to its port of this machine, or to the port behind its door.
 
-``processes.fork_server.doorway`` keeps the port of an instance in a network of its own, from
-which it hands out sockets at a door.
+``processes.fork_server.doorway`` keeps the port of an instance in a network of its own. It gives
+out sockets of that network at a door.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ _CREDENTIALS = struct.Struct("=iII")
 
 @dataclass
 class Door:
-    """Where an instance is reached; ``keeper`` is the pid of who gives sockets there, once seen."""
+    """The path at which sockets to an instance are given out.
+
+    ``keeper`` is the pid of the process that gives them out, once a connection has shown it.
+    """
 
     path: Path
     keeper: int | None = None
 
     async def give(self) -> socket.socket:
-        """Return a socket of the network behind the door; one that is not there yet refuses."""
+        """Return a socket of the network behind the door; raise ConnectionRefusedError if none."""
         try:
             directory = os.open(self.path.parent, os.O_PATH | os.O_DIRECTORY)
         except FileNotFoundError as error:
@@ -39,7 +42,7 @@ class Door:
             os.close(directory)
 
     async def _ask(self, path: str) -> socket.socket:
-        """Ask by way of a descriptor, as the path of a socket has 108 bytes at most."""
+        """Request a socket through a descriptor, because a socket path has 108 bytes at most."""
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX) as asking:
             asking.setblocking(False)

@@ -1,7 +1,7 @@
-"""When an instance is ready for requests, and the error where it never is.
+"""How the double learns that an instance is ready for requests, and the error if it never is.
 
-Its port accepts, and its ``/readiness`` answers anything but 503, so that programs which know no
-probes are ready with their port.
+An instance is ready when its port accepts connections and its ``/readiness`` answers anything but
+503. A program without probes is therefore ready as soon as its port accepts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST = 300  # characters of an instance's last words
 
 
 class Readiness:
-    """Whether an instance is ready, asked again and again."""
+    """Polls an instance until it is ready."""
 
     def __init__(self, process: Process, port: int, log: InstanceLog) -> None:
         self._process = process
@@ -40,7 +40,7 @@ class Readiness:
         self._connected = False
 
     async def wait(self) -> None:
-        """Return when it is ready, or has ended."""
+        """Return when it is ready or has ended."""
         asking = asyncio.ensure_future(self._ask_until_ready())
         either: set[asyncio.Future[Any]] = {asking, self._process.exited}
         try:
@@ -58,7 +58,7 @@ class Readiness:
         return f"{how}: {words}" if words else how
 
     async def why_not(self) -> str:
-        """Return what keeps an instance that lives from being ready."""
+        """Return the reason why a living instance is not ready."""
         if self._seen is not None:
             return self._seen
         if self._connected:
@@ -92,11 +92,11 @@ class Readiness:
         return int(found[1]) != _NOT_YET
 
     async def _answer(self) -> bytes:
-        """Return how the answer begins, as far as its status.
+        """Return the beginning of the answer, up to its status.
 
-        A socket of its own, because it may be given up at any moment: a client of HTTP that is
-        cancelled amid its connecting may leave the connection open. It also asks for a tenth of
-        the processor, which the instance needs to start.
+        This uses a plain socket, because the call may be cancelled at any moment: an HTTP client
+        that is cancelled while it connects may leave the connection open. It also needs a tenth of
+        the processor time, and the instance needs that time to start.
         """
         loop, head = asyncio.get_running_loop(), b""
         with await reaching.connect(self._process.door, self._port) as asked:
@@ -111,14 +111,14 @@ class Readiness:
 
 
 def _last_words(log: InstanceLog) -> str:
-    """Return the last line of its errors, which a traceback ends with, or what was said of it."""
+    """Return the last line of its errors, which ends a traceback, or the double's last message."""
     lines = (line for line in reversed(log.tail(100)) if line.stream != "stdout")
     words = (line.text.strip() for line in lines)
     return next(filter(None, words), "")[:_LONGEST].rstrip(".")
 
 
 def _listening(pid: int) -> list[str]:
-    """Return where a process, or one that it has started, listens."""
+    """Return the addresses where a process, or a child of it, listens."""
     pids = {process.pid for process in usage.tree([pid], usage.processes())}
     with suppress(psutil.Error):
         return sorted(

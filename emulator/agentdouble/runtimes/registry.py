@@ -1,4 +1,4 @@
-"""The registry of runtimes: declared by the settings or made at run time, changed, and kept."""
+"""The registry of runtimes: declared by the settings or created at run time, and stored."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from agentdouble.state import Record, Registry, Store, unbroken
 
 
 class RuntimeRegistry(Registry[Managed]):
-    """What the settings declare, and what is made besides.
+    """The runtimes that the settings declare, and those that are created at run time.
 
-    What is made goes through the store; what is declared is as the settings say at each start,
-    whatever was done to it.
+    A created runtime is stored. A declared runtime is as the settings declare it at each start,
+    whatever changes were made to it before.
     """
 
     kind = "runtime"
@@ -51,9 +51,10 @@ class RuntimeRegistry(Registry[Managed]):
         client_token: str | None = None,
         request: str | None = None,
     ) -> Managed:
-        """Make a runtime, or return the one that the same request with the same token has made.
+        """Create a runtime, or return the one that the same request with the same token created.
 
-        Raises DeclarationError, RuntimeNameError, and ClientTokenError if another request had the token.
+        Raises DeclarationError, RuntimeNameError, and ClientTokenError if another request had the
+        token.
         """
         return await unbroken(self._create(table, fields or {}, client_token, request))
 
@@ -79,10 +80,10 @@ class RuntimeRegistry(Registry[Managed]):
         fields: Mapping[str, Any] | None = None,
         release: bool = True,
     ) -> Version:
-        """Make one more version, of the latest with ``changes`` to its table and ``fields``.
+        """Create a version from the latest, with ``changes`` to its table and ``fields``.
 
-        A change to None takes a key out of the table.
-        Raises UnknownRuntimeError, DeclarationError and RuntimeNameError.
+        A change to None removes a key from the table. Raises UnknownRuntimeError, DeclarationError
+        and RuntimeNameError.
         """
         return await unbroken(self._update(id_, changes, fields or {}, release))
 
@@ -108,7 +109,7 @@ class RuntimeRegistry(Registry[Managed]):
         return version
 
     async def release(self, id_: str, number: int | None = None) -> Version:
-        """Bring a version into force, the newest if none is said.
+        """Bring a version into force, by default the newest.
 
         Raises UnknownRuntimeError and UnknownVersionError.
         """
@@ -173,5 +174,5 @@ def _said(table: Table) -> Table:
 
 
 def _id_of(name: str) -> str:
-    """Return the id of a runtime that is declared: the same at every start."""
+    """Return the id of a declared runtime, which is the same at every start."""
     return f"r-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

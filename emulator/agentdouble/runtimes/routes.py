@@ -1,4 +1,4 @@
-"""``/_emulator/runtimes`` and ``/_emulator/metrics``: what runs, what it prints, what it costs."""
+"""``/_emulator/runtimes`` and ``/_emulator/metrics``: the runtimes, their logs and metrics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RuntimeRoutes:
         self._clock = clock
 
     def routes(self) -> list[Route]:
-        """Return them."""
+        """Return the routes."""
         return [
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
@@ -49,7 +49,7 @@ class RuntimeRoutes:
         ]
 
     async def metrics(self, request: Request) -> Response:
-        """Return the figures of every runtime in a format of Prometheus."""
+        """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.look()
         await import_in_thread("prometheus_client")
         from agentdouble.runtimes import exposition
@@ -70,7 +70,7 @@ class RuntimeRoutes:
         return JSONResponse(self._shown(runtime, await self._watch.look()))
 
     async def logs(self, request: Request) -> Response:
-        """Return what instances have printed; with ``follow``, what they print from now on too."""
+        """Return the printed lines of instances; with ``follow``, also those that come later."""
         logs = self._find(request).logs
         query = request.query_params
         unknown = [name for name in query if name not in _PARAMETERS]

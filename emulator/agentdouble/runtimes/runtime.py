@@ -1,4 +1,4 @@
-"""A runtime: its versions, how it is, and the way to its instances."""
+"""A runtime: its versions, its status, and the way to its instances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STEPS, _STEP_S = 20, 0.001
 
 @dataclass(frozen=True)
 class Status:
-    """A status of the platform; ``message`` says why, where there is something to say."""
+    """A status of the platform; ``message`` gives the reason if there is one."""
 
     word: Word
     message: str = ""
@@ -49,7 +49,7 @@ class Runtime:
 
     @property
     def definition(self) -> Definition:
-        """The definition in force, which new requests meet."""
+        """The definition in force, which applies to new requests."""
         return self._versions.in_force.definition
 
     @property
@@ -69,12 +69,12 @@ class Runtime:
 
     @property
     def begun(self) -> tuple[Instance, ...]:
-        """The instances, and after them those that are not ready yet."""
+        """The instances, followed by those that are not ready yet."""
         return self._scaler.pool.begun
 
     @property
     def status(self) -> Status:
-        """How it is, in the platform's words, and why."""
+        """The status in the platform's words, with the reason."""
         scaler = self._scaler
         if scaler.ended_because:
             return Status("Deleting", scaler.ended_because)
@@ -94,7 +94,7 @@ class Runtime:
         return Status("Ready")
 
     def lease(self, session: str | None = None) -> AbstractAsyncContextManager[Instance]:
-        """Give an instance for one request, started if need be.
+        """Lend an instance to one request; start one if need be.
 
         Requests of one ``session`` get the same instance while it lives and takes requests.
         Raises RuntimeStartError, RuntimeBusyError and RuntimeEndedError.
@@ -102,7 +102,7 @@ class Runtime:
         return self._scaler.lease(session)
 
     def keep(self, session: str, instance: Instance) -> None:
-        """Route the requests of a session that an instance has begun to that instance."""
+        """Route the requests of a session to the instance that opened the session."""
         self._scaler.keep(session, instance)
 
     def ensure_min_instances(self) -> None:
@@ -110,9 +110,9 @@ class Runtime:
         self._scaler.ensure_min_instances()
 
     async def update(self, definition: Definition, release: bool = True) -> Version:
-        """Make a definition the newest version; with ``release``, begin to bring it in force.
+        """Make a definition the newest version; with ``release``, begin to bring it into force.
 
-        Raises RuntimeNameError for another name.
+        Raises RuntimeNameError if the name is another one.
         """
         if definition.name != self.name:
             raise RuntimeNameError(definition.name, f"the runtime is called {self.name!r}")
@@ -122,16 +122,16 @@ class Runtime:
         return version
 
     async def release(self, number: int, word: Word = "Releasing") -> Version:
-        """Begin to bring a version in force, an older one too; raise UnknownVersionError.
+        """Begin to bring a version into force, also an older one; raise UnknownVersionError.
 
-        ``word`` is what the runtime's status says meanwhile.
+        The runtime's status is ``word`` meanwhile.
         """
         version = self._versions.find(number)
         self._deploy(version, word)
         return version
 
     async def deployed(self) -> None:
-        """Return when no version is to come in force; raise what kept the latest from it."""
+        """Return when no deployment is under way; raise the error if the latest one failed."""
         await self._scaler.settled.wait()
         if self._scaler.undeployed is not None:
             raise self._scaler.undeployed.with_traceback(None)
@@ -141,13 +141,13 @@ class Runtime:
         self._versions.restore(versions, in_force)
 
     def end(self, instance: Instance, reason: str) -> None:
-        """Begin to end one instance, whatever it is doing."""
+        """Begin to end one instance, even if it has requests."""
         self._scaler.pool.end(instance, reason)
 
     def end_idle(self, idle_s: float) -> None:
         """End the instances that have been idle for as long as the definition says.
 
-        ``idle_s`` counts where it says nothing.
+        ``idle_s`` applies if the definition says nothing.
         """
         self._settled.look()
         own_s = self.definition.scaling.idle_s
@@ -156,7 +156,7 @@ class Runtime:
         )
 
     async def settle(self, idle_s: float) -> None:
-        """Deal with a move of the clock; return when every instance that is ending is gone."""
+        """Handle a move of the clock; return when every ending instance has ended."""
         for _ in range(_STEPS):  # a request whose client has its answer is to end before the move
             if not self._scaler.in_flight:
                 break
@@ -166,7 +166,7 @@ class Runtime:
         await self._scaler.pool.settle()
 
     def begin_shutdown(self) -> None:
-        """Turn away who waits for an instance, and end followed logs: the double is about to stop."""
+        """Turn away waiting requests and end followed logs: the double is about to stop."""
         self._scaler.turn_away("the double stops")
         self.logs.close()
 

@@ -1,7 +1,8 @@
-"""The logs of a runtime's instances, those that have ended too: read, searched and followed.
+"""The logs of a runtime's instances, also of ended ones: read, searched and followed.
 
-Lines are numbered across the instances of a runtime, so that a reader who comes back goes on
-where it was. Nothing is queued for slow readers: they are told what they missed.
+Lines are numbered across the instances of a runtime, so that a reader can resume after the last
+line that it has seen. There is no queue for slow readers: a line reports how many lines they
+missed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _AT_ONCE = 50  # lines that who follows is given at once
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which lines: those that contain ``search``, of one instance, of one stream, since when."""
+    """A filter of lines: by the text ``search``, by instance, by stream, and by time."""
 
     search: str = ""
     instance: str | None = None
@@ -31,7 +32,7 @@ class Wanted:
     since: dt.datetime | None = None
 
     def may_be_in(self, block: Block) -> bool:
-        """Whether a block may have such lines."""
+        """Return whether a block may have such lines."""
         return (
             self.stream in (None, block.stream)
             and (self.since is None or block.at >= self.since)
@@ -39,7 +40,7 @@ class Wanted:
         )
 
     def fits(self, line: Line) -> bool:
-        """Whether a line of such a block is wanted."""
+        """Return whether a line of such a block is wanted."""
         return self.search in line.text
 
     @property
@@ -60,7 +61,7 @@ class RuntimeLogs:
         self._closed = False
 
     def open(self, instance: str) -> InstanceLog:
-        """Return the log of a new instance; forget the oldest of those that have ended."""
+        """Return the log of a new instance; forget the oldest logs of ended instances."""
         ended = [log.instance for log in self._logs.values() if log.ended]
         surplus = max(len(ended) - ENDED + 1, 0)
         for name in ended[:surplus] or [*self._logs][: len(self._logs) - _LOGS + 1]:
@@ -74,7 +75,7 @@ class RuntimeLogs:
 
     @property
     def printed(self) -> int:
-        """How many lines there have been, ever."""
+        """How many lines have been printed so far."""
         return self._numbering.next - 1
 
     @property
@@ -85,7 +86,7 @@ class RuntimeLogs:
     def read(self, wanted: Wanted = ALL, tail: int = 1000) -> list[Line]:
         """Return the last of the wanted lines, the oldest first.
 
-        Where an instance has printed more than is kept, a line of the double says how much.
+        If an instance has printed more than is kept, a line of the double says how much.
         """
         newest_first = heapq.merge(
             *(_backwards(log, wanted) for log in self._chosen(wanted)),
@@ -96,10 +97,11 @@ class RuntimeLogs:
     async def follow(
         self, wanted: Wanted = ALL, tail: int = 1000, after: int | None = None
     ) -> AsyncGenerator[Line, None]:
-        """Yield the last of the wanted lines, then each new one, until the runtime is no more.
+        """Yield the last of the wanted lines, then each new one, until the runtime is closed.
 
-        ``after`` is the number of a line that was seen: what came later is yielded, whatever
-        ``tail`` says, unless there has been no such line. Who reads too slowly misses lines, and a line of the double says how many.
+        ``after`` is the number of a line that the reader has seen: then all later lines are
+        yielded, whatever ``tail`` says, unless there is no such line. A reader that is too slow
+        misses lines, and a line of the double says how many.
         """
         if after is not None and after > self.printed:  # of an earlier double
             after = None
@@ -123,7 +125,7 @@ class RuntimeLogs:
             self._followers.discard(news)
 
     def close(self) -> None:
-        """End who follows; what is kept can be read."""
+        """End the followers; the lines that are kept can still be read."""
         self._closed = True
         self._wake()
 
@@ -137,7 +139,7 @@ class RuntimeLogs:
         return [log for log in self._logs.values() if log.instance == wanted.instance]
 
     def _later(self, wanted: Wanted, places: dict[str, int]) -> list[Line]:
-        """Return the wanted lines from ``places`` on, an index for each instance; move them."""
+        """Return the wanted lines from ``places`` on, an index for each instance; advance them."""
         chosen = self._chosen(wanted)
         lines = [_from(log, places.get(log.instance, 0), wanted) for log in chosen]
         places.clear()
@@ -170,9 +172,9 @@ def _from(log: InstanceLog, place: int, wanted: Wanted) -> list[Line]:
 
 
 def _place(log: InstanceLog, after: int | None) -> int:
-    """Return the index of the first line that is later than the line of a number.
+    """Return the index of the first line after the line with number ``after``.
 
-    Of lines that are no longer kept no more is known than how many there were at most.
+    Only the greatest possible number of lines is known for those that are no longer kept.
     """
     if after is None:
         return log.printed

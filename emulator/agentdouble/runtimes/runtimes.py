@@ -22,10 +22,10 @@ _IDLE_S = 300.0
 
 
 class Runtimes:
-    """Makes runtimes, finds and ends them; belongs to one event loop.
+    """Creates, finds and ends runtimes; belongs to one event loop.
 
-    ``idle_s`` is how long a runtime that does not say it itself is idle before it is scaled down,
-    where the ledger has settings decide; ``taken`` are names that no runtime can have.
+    If a runtime does not set its own idle time, ``idle_s`` applies, provided that the ledger lets
+    the settings decide. ``taken`` are names that no runtime can have.
     """
 
     def __init__(
@@ -47,21 +47,21 @@ class Runtimes:
         self._open = False
 
     def all(self) -> tuple[Runtime, ...]:
-        """Return them in the order of their making."""
+        """Return the runtimes in the order of their creation."""
         return tuple(self._by_name.values())
 
     def find(self, name: str) -> Runtime | None:
-        """Return the runtime of that name, if there is one."""
+        """Return the runtime with this name, or None."""
         return self._by_name.get(name)
 
     def find_by_id(self, id_: str) -> Runtime | None:
-        """Return the runtime of that id, if there is one."""
+        """Return the runtime with this id, or None."""
         return next((one for one in self._by_name.values() if one.id == id_), None)
 
     async def create(self, definition: Definition, id_: str | None = None) -> Runtime:
-        """Make a runtime; raise RuntimeNameError.
+        """Create a runtime; raise RuntimeNameError.
 
-        ``id_`` is that of a runtime which there was before the double was restarted.
+        ``id_`` is the id of a runtime that existed before the double was restarted.
         """
         check_name(definition.name, self._taken)
         if definition.name in self._by_name:
@@ -87,14 +87,14 @@ class Runtimes:
         await asyncio.wait({self._end(name, "it was deleted")})
 
     async def close(self, reason: str = "the double was reset or stopped") -> None:
-        """End them all; return when nothing is left, of those deleted before too."""
+        """End all runtimes; return when nothing is left, also of those deleted before."""
         for name in list(self._by_name):
             self._end(name, reason)
         if self._closing:
             await asyncio.wait(set(self._closing))
 
     def begin_shutdown(self) -> None:
-        """Turn away who waits for an instance, and end followed logs: the double is about to stop."""
+        """Turn away waiting requests and end followed logs: the double is about to stop."""
         for runtime in self.all():
             runtime.begin_shutdown()
 
@@ -104,12 +104,12 @@ class Runtimes:
             runtime.end_idle(self._unsaid_idle_s())
 
     async def settle(self) -> None:
-        """End what is idle; return when every instance that is ending is gone."""
+        """End idle instances; return when every ending instance has ended."""
         idle_s = self._unsaid_idle_s()
         await asyncio.gather(*(runtime.settle(idle_s) for runtime in self.all()))
 
     async def reap(self) -> None:
-        """End what is idle, for ever; polls, because a frozen clock that moves wakes nobody."""
+        """End idle instances for ever; it polls, because a move of a frozen clock wakes no task."""
         while True:
             try:
                 self.end_idle()
@@ -126,7 +126,7 @@ class Runtimes:
             self._monitor.forget(runtime.name)
 
     def _end(self, name: str, reason: str) -> asyncio.Task[None]:
-        """Begin to end a runtime, out of reach from now on, whoever waits for it."""
+        """Begin to end a runtime in a separate task; from now on it cannot be found."""
         task = asyncio.ensure_future(self._close(self._by_name.pop(name), reason))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

@@ -1,12 +1,12 @@
-"""How many instances of a runtime there are, and which one a request is given.
+"""How many instances of a runtime there are, and which instance a request gets.
 
-An instance is given in one step of the loop. Whoever waits for an instance stands in one row,
-and whatever may change who can be given what ends in one function, which awaits nothing: no
-lock, no two callers for one place. Starts and ends are tasks of the pool, not of the request
-that caused them, so a client that goes leaves nothing half done.
+A request gets its instance in one step of the loop. The requests that wait for an instance are in
+one queue. Every change that may free an instance ends in one function, which awaits nothing: so no
+lock is needed, and two callers cannot get one place. Starts and ends are tasks of the pool, not of
+the request that caused them, so a client that disconnects leaves nothing half done.
 
-The instance with the fewest requests gets the next, equals in the order of their age, so that
-what there is too much of becomes idle. Versions that are drained do not count to
+The instance with the fewest requests gets the next one, and the oldest among equals, so that
+surplus instances become idle. Instances of replaced versions do not count towards
 ``max_instances``.
 """
 
@@ -28,10 +28,10 @@ _ON_PURPOSE = ("idle", "replaced", "asked")  # ends that say nothing against the
 
 
 class Scaler:
-    """Gives requests to instances, first come, first served, and starts and ends those as needed.
+    """Assigns requests to instances, first come, first served; starts and ends instances as needed.
 
-    Everything that may change who can be given what ends in ``_dispatch()``. There is no lock:
-    between two awaits nobody else runs in the loop.
+    Every change that may free an instance ends in ``_dispatch()``. There is no lock, because no
+    other task of the loop runs between two awaits.
     """
 
     def __init__(self, versions: Versions, pool: Pool) -> None:
@@ -52,13 +52,13 @@ class Scaler:
         self._again: asyncio.TimerHandle | None = None
 
     def ensure_min_instances(self) -> None:
-        """Have the least number of instances from now on, without a request too."""
+        """Keep at least ``min_instances`` from now on, even without a request."""
         self._kept_up = True
         self._dispatch()
 
     @asynccontextmanager
     async def lease(self, session: str | None) -> AsyncIterator[Instance]:
-        """Give an instance for one request; raise a HostingError if there is none to be had."""
+        """Lend an instance to one request; raise a HostingError if none can be had."""
         instance = await self._given(session)
         try:
             yield instance
@@ -70,11 +70,11 @@ class Scaler:
             self._dispatch()
 
     def keep(self, session: str, instance: Instance) -> None:
-        """Have the requests of a session go to an instance."""
+        """Route the requests of a session to an instance."""
         self._sessions.keep(session, instance)
 
     def deploy(self, version: Version) -> None:
-        """Bring a version in force once an instance of it is ready, at once where none serves."""
+        """Bring a version into force as soon as an instance of it is ready, or if none serves."""
         self.pool.stop_starting("replaced", except_for=self._versions.in_force)
         self.deploying = self.undeployed = None
         self.settled.set()
@@ -88,7 +88,7 @@ class Scaler:
             self._switch(version)
 
     def end_idle(self, now: dt.datetime, idle: dt.timedelta) -> None:
-        """End what has had no request for that long, but for the least number of instances."""
+        """End the instances that were idle that long, except the least number of instances."""
         ready = self.pool.ready(self._versions.in_force)
         since = now - idle
         due = [one for one in ready if not one.in_flight and one.idle_since <= since]
@@ -108,7 +108,7 @@ class Scaler:
         return self._backoff.proven
 
     def turn_away(self, reason: str) -> None:
-        """Give no request an instance from now on; those that have one keep it."""
+        """Give no request an instance from now on; requests that have one keep it."""
         self.ended_because = self.ended_because or reason
         self._queue.fail(RuntimeEndedError(self._name, self.ended_because))
         self.settled.set()
@@ -121,7 +121,7 @@ class Scaler:
         await self.pool.close("asked")
 
     def on_ready(self, instance: Instance) -> None:
-        """Give it to whoever waits; one of a new version brings that in force."""
+        """Give it to waiting requests; an instance of a new version brings that into force."""
         if self.deploying is not None and instance.version == self.deploying.number:
             self._switch(self.deploying)
         self.trouble = None
@@ -129,7 +129,7 @@ class Scaler:
         self._dispatch()
 
     def on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
-        """Try again later; a new version is given up, and the old one goes on."""
+        """Try again later; if a new version failed, give it up and keep the version in force."""
         if self.deploying is not None and instance.version == self.deploying.number:
             self.undeployed, self.deploying = error, None
             self.settled.set()
@@ -143,7 +143,7 @@ class Scaler:
         self._dispatch()
 
     def on_ended(self, instance: Instance) -> None:
-        """Forget it, and replace it where it is still needed."""
+        """Forget the instance, and replace it if it is still needed."""
         self._sessions.forget(instance)
         if instance.ended_because not in _ON_PURPOSE and not instance.served:
             self._backoff.failed(_now())
@@ -171,7 +171,7 @@ class Scaler:
             raise
 
     async def _patience(self, caller: Caller) -> None:
-        """Wait until a caller is answered; not too long, though longer for a start under way."""
+        """Wait for a caller's instance until the timeout, or longer if an instance is starting."""
         patience_s = self._versions.in_force.definition.scaling.queue_timeout_s
         while not (await asyncio.wait({caller.given}, timeout=patience_s))[0]:
             if self.pool.starting(self._versions.in_force):
@@ -183,7 +183,7 @@ class Scaler:
         return RuntimeBusyError(self._name, reason, _RETRY_AFTER_S)
 
     def _switch(self, version: Version) -> None:
-        """Bring a version in force; what runs the others ends when it has answered."""
+        """Bring a version into force; end other versions' instances after their requests."""
         self.deploying = self.trouble = None
         self.settled.set()
         self._backoff = Backoff()
@@ -217,7 +217,7 @@ class Scaler:
         return chosen
 
     def _scale(self) -> None:
-        """Start what is missing, one at a time after a failure, and none before it is due."""
+        """Start the missing instances; after a failure one at a time, and only when it is due."""
         version, waiting = self._versions.in_force, self._waiting()
         starting = len(self.pool.starting(version))
         missing = self._wanted(waiting) - len(self.pool.ready(version)) - starting
@@ -233,7 +233,7 @@ class Scaler:
             self.pool.start(version, cold=waiting > 0)
 
     def _waiting(self) -> int:
-        """Return how many callers a further instance would help; a session's own is no other."""
+        """Return how many callers a new instance would help: those without a session's instance."""
         return sum(self._sessions.find(caller.session) is None for caller in self._queue)
 
     def _wanted(self, waiting: int) -> int:

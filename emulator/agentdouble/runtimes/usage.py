@@ -1,10 +1,9 @@
-"""Looks at what instances use, again and again, and when somebody asks; ends what uses too much.
+"""Measures what instances use, regularly and on request; ends those that use too much memory.
 
-An instance is ended when it is seen over its memory limit, so for a moment it can be.
-
-Memory is watched, not limited by the system. A limit of the address space would refuse what
-programs merely reserve (threads, engines with a heap of their own) and lets children have as
-much each. What counts is what the processes of an instance have together.
+An instance is ended when a measurement shows it over its memory limit, so it can exceed the limit
+for a moment. Memory is measured, not limited by the system. A limit of the address space would
+refuse memory that programs merely reserve (threads, engines with a heap of their own), and would
+apply to each child separately. The limit here applies to all processes of an instance together.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _log = logging.getLogger(__name__)
 class Used:
     """What an instance uses: resident memory (bytes), processes, processor time (seconds).
 
-    ``cpu_s`` is of the processes that live, ``spent_s`` what was added since the last look.
+    ``cpu_s`` is the time of the living processes, ``spent_s`` the time since the last look.
     """
 
     memory: int = 0
@@ -45,9 +44,9 @@ class Used:
 
 @dataclass(frozen=True)
 class Tree:
-    """An instance's first process, and the memory that its processes may have, if limited.
+    """An instance's first process, and the memory limit of its processes, if there is one.
 
-    ``without`` is a process below it that is the double's own.
+    ``without`` is a process below it that belongs to the double.
     """
 
     pid: int
@@ -56,14 +55,14 @@ class Tree:
 
 
 class Sampler:
-    """Looks at process trees again and again."""
+    """Measures process trees again and again."""
 
     def __init__(self) -> None:
         self._took_s = 0.0
         self._busy: dict[Tree, dict[int, float]] = {}
 
     def look(self, trees: Mapping[str, Tree]) -> Mapping[str, Used]:
-        """Return what each instance uses, by name; blocks while it reads."""
+        """Return what each instance uses, by name; block while it is read."""
         began = time.perf_counter()
         table = usage.processes() if trees else {}
         for tree in self._busy.keys() - {*trees.values()}:
@@ -73,7 +72,7 @@ class Sampler:
         return used
 
     def rest_s(self, interval_s: float) -> float:
-        """Return how long to wait until the next look, so that looking costs little."""
+        """Return how long to wait until the next look, so that measuring costs little."""
         return max(interval_s, _REST * self._took_s)
 
     def _look_at(self, tree: Tree, table: Mapping[int, usage.Process]) -> Used:
@@ -85,7 +84,7 @@ class Sampler:
 
 
 def _earlier(before: Mapping[int, float], pid: int, now_s: float) -> float:
-    """Return the time that a process had at the last look; a smaller one now is another's."""
+    """Return a process's time at the last look; 0 if the pid belongs to a new process."""
     earlier_s = before.get(pid, 0.0)
     return earlier_s if earlier_s <= now_s else 0.0
 
@@ -97,7 +96,7 @@ def _memory(processes: list[usage.Process], limit: int | None) -> int:
 
 
 class Watch:
-    """Belongs to one event loop; what blocks is done beside it."""
+    """Watches the instances; belongs to one event loop, with blocking work in a thread."""
 
     def __init__(self, runtimes: Runtimes, monitor: Monitor) -> None:
         self._runtimes = runtimes
@@ -106,7 +105,7 @@ class Watch:
         self._looking = asyncio.Lock()
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Measure the instances for ever."""
         left_out = 0
         while True:
             await asyncio.sleep(self._sampler.rest_s(INTERVAL_S))
@@ -120,7 +119,7 @@ class Watch:
                 _log.exception("What the runtimes use could not be looked at.")
 
     async def look(self) -> Mapping[str, Used]:
-        """Return what each instance uses, by name; count its time, end it if that is too much."""
+        """Return what each instance uses, by name; add up its time, and end it above its limit."""
         async with self._looking:
             trees = {
                 instance.name: Tree(instance.pid, instance.definition.memory_limit, instance.keeper)

@@ -1,4 +1,4 @@
-"""Who waits for an instance, which one a session has, and when another may be started."""
+"""The callers that wait for an instance, the sessions' instances, and the pause between starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SESSION_LENGTH = (
 
 
 class Caller:
-    """A request that waits; ``given`` has the instance, or why there is none."""
+    """A request that waits; ``given`` has the instance, or the error if there is none."""
 
     def __init__(self, session: str | None) -> None:
         self.session = session
@@ -27,7 +27,7 @@ class Caller:
 
 
 class Queue:
-    """Callers in the order of their coming."""
+    """The waiting callers in the order of their arrival."""
 
     def __init__(self) -> None:
         self._callers: dict[Caller, None] = {}
@@ -39,13 +39,13 @@ class Queue:
         return iter(tuple(self._callers))
 
     def join(self, session: str | None) -> Caller:
-        """Return a new caller, the last in the row."""
+        """Return a new caller, the last in the queue."""
         caller = Caller(session)
         self._callers[caller] = None
         return caller
 
     def leave(self, caller: Caller) -> Instance | None:
-        """Take out a caller that waits no longer; return what it was given meanwhile, if it was."""
+        """Remove a caller that waits no longer; return the instance that it has got, if any."""
         self._callers.pop(caller, None)
         given = caller.given
         if not given.done():
@@ -56,7 +56,7 @@ class Queue:
     def serve(
         self, has_room: Callable[[], bool], pick: Callable[[Caller], Instance | None]
     ) -> None:
-        """Give each caller what ``pick`` has for it, while there is room at all."""
+        """Give each caller the instance that ``pick`` returns, while any instance has room."""
         for caller in self:
             if not has_room():
                 return
@@ -67,14 +67,14 @@ class Queue:
                 caller.given.set_result(instance)
 
     def fail(self, error: HostingError) -> None:
-        """Tell every caller that there is no instance for it."""
+        """Fail every caller with an error."""
         for caller in self:
             caller.given.set_exception(error)
         self._callers.clear()
 
 
 class Backoff:
-    """Doubles the time before the next try with each failure in a row, on the loop's clock."""
+    """Doubles the pause before the next start with each failure in a row, on the loop's clock."""
 
     def __init__(self) -> None:
         self.failures = 0
@@ -83,22 +83,22 @@ class Backoff:
 
     @property
     def hopeless(self) -> bool:
-        """Whether callers need not wait for the next try: it never worked, or not for a while."""
+        """Whether callers should not wait for the next start, because starts fail too often."""
         # A program that has never been ready is somebody's mistake, and waiting hides
         # it; one that has is worth two more tries.
         return not self.proven or self.failures >= _TRIES
 
     def failed(self, now: float) -> None:
-        """Note at ``now`` that a start failed, or that what started ended without any use."""
+        """Note at ``now`` that a start failed, or that an instance ended without serving."""
         self.failures += 1
         self._until = now + min(_LONGEST_S, _FIRST_S * 2.0 ** min(self.failures - 1, 20))
 
     def started(self) -> None:
-        """Note that an instance got ready."""
+        """Note that an instance became ready."""
         self.proven = True
 
     def served(self) -> None:
-        """Note that an instance is of use."""
+        """Note that an instance has served a request."""
         self.failures = 0
         self._until = 0.0
 
@@ -108,7 +108,7 @@ class Backoff:
 
 
 class Sessions:
-    """The instances of sessions, bounded: the session that was longest not heard of is forgotten."""
+    """The instances of sessions, limited in number: the least recently used one is forgotten."""
 
     def __init__(self) -> None:
         self._instances: OrderedDict[str, Instance] = OrderedDict()

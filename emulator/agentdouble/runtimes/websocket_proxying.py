@@ -1,4 +1,4 @@
-"""Pass a WebSocket on to an instance: what either side says, until one of them ends it."""
+"""Pass a WebSocket on to an instance, in both directions, until one side closes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclasses.dataclass(frozen=True)
 class _End:
-    """Why a conversation is over."""
+    """Why a conversation has ended."""
 
     code: int
     reason: str
@@ -49,8 +49,8 @@ async def pass_on(
 ) -> None:
     """Pass a WebSocket on.
 
-    A handshake that the instance refuses is refused to the caller with the same status. Raises
-    InstanceLostError if the instance does not answer it.
+    If the instance refuses the handshake, the caller gets the same status. Raises
+    InstanceLostError if the instance does not answer the handshake.
     """
     await import_in_thread("websockets.asyncio.client")
     from websockets.exceptions import InvalidStatus
@@ -70,13 +70,13 @@ async def pass_on(
 
 
 async def _first(receive: Receive) -> Message:
-    """Return the first message after that which asks for the connection."""
+    """Return the first message after the one that requests the connection."""
     message = await receive()
     return await receive() if message["type"] == "websocket.connect" else message
 
 
 async def _open(instance: Instance, address: Address, scope: Scope) -> ClientConnection:
-    """Return the connection that the instance has agreed to; raise as ``pass_on``."""
+    """Return the connection that the instance has accepted; raise as ``pass_on`` does."""
     from websockets.exceptions import InvalidStatus, WebSocketException
 
     try:
@@ -95,13 +95,13 @@ async def _connected(instance: Instance, address: Address, scope: Scope) -> Clie
     target = address.target(scope["query_string"])
 
     class Straight(connect):
-        """Follows no redirects: they are the caller's to follow."""
+        """Follows no redirects, because the caller follows them."""
 
         def process_redirect(self, exc: Exception) -> Exception:
             return exc
 
     class Verbatim(ClientConnection):
-        """Asks for the target as the caller wrote it."""
+        """Requests the target exactly as the caller wrote it."""
 
         def __init__(self, protocol: ClientProtocol, **options: Any) -> None:
             path, _, query = target.decode("latin-1").partition("?")
@@ -147,7 +147,7 @@ def _raw(response: Response) -> RawHeaders:
 
 
 class _Conversation:
-    """What a caller and an instance say to each other once both have agreed to."""
+    """The messages between a caller and an instance after both have accepted the connection."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class _Conversation:
         self._send = send
 
     async def run(self, heard: asyncio.Future[Message]) -> None:
-        """Let them talk, ``heard`` being what the caller says first, until either is gone."""
+        """Pass messages until either side ends; ``heard`` is the caller's first message."""
         try:
             await self._accept()
             into = asyncio.ensure_future(self._pass_in(heard))
@@ -190,7 +190,7 @@ class _Conversation:
         await self._send({"type": "websocket.accept", "subprotocol": chosen, "headers": passed})
 
     async def _pass_in(self, heard: asyncio.Future[Message]) -> _End:
-        """Return why the caller has ended it, or that there is nobody to say it to."""
+        """Return why the caller has closed the connection."""
         from websockets.exceptions import ConnectionClosed
 
         message = await heard
@@ -206,7 +206,7 @@ class _Conversation:
         return _End(said, message.get("reason") or "")
 
     async def _pass_back(self) -> _End:
-        """Return why the instance has ended it, or that nobody receives its messages."""
+        """Return why the instance has closed the connection, or that the caller has left."""
         from websockets.exceptions import ConnectionClosed
 
         try:
@@ -220,14 +220,14 @@ class _Conversation:
             return self._said()
 
     def _said(self) -> _End:
-        """Return why the instance has ended it."""
+        """Return why the instance has closed the connection."""
         code = self._inside.close_code
         if code is None or code == _BROKEN:
             return _End(_LOST, f"The runtime {self._address.name} is gone.")
         return _End(_DONE if code == _NO_CODE else code, self._inside.close_reason or "")
 
     async def _leave(self, end: _End) -> None:
-        """Tell the instance that the caller has ended it, whatever it is saying meanwhile."""
+        """Close the instance's side because the caller has closed, and discard further messages."""
         unheard = asyncio.ensure_future(self._unheard())
         try:
             await self._inside.close(end.code, end.reason)

@@ -1,9 +1,9 @@
-"""Who may call a runtime, as whom, and whose sessions they are (section 5, AUT-02, AUT-03).
+"""Who may call a runtime, as which identity, and who owns a session (section 5, AUT-02, AUT-03).
 
-``authorizers`` are the values that a definition has, ``tables`` their form in a settings file.
-The ``gatekeeper`` asks ``keys`` or ``tokens`` for the ``identity`` of a request, the latter with
-the keys that ``issuers`` fetch by ``discovery``; ``isolation`` holds it to what is its own, by
-what ``naming`` and ``a2a`` find in it by ``reading``, and ``ownership`` knows.
+``authorizers`` has the values of a definition and their form in a settings file. The
+``gatekeeper`` gets the ``identity`` of a request from ``keys`` or ``tokens``. ``tokens`` checks
+against the keys that ``issuers`` fetches. ``isolation`` limits an identity to its own sessions:
+``naming`` and ``a2a`` find the names in a request.
 """
 
 from agentdouble.runtimes.authentication.authorizers import (

@@ -1,6 +1,6 @@
-"""Which tasks and contexts a request to an A2A application names, and which its answer makes.
+"""The tasks and contexts that an A2A request names, and those that its answer creates.
 
-Of 0.3 and 1.0, over JSON-RPC at the root and over REST.
+This covers A2A 0.3 and 1.0, over JSON-RPC at the root and over REST.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _LISTS = ("listtasks", "taskslist")
 
 @dataclass(frozen=True)
 class Asked:
-    """What an A2A request names; ``lists`` if it asks for all tasks there are.
+    """The names in an A2A request; ``lists`` if it requests all tasks.
 
-    ``call`` is the id of the JSON-RPC call, where it is one.
+    ``call`` is the id of the JSON-RPC call, if it is one.
     """
 
     tasks: frozenset[str] = frozenset()
@@ -37,14 +37,14 @@ class Asked:
 
 
 def is_message(segments: Sequence[str], method: str) -> bool:
-    """Whether the body of a request may name tasks and contexts."""
+    """Return whether the body of a request may name tasks and contexts."""
     if method != "POST":
         return False
     return not segments or _below_version(segments)[:1] in (["message:send"], ["message:stream"])
 
 
 def in_body(body: bytes) -> Asked:
-    """Return what a message, a JSON-RPC call or a batch of them names; raise AmbiguousError."""
+    """Return the names in a message, a JSON-RPC call or a batch of calls; raise AmbiguousError."""
     try:
         found = read(body)
     except AmbiguousError:
@@ -60,7 +60,7 @@ def in_body(body: bytes) -> Asked:
 
 
 def in_head(segments: Sequence[str], method: str, query: bytes) -> Asked:
-    """Return what ``/tasks/<id>:<verb>`` and ``/tasks?contextId=...`` name; raise AmbiguousError."""
+    """Return the names in ``/tasks/<id>:<verb>`` or ``/tasks?contextId=...``; raise AmbiguousError."""
     below = _below_version(segments)
     if below[:1] != ["tasks"]:
         return Asked()
@@ -76,7 +76,7 @@ def _below_version(segments: Sequence[str]) -> list[str]:
 
 
 def _in_call(call: Fields) -> Asked:
-    """Return what a call names in its ``params`` and in their ``message``, or in a bare message."""
+    """Return the names in a call's ``params``, in their ``message``, or in a bare message."""
     params = [one for one in call.all("params") if isinstance(one, Fields)]
     holders = [*params, *(m for one in (*params, call) for m in one.all("message"))]
     ids = [one for holder in params for one in holder.all("id")]
@@ -91,14 +91,14 @@ def _in_call(call: Fields) -> Asked:
 
 
 class Made:
-    """Finds in an answer, as it goes by, the task and the context that it begins with."""
+    """Finds, in an answer as it is sent, the task and the context that it begins with."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
         self._done = False
 
     def feed(self, piece: bytes, *, last: bool) -> Asked:
-        """Return what is to be found since the piece before; nothing for what is no A2A."""
+        """Return the names found since the previous piece; none if the answer is not A2A."""
         if self._done:
             return Asked()
         self._begun += piece
@@ -123,7 +123,7 @@ def _made(answer: Any) -> Asked:
 
 
 def _objects(answer: Any) -> Iterator[Fields]:
-    """Yield a result, and the one that it wraps: ``{"result": {"task": {...}}}``."""
+    """Yield a result, and the object that it wraps: ``{"result": {"task": {...}}}``."""
     if isinstance(answer, Fields):
         for result in (answer, *answer.all("result")):
             if isinstance(result, Fields):

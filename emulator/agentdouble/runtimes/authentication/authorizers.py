@@ -1,6 +1,6 @@
-"""How a runtime's callers prove themselves: by one of its API keys, or by an issuer's token.
+"""How a runtime authenticates its callers: by its own API keys, or by an issuer's tokens.
 
-``Authorizer`` is either; a definition without one lets everybody in (AUT-01).
+``Authorizer`` is either of the two. A definition without one admits every caller (AUT-01).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SENDABLE = re.compile(r"[!-~]{1,4096}")  # what a header and a query carry as i
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key, and the name that whoever presents it goes by."""
+    """A key, and the name of the caller that presents it."""
 
     secret: str = field(repr=False)
     name: str = "default"
@@ -40,9 +40,9 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class KeyAuth:
-    """One of ``keys``, in the header or the parameter of the query that ``name`` says.
+    """One of ``keys``, in the header or query parameter with the name ``name``.
 
-    In the header ``Authorization`` it is ``Bearer <key>``, in any other the bare key.
+    In the header ``Authorization`` it is ``Bearer <key>``, in any other header the bare key.
     """
 
     keys: tuple[ApiKey, ...]
@@ -75,8 +75,8 @@ _TAKEN = frozenset(
 class JwtAuth:
     """A token of the issuer whose OpenID Connect discovery document is at ``discovery_url``.
 
-    ``allowed_clients`` are the clients that may have asked for it, ``audience`` whom it may be
-    meant for; where one is empty, any is good.
+    ``allowed_clients`` are the clients for which the token may be issued, and ``audience`` the
+    audiences that it may have. If one is empty, any value is accepted.
     """
 
     discovery_url: str
@@ -91,7 +91,7 @@ Authorizer: TypeAlias = KeyAuth | JwtAuth
 
 
 def location_of(text: str) -> Location:
-    """Return where a key is; raise NotBuiltError for ``Body``, AuthorizerError for nonsense."""
+    """Return where a key is sent; raise NotBuiltError for ``Body``, else AuthorizerError."""
     if text in ("Header", "Query"):
         return text  # type: ignore[return-value]
     if text == "Body":
@@ -124,7 +124,7 @@ class NamedKey(BaseModel):
 
     @field_serializer("secret", when_used="json")
     def _kept(self, secret: SecretStr | None) -> str | None:
-        """Show the key where the table is written to be read again."""
+        """Write the key in plain text, because the table is stored and read again."""
         return None if secret is None else secret.get_secret_value()
 
     def key(self) -> ApiKey:
@@ -151,7 +151,7 @@ class AuthorizerTable(BaseModel):
 
     @field_serializer("keys", when_used="json")
     def _kept(self, keys: tuple[SecretStr | NamedKey, ...]) -> list[Any]:
-        """Show the keys where the table is written to be read again."""
+        """Write the keys in plain text, because the table is stored and read again."""
         return [
             key.get_secret_value()
             if isinstance(key, SecretStr)
@@ -169,7 +169,7 @@ class AuthorizerTable(BaseModel):
         return self
 
     def authorizer(self) -> Authorizer:
-        """Return what the table says; raise AuthorizerError, which shows no key."""
+        """Return the authorizer of the table; raise AuthorizerError, which shows no key."""
         by_key = bool(self.keys) or self.key_from is not None
         if by_key == (self.discovery_url is not None):
             raise AuthorizerError("it has either keys (or key_from) or a discovery_url")

@@ -1,9 +1,9 @@
-"""The gatekeeper of runtimes: lets a request in, as whom, or refuses it before anything starts.
+"""The gatekeeper of runtimes: admits a request as an identity, or refuses it before any start.
 
-Callers prove themselves once. A runtime with an authorizer does not ask for the double's
-``api_key`` besides, since a client has one ``Authorization`` only; Host and Origin are looked
-at all the same. A key stays with the gateway, a token is passed on: with it an application acts
-for its caller.
+Callers authenticate once. A runtime with an authorizer does not require the double's ``api_key``
+in addition, because a client has only one ``Authorization``; Host and Origin are still checked. A
+key is not passed on to the application. A token is passed on, because the application uses it to
+act for its caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Definition(Protocol):
 
 
 class Guarded(Protocol):
-    """A runtime, as far as the gatekeeper looks at it."""
+    """The part of a runtime that the gatekeeper uses."""
 
     @property
     def name(self) -> str: ...
@@ -41,7 +41,7 @@ class Guarded(Protocol):
 
 @dataclass(frozen=True)
 class Admission:
-    """A request that was let in: as whom (None for anybody), and what the application sees."""
+    """An admitted request: its identity (None if any caller is admitted), and the application's view."""
 
     identity: Identity | None
     scope: Scope
@@ -50,7 +50,7 @@ class Admission:
 
 
 class GatewayAuthenticator:
-    """Knows the issuers and who owns which sessions; belongs to one event loop."""
+    """Keeps the issuers and the owners of sessions; belongs to one event loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -61,7 +61,7 @@ class GatewayAuthenticator:
     async def admit(
         self, runtime: Guarded, path: str, scope: Scope, receive: Receive, send: Send
     ) -> Admission:
-        """Let a request for ``path`` of a runtime in; raise AccessError."""
+        """Admit a request for ``path`` of a runtime; raise AccessError."""
         authorizer = runtime.definition.authorizer
         if authorizer is None:
             told: Scope = {**scope, "headers": passed_on(scope["headers"], None)}
@@ -78,7 +78,7 @@ class GatewayAuthenticator:
         return Admission(identity, told, checked, isolation.note(send))
 
     async def close(self) -> None:
-        """Give up asking issuers."""
+        """Cancel the requests to issuers."""
         await self._issuers.close()
 
     async def _identify(
@@ -91,7 +91,7 @@ class GatewayAuthenticator:
 
 
 def _told(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
-    """Return the scope for the application: a key stays with the gateway, a token is passed on."""
+    """Return the application's scope, which has the caller's token, but not its key."""
     if not isinstance(authorizer, KeyAuth):
         return {**scope, "headers": passed_on(scope["headers"], identity)}
     key_header = authorizer.name.encode() if authorizer.location == "Header" else b""

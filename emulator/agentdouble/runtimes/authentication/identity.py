@@ -1,4 +1,4 @@
-"""Who a caller is, and the headers that tell a runtime's application, which no client can forge."""
+"""The identity of a caller, and the headers that report it, which no client can forge."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Identity:
 
     @property
     def user(self) -> str | None:
-        """The user that it speaks for; None where a key speaks for many."""
+        """The user that the identity stands for; None for a key, which stands for many users."""
         return self.subject if self.kind == "token" else None
 
     def headers(self) -> list[Header]:
-        """Return what the application is told; what is no plain ASCII is percent-encoded."""
+        """Return the headers for the application; characters beyond plain ASCII are percent-encoded."""
         facts = {
             "kind": self.kind,
             "subject": self.subject,
@@ -48,17 +48,17 @@ class Identity:
 
 
 def folded(name: bytes) -> bytes:
-    """Return a header's name as the servers see it that take ``User_Id`` for ``user-id``."""
+    """Return a header's name as servers see it that treat ``User_Id`` like ``user-id``."""
     return re.sub(rb"[^a-z0-9]", b"-", name.lower())
 
 
 def passed_on(
     headers: Iterable[Header], identity: Identity | None, *, without: bytes = b""
 ) -> list[Header]:
-    """Return the headers for the application: the identity's, and nothing that imitates them.
+    """Return the headers for the application: the identity's, without imitations by the caller.
 
-    ``without`` is the header that the gateway alone reads. A caller cannot have the others taken
-    off on the way either, by naming them in ``Connection``.
+    ``without`` is a header that only the gateway reads. A caller cannot have the identity's headers
+    removed on the way by naming them in ``Connection``.
     """
     user = identity is not None and identity.user is not None
     reserved = {*((folded(USER),) if user else ()), *((folded(without),) if without else ())}
@@ -84,17 +84,17 @@ def _encoded(value: str) -> bytes:
 
 
 class Thing(NamedTuple):
-    """What an identity uses: a user or a session, by the name it has on the wire."""
+    """A user, session or task of an identity, by its name on the wire."""
 
     kind: Literal["user", "caller", "session", "mcp", "context", "task"]
     name: str
 
 
 class Ownership:
-    """What the identities own that call one runtime, bounded.
+    """What the identities own that call one runtime, limited in number.
 
-    Only what an identity does itself can make it lose a thing (the one not used for longest),
-    or ten thousand others that come after it.
+    An identity loses a thing (the least recently used one) only by its own requests, or after ten
+    thousand other identities have called.
     """
 
     def __init__(self) -> None:
@@ -103,15 +103,15 @@ class Ownership:
         self.kinds: set[str] = set()  # of what there ever was
 
     def owner(self, thing: Thing) -> Identity | None:
-        """Return whose it is, None if it is nobody's."""
+        """Return the owner of a thing, or None."""
         return self._owners.get(thing)
 
     def is_anothers(self, thing: Thing, identity: Identity) -> bool:
-        """Whether it is somebody else's."""
+        """Return whether another identity owns the thing."""
         return self._owners.get(thing, identity) != identity
 
     def take(self, identity: Identity, things: Iterable[Thing]) -> None:
-        """Give an identity what is nobody's among these."""
+        """Give an identity those of the things that have no owner."""
         for thing in things:
             if not self.is_anothers(thing, identity):
                 self._take(identity, thing)

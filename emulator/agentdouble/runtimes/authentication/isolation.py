@@ -1,9 +1,9 @@
-"""Session context by identity: what is another's is not found (AUT-03).
+"""Session context by identity: the sessions of other identities are not found (AUT-03).
 
-Whose a session is, is remembered and not written into its id, so that an application sees the
-ids that its clients sent. What is forgotten first is an identity's own, so that nobody can make
-another lose a session. A token's bearer is one user, and so is the user of API-server mode; a
-key speaks for many users, who are its own.
+The owner of a session is remembered, not written into the session's id, so that an application
+sees the ids that its clients sent. An identity's own sessions are forgotten first, so no caller can
+make another one lose a session. A token stands for one user, which must also be the user in
+API-server mode. A key stands for many users, which belong to the key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST_RUN = 8 * 1024 * 1024  # bytes of the body of a run, which is read befo
 
 
 class Isolation:
-    """Holds one identity's requests to one runtime to what is its own."""
+    """Limits one identity's requests to one runtime to the identity's own sessions."""
 
     def __init__(self, runtime: str, identity: Identity, owned: Ownership) -> None:
         self._runtime = runtime
@@ -30,7 +30,7 @@ class Isolation:
         self.listens = False  # whether the answer says what has been made
 
     async def check(self, path: str, scope: Scope, receive: Receive) -> Receive:
-        """Return how the application receives the request; raise AccessError."""
+        """Check a request; return the application's ``receive``, or raise AccessError."""
         segments, method = naming.segments_of(path), scope.get("method", "")
         self.listens = a2a.is_message(segments, method)
         self._require(segments[:2] != ["debug", "trace"])  # ADK shows anybody's sessions there
@@ -49,7 +49,7 @@ class Isolation:
         return _again(body, receive)
 
     def note(self, send: Send) -> Send:
-        """Return how the application answers: what it makes is its caller's."""
+        """Return the application's ``send``, which gives the caller what the answer creates."""
         made = a2a.Made() if self.listens else None
 
         async def noting(message: Message) -> None:
@@ -69,7 +69,7 @@ class Isolation:
         self._owned.take(self._identity, things)
 
     def _converse(self, asked: a2a.Asked) -> None:
-        """Refuse what is of another's conversation; a list of all tasks is of everybody's."""
+        """Refuse tasks and contexts of other identities, and lists of all tasks."""
         named = [Thing("task", name) for name in asked.tasks]
         contexts = [Thing("context", name) for name in asked.contexts]
         if any(self._owned.is_anothers(one, self._identity) for one in (*named, *contexts)):
@@ -79,10 +79,10 @@ class Isolation:
         self._take(contexts)
 
     def _hold(self, named: Named) -> None:
-        """Refuse what is another's, and make the rest the identity's own.
+        """Refuse names that belong to other identities, and give the identity the rest.
 
-        A key speaks for many users, whom an application's headers may name as they like; those
-        of the API server are looked up by user, and so are one identity's.
+        A key stands for many users, and the headers of its requests may name any of them. The API
+        server looks sessions up by user, so each user there belongs to one identity.
         """
         users = [Thing("user", name) for name in named.users]
         callers = [Thing("caller", name) for name in named.callers]
@@ -116,7 +116,7 @@ class Isolation:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a receive that gives a body that has been read already, then what comes after it."""
+    """Return a ``receive`` that gives a body that was already read, and then what comes after it."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

@@ -1,11 +1,11 @@
-"""Issuers of tokens: their keys, asked for when first needed and kept for a while.
+"""Issuers of tokens: their keys, fetched when first needed and cached for a while.
 
-An issuer is asked as OpenID Connect discovery has it: for its metadata, then for the key set that
-these name.
+The keys are fetched by OpenID Connect discovery: first the issuer's metadata, then the key set
+that the metadata names.
 
-They are asked for once for all who wait, bounded in time and size, without redirects. When that
-fails nobody is let in (503), and the next request asks anew. Times in a token are compared with
-``Clock.wall()``, the age of what is cached with ``now()``.
+All waiting requests share one fetch, which is limited in time and size and follows no redirects.
+If it fails, no caller is admitted (503), and the next request fetches again. Times in a token are
+compared with ``Clock.wall()``, the age of the cache with ``now()``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST = 100  # issuers
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A public key of an issuer; ``algorithm`` is the one that it is for, None for any."""
+    """A public key of an issuer; it is for ``algorithm``, or for any if that is None."""
 
     id: str | None
     type: str
@@ -117,7 +117,7 @@ def _by_id(listed: list[Any]) -> KeysById:
 
 
 def _key(data: Any) -> SigningKey | None:
-    """Return a public key that verifies signatures, None for any other."""
+    """Return a public key that verifies signatures, or None for any other key."""
     if not isinstance(data, dict) or data.get("use", "sig") != "sig":
         return None
     type_, id_, algorithm = data.get("kty"), data.get("kid"), data.get("alg")
@@ -143,7 +143,7 @@ def _public(data: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of an issuer by their id, as they were ``at``."""
+    """The keys of an issuer by their id, fetched ``at`` a time."""
 
     issuer: str
     by_id: Mapping[str | None, tuple[SigningKey, ...]]
@@ -151,7 +151,7 @@ class Keys:
 
 
 class Issuer:
-    """One issuer of tokens, known by the URL of its discovery document."""
+    """One issuer of tokens, identified by the URL of its discovery document."""
 
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
@@ -160,7 +160,7 @@ class Issuer:
         self._asking: asyncio.Future[Keys] | None = None
 
     async def keys(self, kid: str | None) -> Keys:
-        """Return its keys, asked for anew if they are old or have no ``kid``; raise IssuerError."""
+        """Return its keys, fetched again if they are old or lack ``kid``; raise IssuerError."""
         known = self._known
         if known is None or self._older(known, LIFETIME):
             return await self._ask()
@@ -172,13 +172,13 @@ class Issuer:
         return not dt.timedelta(0) <= self._clock.now() - known.at < than
 
     async def close(self) -> None:
-        """Give up asking."""
+        """Cancel the fetch."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait({self._asking})
 
     async def _ask(self) -> Keys:
-        """Ask once for everybody who waits, whoever of them gives up."""
+        """Fetch once for all waiting requests, even if some of them are cancelled."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.ensure_future(self._fetch())
             self._asking.add_done_callback(_retrieve)
@@ -191,7 +191,7 @@ class Issuer:
 
 
 def _retrieve(asking: asyncio.Future[Keys]) -> None:
-    """Keep asyncio from telling of a failure that nobody waits for any more."""
+    """Retrieve the error, so that asyncio does not log it if no request waits any more."""
     if not asking.cancelled():
         asking.exception()
 
@@ -204,7 +204,7 @@ class Issuers:
         self._by_url: OrderedDict[str, Issuer] = OrderedDict()
 
     def at(self, url: str) -> Issuer:
-        """Return the issuer with that discovery document."""
+        """Return the issuer with this discovery document."""
         found = self._by_url.setdefault(url, Issuer(url, self._clock))
         self._by_url.move_to_end(url)
         if len(self._by_url) > _MOST:
@@ -212,7 +212,7 @@ class Issuers:
         return found
 
     async def close(self) -> None:
-        """Give up asking, and forget them all."""
+        """Cancel the fetches, and forget all issuers."""
         issuers = tuple(self._by_url.values())
         self._by_url.clear()
         await asyncio.gather(*(issuer.close() for issuer in issuers))

@@ -1,4 +1,4 @@
-"""Callers that prove themselves by an API key."""
+"""Callers that authenticate with an API key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentdouble.runtimes.authentication.identity import Identity
 
 
 def identify(runtime: str, authorizer: KeyAuth, connection: HTTPConnection) -> Identity:
-    """Return whose key a request presents; raise AccessError."""
+    """Return the identity of the key in a request; raise AccessError."""
     presented = _presented(authorizer, connection)
     if not presented:
         raise refusals.missing(runtime, authorizer)
@@ -25,13 +25,13 @@ def identify(runtime: str, authorizer: KeyAuth, connection: HTTPConnection) -> I
 
 
 def bearers(connection: HTTPConnection) -> list[str]:
-    """Return what a request presents as ``Authorization: Bearer``."""
+    """Return the values that a request sends as ``Authorization: Bearer``."""
     pairs = (value.partition(" ") for value in connection.headers.getlist("authorization"))
     return [rest.strip() for scheme, _, rest in pairs if scheme.lower() == "bearer" and rest]
 
 
 def without_key(query: bytes, authorizer: KeyAuth) -> bytes:
-    """Return the query of a request without the key that it may hold."""
+    """Return the query of a request without the key."""
     if authorizer.location != "Query":
         return query
     kept = (part for part in query.split(b"&") if _name_of(part) != authorizer.name)
@@ -52,7 +52,7 @@ def _presented(authorizer: KeyAuth, connection: HTTPConnection) -> list[str]:
 
 
 def _find(presented: str, keys: Sequence[ApiKey]) -> ApiKey | None:
-    """Look at every key, in a time that does not tell how near the presented one came."""
+    """Compare every key, in a time that does not depend on how similar the presented key is."""
     found = None
     for key in keys:
         if hmac.compare_digest(key.secret.encode(), presented.encode("utf-8", "surrogatepass")):

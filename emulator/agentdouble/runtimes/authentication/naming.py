@@ -1,7 +1,7 @@
-"""Which users and sessions a request names, on each surface that an application may have.
+"""The users and sessions that a request names, on each interface that an application may have.
 
-What could be read in two ways is refused: an application may fold ``User-Id`` into ``user_id``,
-take the first of two equal JSON keys, or resolve ``..``, and its gateway cannot know.
+A request with two possible meanings is refused: an application may read ``User-Id`` as
+``user_id``, take the first of two equal JSON keys, or resolve ``..``, and the gateway cannot know.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _RUNS = ("run", "run_sse", "run_live")
 
 
 class AmbiguousError(ValueError):
-    """The application might read this in another way than its gateway does."""
+    """The application might read this in another way than the gateway."""
 
 
 class Fields(list[tuple[str, Any]]):
-    """A JSON object as it was written, pair by pair."""
+    """A JSON object as it was written, as a list of pairs."""
 
     def all(self, *names: str) -> list[Any]:
-        """Return the values of fields with one of these names, in any spelling; null is none."""
+        """Return the values of fields with these names, in any spelling, without null."""
         return [value for name, value in self if plain(name) in names and value is not None]
 
 
 def read(body: bytes) -> Any:
-    """Return what JSON says, its objects as Fields; raise AmbiguousError."""
+    """Return parsed JSON, with its objects as Fields; raise AmbiguousError."""
     try:
         return json.loads(body, object_pairs_hook=Fields)
     except (ValueError, RecursionError):
@@ -44,12 +44,12 @@ def read(body: bytes) -> Any:
 
 
 def plain(name: str) -> str:
-    """Return a name as it reads without its case and its separators."""
+    """Return a name in lower case and without separators."""
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
 def checked(names: Iterable[Any]) -> Iterator[str]:
-    """Yield names that are some; raise AmbiguousError for what cannot be a name."""
+    """Yield the names that are not empty; raise AmbiguousError for an invalid name."""
     for name in names:
         if not isinstance(name, str):
             raise AmbiguousError("it has a name that is no text")
@@ -61,7 +61,7 @@ def checked(names: Iterable[Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Named:
-    """What a request names: ``users`` on the API server, the header's as ``callers``."""
+    """The names in a request: ``users`` from the API server's URLs, ``callers`` from the header."""
 
     users: frozenset[str] = frozenset()
     callers: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class Named:
 
 
 def surface_of(path: str) -> Surface:
-    """Return whose path that is, in whose shape a refusal is."""
+    """Return the interface that a path belongs to, which decides the format of a refusal."""
     first = next(iter(segments_of(path)), "")
     if first == "mcp":
         return "mcp"
@@ -78,7 +78,7 @@ def surface_of(path: str) -> Surface:
 
 
 def in_head(path: str, scope: Scope) -> Named:
-    """Return what path, query and headers name; raise AmbiguousError."""
+    """Return the names in path, query and headers; raise AmbiguousError."""
     headers: list[tuple[bytes, bytes]] = scope["headers"]
     return Named(
         frozenset(checked((*_in_path(path), *_in_query(path, scope)))),
@@ -89,12 +89,12 @@ def in_head(path: str, scope: Scope) -> Named:
 
 
 def is_run(path: str, method: str) -> bool:
-    """Whether a request runs an agent, for the user that its body names."""
+    """Return whether a request runs an agent, for the user that its body names."""
     return method == "POST" and segments_of(path) in (["run"], ["run_sse"])
 
 
 def in_run(body: bytes) -> Named:
-    """Return what the body of a run names; raise AmbiguousError."""
+    """Return the names in the body of a run; raise AmbiguousError."""
     found = read(body)
     users = found.all("userid") if isinstance(found, Fields) else []
     return Named(frozenset(checked(users)))
@@ -127,5 +127,5 @@ def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> Iterator[str
 
 
 def segments_of(path: str) -> list[str]:
-    """Return a path's segments as the most lenient of applications sees them."""
+    """Return a path's segments as the most lenient application sees them."""
     return [one.casefold() for one in unquote(path).split("/") if one]

@@ -1,4 +1,4 @@
-"""What a runtime's gateway says to a caller that it does not let in (RFC 6750, section 3)."""
+"""The answers of a runtime's gateway to callers that it does not admit (RFC 6750, section 3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_A2A = {"TaskNotFound": -32001, "UnsupportedOperation": -32004}
 
 
 def missing(runtime: str, authorizer: Authorizer) -> AccessError:
-    """Nothing was presented."""
+    """Return the refusal of a request without credentials."""
     return AccessError(
         runtime,
         f"The runtime {runtime!r} asks who calls: send {_wanted(authorizer)}.",
@@ -27,7 +27,7 @@ def missing(runtime: str, authorizer: Authorizer) -> AccessError:
 
 
 def wrong_key(runtime: str, authorizer: KeyAuth) -> AccessError:
-    """A key was presented that is none of the runtime's."""
+    """Return the refusal of a key that does not belong to the runtime."""
     return AccessError(
         runtime,
         f"That is no API key of the runtime {runtime!r}. It asks for {_wanted(authorizer)}.",
@@ -38,7 +38,7 @@ def wrong_key(runtime: str, authorizer: KeyAuth) -> AccessError:
 
 
 def invalid_token(runtime: str, authorizer: Authorizer, reason: str) -> AccessError:
-    """A token was presented that is worth nothing here; ``reason`` holds nothing of it."""
+    """Return the refusal of an invalid token; ``reason`` has nothing of the token."""
     return AccessError(
         runtime,
         f"The runtime {runtime!r} does not accept the token: {reason}.",
@@ -49,7 +49,7 @@ def invalid_token(runtime: str, authorizer: Authorizer, reason: str) -> AccessEr
 
 
 def not_allowed(runtime: str, authorizer: Authorizer, reason: str) -> AccessError:
-    """A token is good, but its bearer may not use this runtime."""
+    """Return the refusal of a valid token that may not use this runtime."""
     return AccessError(
         runtime,
         f"The runtime {runtime!r} is not for the bearer of this token: {reason}.",
@@ -60,7 +60,7 @@ def not_allowed(runtime: str, authorizer: Authorizer, reason: str) -> AccessErro
 
 
 def no_issuer(runtime: str, reason: str) -> AccessError:
-    """Nobody can be let in, because the issuer of tokens cannot be asked."""
+    """Return the refusal if the keys of the issuer cannot be fetched."""
     return AccessError(
         runtime,
         f"The runtime {runtime!r} cannot check tokens: {reason}. "
@@ -71,12 +71,12 @@ def no_issuer(runtime: str, reason: str) -> AccessError:
 
 
 def ambiguous(runtime: str, what: str) -> AccessError:
-    """A request that the application might read in another way than its gateway."""
+    """Return the refusal of a request that the application might read in another way."""
     return AccessError(runtime, f"The request is ambiguous: {what}.", status=400, kind="BadRequest")
 
 
 def too_large(runtime: str, limit: int) -> AccessError:
-    """A body that must be read to know whose it is, and is too large for that."""
+    """Return the refusal of a body that is too large to be checked."""
     return AccessError(
         runtime,
         f"The body of a run has at most {limit} bytes here.",
@@ -86,17 +86,17 @@ def too_large(runtime: str, limit: int) -> AccessError:
 
 
 def no_session(runtime: str) -> AccessError:
-    """The session is another identity's, which is as good as none."""
+    """Return the refusal of another identity's session, as if it did not exist."""
     return AccessError(runtime, "Session not found", status=404, kind="NotFound")
 
 
 def no_task(runtime: str, call: Any) -> AccessError:
-    """The task or its context is another identity's."""
+    """Return the refusal of a task or context of another identity."""
     return AccessError(runtime, "Task not found", status=404, kind="TaskNotFound", call=call)
 
 
 def no_list(runtime: str, call: Any) -> AccessError:
-    """A list of all tasks would show those of others."""
+    """Return the refusal of a list of all tasks, which would show those of other identities."""
     return AccessError(
         runtime,
         "The tasks of all callers are not listed: name the contextId of a conversation of yours.",
@@ -129,7 +129,7 @@ def _quotable(text: str) -> str:
 
 
 def render(error: AccessError, path: str) -> Response:
-    """Return the answer to a request for ``path`` of a runtime that was refused."""
+    """Return the answer to a refused request for ``path`` of a runtime."""
     if error.call is not None and error.kind in _OF_A2A:
         return JSONResponse(_failure(_OF_A2A[error.kind], str(error), error.call))
     headers = None if error.challenge is None else {"WWW-Authenticate": error.challenge}

@@ -1,4 +1,4 @@
-"""Callers that prove themselves by a token of their issuer (RFC 7519, RFC 8725, RFC 9068)."""
+"""Callers that authenticate with a token of an issuer (RFC 7519, RFC 8725, RFC 9068)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LEEWAY_S = 10.0  # between the clocks of two machines
 
 
 class _InvalidError(Exception):
-    """Why a token is worth nothing; says nothing of what it holds."""
+    """Why a token is invalid; the message has nothing of the token."""
 
 
 async def identify(
     runtime: str, authorizer: JwtAuth, connection: HTTPConnection, issuers: Issuers, clock: Clock
 ) -> Identity:
-    """Return whose token a request presents; raise AccessError."""
+    """Return the identity of the token in a request; raise AccessError."""
     presented = bearers(connection)
     if not presented:
         raise refusals.missing(runtime, authorizer)
@@ -73,7 +73,7 @@ async def _claims(token: str, authorizer: JwtAuth, issuers: Issuers) -> Mapping[
 
 
 def _header(token: str) -> Mapping[str, Any]:
-    """Return a token's header, of which nothing is proven yet."""
+    """Return a token's header, which has not been verified yet."""
     import jwt
 
     if len(token) > _LONGEST:
@@ -92,7 +92,7 @@ def _header(token: str) -> Mapping[str, Any]:
 
 
 def _candidates(keys: Keys, kid: str | None, algorithm: str) -> list[SigningKey]:
-    """Return the keys that may have signed: the one of that id, or all where none is named."""
+    """Return the keys that may have signed: those with this id, or all if the token has no id."""
     named = keys.by_id.get(kid, ()) if kid is not None else sum(keys.by_id.values(), ())
     return [
         key

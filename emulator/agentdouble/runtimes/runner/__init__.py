@@ -1,1 +1,1 @@
-"""What runs inside an instance, in whatever interpreter it has: the standard library only."""
+"""Code that runs inside an instance, in any interpreter: the standard library only."""

@@ -1,9 +1,9 @@
 """Serve an application on ``$PORT``: ``hosting.py module:attribute`` or ``file.py:attribute``.
 
-Runs in the interpreter of the runtime, which may be much older than the double's and have none of
-its libraries: the standard library alone, and whatever the application brings. What has a
-``run`` method is run by it, as the decorator contract has it; anything else is an ASGI
-application.
+This runs in the interpreter of the runtime, which may be much older than the double's and may lack
+its libraries. So it uses only the standard library and what the application brings. An object
+with a ``run`` method is run by that method, as the decorator contract says; any other object is an
+ASGI application.
 """
 
 import importlib
@@ -39,9 +39,10 @@ def _serve(application: Any, port: int) -> None:
 
 
 def _card(application: Any, port: int) -> Any:
-    """Return a tuple of the card that an A2A application must be run with, made by its library.
+    """Return a tuple with the agent card that ``run`` requires, made by the application's library.
 
-    One that has a card of its own, whose address follows that of the gateway, is given none.
+    The tuple is empty if ``run`` requires no card: then the application has its own card, whose
+    address follows the gateway's.
     """
     asked = inspect.signature(application.run).parameters.get("agent_card")
     if asked is None or asked.default is not inspect.Parameter.empty:
