@@ -1,4 +1,4 @@
-"""Which headers pass between a caller and a backend, and which are each side's own affair."""
+"""The headers that pass between a caller and a backend, and those that do not pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # what tells of th
 
 
 def onward(sent: Iterable[tuple[bytes, bytes]], own: Mapping[str, str], via: bytes) -> RawHeaders:
-    """Return a caller's headers for the backend, with the service's own in place of theirs."""
+    """Return a caller's headers for the backend; the service's own headers replace them."""
     ours = [(name.lower().encode(), value.encode("latin-1")) for name, value in own.items()]
     replaced = {name for name, _ in ours}
     passed = [
@@ -51,7 +51,7 @@ def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
 
 
 def along(sent: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    """Return what goes along with a question that a caller's request leads to."""
+    """Return the headers to send with a request that a caller's request causes."""
     staying = _STAYS_HERE | _OF_ONE_MESSAGE
     return [
         (name.decode("latin-1"), value.decode("latin-1"))

@@ -1,14 +1,15 @@
-"""A service that passes everything through to an MCP server elsewhere, and back, as it comes.
+"""A service that passes everything on to another MCP server, and its answers back, as they come.
 
-Bytes are passed on, not messages. What is not understood cannot be lost: both eras of the
-protocol, and what comes after them, go through. The backend's address and credentials stay here:
-what it answers besides MCP is answered in words of our own, since it may name the backend, and the
-log has the reason. Where a backend breaks off amid a stream, the request that waits gets an error
-in it, unless its client can resume the stream.
+It passes bytes on, not messages. So nothing is lost if it is not understood: both eras of the
+protocol go through, and later ones will. The backend's address and credentials are not shown to
+callers: if its answer is not MCP, the answer may name the backend, so the service answers in its
+own words, and the reason is in the log. If a backend breaks off during a stream, the waiting
+request gets an error in the stream, unless its client can resume the stream.
 
-A service speaks HTTP to its backend by itself (``agentdouble.upstream``), with httptools, as
-uvicorn does on the other side: httpx costs 0.8 ms a request, this 0.1, and a service may cost its
-callers 1 ms in all. A request is never sent twice: one that meets a closed connection is an error.
+A service sends HTTP to its backend itself (``agentdouble.upstream``), with httptools, which uvicorn
+uses for its side, too. httpx costs 0.8 ms per request and this 0.1 ms, and a service may cost its
+callers 1 ms in all. A request is never sent twice: if it meets a closed connection, that is an
+error.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _EVENT_END = re.compile(rb"(\r\n\r\n|\n\n|\r\r)\Z")
 
 
 class PassThrough:
-    """Answers for the service ``name`` what the server at ``url`` answers.
+    """Answers for the service ``name`` with the answers of the server at ``url``.
 
     ``own_headers`` are sent to the backend in place of the caller's Authorization.
     """
@@ -55,7 +56,7 @@ class PassThrough:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep connections to the backend inside."""
+        """Keep connections to the backend inside the block."""
         try:
             yield
         finally:
@@ -96,7 +97,7 @@ class PassThrough:
             answer.close()
 
     async def _ask(self, request: Request, body: bytes) -> Answer:
-        """Return the backend's answer, of which the body is still to come."""
+        """Return the backend's answer, before its body has come."""
         sent = headers.onward(request.scope["headers"], self._own_headers, self._via)
         target = _target(self._url, request.scope["query_string"].decode("latin-1"))
         for _ in range(REDIRECTS):
@@ -109,7 +110,7 @@ class PassThrough:
         return answer
 
     def _moved(self, answer: Answer) -> str | None:
-        """Return where the same request is to be sent, if the same server says so."""
+        """Return the new target of the request if the answer redirects it to the same server."""
         location = answer.header(b"location")
         if answer.status not in (307, 308) or not location or not _is_sendable(location):
             return None
@@ -122,7 +123,7 @@ class PassThrough:
         return _target(url.geturl()) if same else None
 
     def _refusal(self, answer: Answer) -> Response | None:
-        """Return what is said in place of an answer that is not MCP."""
+        """Return the refusal that replaces an answer that is not MCP, or None."""
         status, kind = answer.status, _kind(answer)
         if status == 401:
             return self._failed("refuses the credentials that the service has for it (401)")
@@ -169,7 +170,7 @@ class PassThrough:
 
 
 def _target(url: str, query: str = "") -> str:
-    """Return path and query of a URL, with more of a query."""
+    """Return the path and query of a URL, with ``query`` added."""
     parts = urlsplit(url)
     queries = "&".join(one for one in (parts.query, query) if one)
     return (parts.path or "/") + (f"?{queries}" if queries else "")
@@ -189,7 +190,7 @@ def _is_empty(answer: Answer) -> bool:
 
 
 class ErrorEventWriter:
-    """Writes the error that ends a stream which breaks off; it observes the answer until then."""
+    """Writes the error that ends a broken stream; observes the answer until then."""
 
     def __init__(self, answer: Answer, asked: bytes) -> None:
         kind = answer.header(b"content-type") or ""
@@ -206,10 +207,10 @@ class ErrorEventWriter:
             self._end = (self._end + chunk[-4:])[-4:]
 
     def event(self, message: str) -> bytes:
-        """Return the last event of a stream: an error with that message for the request.
+        """Return the last event of a stream: an error with this message for the request.
 
-        It is empty where no request waits, where the client can take the stream up again by the
-        ids of events, and amid an event.
+        It is empty if no request waits, if the client can resume the stream by the ids of its
+        events, or if the stream broke off inside an event.
         """
         id_ = _request_id(self._asked)
         whole = not self._end or _EVENT_END.search(self._end) is not None
@@ -221,7 +222,7 @@ class ErrorEventWriter:
 
 
 def _request_id(asked: bytes) -> str | int | None:
-    """Return the id of a JSON-RPC request; None if it is something else."""
+    """Return the id of a JSON-RPC request, or None for any other message."""
     try:
         message = json.loads(asked)
     except (ValueError, RecursionError):

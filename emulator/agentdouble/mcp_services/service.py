@@ -1,4 +1,4 @@
-"""What has an address and keys of its own, an MCP service above all, and its access record."""
+"""Resources with an address and keys of their own, such as MCP services, and access records."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Access(Resource):
-    """What has an address and keys of its own: a service or a toolset.
+    """A resource with an address and keys of its own: a service or a toolset.
 
-    ``fields`` are what its maker said of it, in the platform's names.
+    ``fields`` are the fields of its creation request, in the platform's names.
     """
 
     keys: tuple[Key, ...]
@@ -47,7 +47,7 @@ class Access(Resource):
 
     @property
     def key_values(self) -> tuple[str, ...]:
-        """What its clients may send."""
+        """The keys that its clients may send."""
         return tuple(key.value for key in self.keys)
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Access(Resource):
         return f"<{type(self).__name__} {self.name!r} {self.id}, keys: {keys}>"
 
     def to_record(self) -> Record | None:
-        """Return it as JSON-ready data."""
+        """Return the resource as JSON-ready data."""
         # Keys are kept as they are, not as digests: the access record, which has the
         # key in it, is shown again whenever somebody asks. A state file that is made is
         # its user's alone.
@@ -63,7 +63,7 @@ class Access(Resource):
 
     @classmethod
     def of(cls, record: Record, **own: Any) -> Self:
-        """Return the one of a record, with what its kind has of its ``own``."""
+        """Return the resource of a record; ``own`` are the fields of its class."""
         keys = tuple(Key(**key) for key in record["keys"])
         return cls(**{**record, **times_of(record), "keys": keys, **own})
 
@@ -75,7 +75,7 @@ class Service(Access):
     backend: Backend
 
     def to_record(self) -> Record | None:
-        """Return the service as JSON-ready data; None if its backend goes with the process."""
+        """Return the service as JSON-ready data, or None if its backend ends with the process."""
         backend = self.backend.to_record()
         if backend is None:
             return None
@@ -84,13 +84,13 @@ class Service(Access):
 
 
 def check_name(name: str) -> None:
-    """Raise ServiceNameError for a name that cannot stand in an address."""
+    """Raise ServiceNameError for a name that cannot be part of an address."""
     if not _NAME.fullmatch(name):
         raise ServiceNameError(name)
 
 
 def make_key(service: str, name: str, value: str | None = None) -> Key:
-    """Return a key of that value, or of one that nobody can guess; raise ServiceKeyError."""
+    """Return a key with this value, or with a random one; raise ServiceKeyError."""
     if value is None:
         return Key(name, secrets.token_urlsafe(32))
     if not _SENDABLE.fullmatch(value):
@@ -103,7 +103,7 @@ def make_key(service: str, name: str, value: str | None = None) -> Key:
 
 
 def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
-    """Return the keys; raise ServiceKeyError if one cannot be sent, or a name is there twice."""
+    """Return the keys; raise ServiceKeyError if one cannot be sent, or a name is used twice."""
     checked = tuple(make_key(service, key.name, key.value) for key in keys)
     names = [key.name for key in checked]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -126,9 +126,9 @@ class Keyed(Protocol):
 
 
 class AccessRecord(dict[str, Any]):
-    """A dict as any other, which shows ``***`` in the place of its key.
+    """A dict that shows ``***`` in place of its key, and so do the dicts in it.
 
-    So are those in it. ``json.dumps`` writes it as it is, with the key.
+    ``json.dumps`` writes it unchanged, with the key.
     """
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -138,7 +138,7 @@ class AccessRecord(dict[str, Any]):
         return f"<access record {json.dumps(_hidden(self), default=repr)}, json.dumps() of it has the key>"
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
+        """Return the HTML that a notebook shows."""
         told = escape(json.dumps(_hidden(self), indent=2, default=repr))
         return (
             f'<pre style="{_CODE}">{told}</pre>'
@@ -150,7 +150,7 @@ class AccessRecord(dict[str, Any]):
 def access_record(service: Keyed, gateway_url: str) -> AccessRecord:
     """Return ``{"mcpServers": {name: {"httpUrl": ..., "headers": ...}}}`` with the first key.
 
-    Raises ServiceKeyError where every key has been revoked (SVC-03).
+    Raises ServiceKeyError if every key has been revoked (SVC-03).
     """
     if not service.keys:
         raise ServiceKeyError(
@@ -169,7 +169,7 @@ def _kept(value: Any) -> Any:
 
 
 def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields whose keys are not shown."""
+    """Return the fields with hidden keys."""
     return {name: _shown(name, value) for name, value in fields.items()}
 
 

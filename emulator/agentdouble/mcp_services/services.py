@@ -1,4 +1,4 @@
-"""The registry of MCP services: made, found, changed and deleted at run time, and kept."""
+"""The registry of MCP services: created, found, changed and deleted at run time, and stored."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Services(Registry[Service]):
         fields: Mapping[str, Any] | None = None,
         client_token: str | None = None,
     ) -> Service:
-        """Make a service, or return the one that the same request with the same token has made.
+        """Create a service, or return the one that the same request with the same token created.
 
-        Without ``keys`` it gets one. Raises ServiceNameError, ServiceNameTakenError,
+        Without ``keys`` the service gets one. Raises ServiceNameError, ServiceNameTakenError,
         ServiceKeyError, and ClientTokenError if another request had the token.
         """
         check_name(name)
@@ -57,7 +57,7 @@ class Services(Registry[Service]):
         keys: Sequence[Key] | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> Service:
-        """Change a service: another backend ends its sessions, a key that is left out its own.
+        """Change a service; another backend ends its sessions, a removed key ends its own.
 
         Raises UnknownServiceError and ServiceKeyError.
         """
@@ -73,7 +73,7 @@ class Services(Registry[Service]):
         return await self._change(service_id, change)
 
     async def new_key(self, service_id: str, name: str, value: str | None = None) -> Key:
-        """Give a service one more key; raise UnknownServiceError and ServiceKeyError."""
+        """Add a key to a service; raise UnknownServiceError and ServiceKeyError."""
         key = make_key(self.get(service_id).name, name, value)
 
         def change(service: Service) -> Service:
@@ -83,7 +83,7 @@ class Services(Registry[Service]):
         return key
 
     async def revoke(self, service_id: str, key_name: str) -> None:
-        """Take a key away, and end what it does; raise UnknownServiceError, ServiceKeyError."""
+        """Remove a key, and cancel its requests; raise UnknownServiceError and ServiceKeyError."""
 
         def change(service: Service) -> Service:
             return replace(service, keys=_without(service, key_name))

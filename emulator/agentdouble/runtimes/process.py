@@ -23,7 +23,7 @@ class Tree(Protocol):
 
     @property
     def exited(self) -> asyncio.Future[int | None]:
-        """Done when all of the tree has ended; the first process's exit code, or None if unknown."""
+        """Done when the whole tree has ended; the first process's exit code, or None if unknown."""
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the first process, or SIGKILL to all."""

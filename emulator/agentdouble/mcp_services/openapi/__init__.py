@@ -1,7 +1,7 @@
 """HTTP APIs as MCP tools: Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 definitions (SVC-02).
 
-``load(source)`` reads a definition, ``server(definition)`` makes a low-level MCP server of it,
-whose tools call the API. What is heavy is imported by the first call of either.
+``load(source)`` reads a definition, and ``server(definition)`` makes a low-level MCP server whose
+tools call the API. The first call of either imports the heavy modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a service shows its backend who it is; the caller of a tool sees none of it."""
+"""The credentials of a service at its backend; the caller of a tool sees none of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class ApiKey:
     """An API key, sent as the definition says, or as ``name`` and ``where`` say.
 
-    ``scheme`` names one of the definition's security schemes; without it the first API key of
-    them is meant.
+    ``scheme`` names one of the definition's security schemes; without it, the first API key of the
+    definition is used.
     """
 
     key: str = field(repr=False)
@@ -49,7 +49,7 @@ Auth = ApiKey | Bearer | Basic
 
 @dataclass(frozen=True)
 class Credential:
-    """What is added to each request; ``secrets`` are not to be seen in an error."""
+    """The additions to each request; ``secrets`` must not appear in an error."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: str = field(default="", repr=False)
@@ -57,7 +57,7 @@ class Credential:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def put_on(self, request: httpx.Request) -> None:
-        """Add the credential to a request, in place of what the caller may have put there."""
+        """Add the credential to a request, and replace the caller's headers of the same names."""
         for name, value in self.headers.items():
             request.headers[name] = value
         if self.cookie:
@@ -69,7 +69,7 @@ class Credential:
 
 
 def credential(auth: Auth | None, definition: Definition) -> Credential:
-    """Return what to add to each request; raise DefinitionError where that is not known."""
+    """Return the additions to each request; raise DefinitionError if they are not known."""
     if auth is None:
         return Credential()
     if isinstance(auth, Bearer):
@@ -110,7 +110,7 @@ def _scheme(auth: ApiKey, definition: Definition) -> ApiKeyScheme:
 
 
 def _visible(value: str, what: str) -> str:
-    """Return a value that can stand in a header."""
+    """Return a value that can be sent in a header; raise DefinitionError for any other."""
     if not value or any(not " " < one <= "~" for one in value):
         raise DefinitionError(f"the {what} must be printable ASCII without spaces")
     return value

@@ -1,7 +1,7 @@
-"""The API behind the tools: requests with the service's credential, answers of bounded size.
+"""The API behind the tools: requests with the service's credential, answers of limited size.
 
-The credential joins a request below the HTTP client, which logs and repeats what it was given.
-So no error and no log has the key, also where it is a part of the URL.
+The credential is added below the HTTP client, because the client logs and repeats what it is
+given. So no error and no log has the key, even if the key is a part of the URL.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REDIRECTS = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API answered."""
+    """An answer of the API."""
 
     status: int
     media_type: str
@@ -34,7 +34,7 @@ class Answer:
 
 
 class _Credentialed(httpx.AsyncHTTPTransport):
-    """Adds the credential below the client, which logs and keeps only what it was given."""
+    """Adds the credential below the client, which logs and keeps only what it is given."""
 
     def __init__(self, credential: Credential, verify: bool) -> None:
         super().__init__(verify=verify, limits=httpx.Limits(max_connections=100))
@@ -53,7 +53,7 @@ class _Credentialed(httpx.AsyncHTTPTransport):
 
 
 class Backend:
-    """A client of one API. Its errors name neither the API's address nor the credential."""
+    """A client of one API; its errors name neither the API's address nor the credential."""
 
     def __init__(self, credential: Credential, *, timeout_s: float, verify: bool) -> None:
         self._timeout_s = timeout_s
@@ -69,7 +69,7 @@ class Backend:
         await self._client.aclose()
 
     async def send(self, request: Request) -> Answer:
-        """Return what the API answers; raise ToolCallError where it does not answer well."""
+        """Return the API's answer; raise ToolCallError if there is no valid answer."""
         try:
             with anyio.fail_after(self._timeout_s):
                 return await self._sent(self._built(request))

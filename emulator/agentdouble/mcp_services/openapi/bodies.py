@@ -1,4 +1,4 @@
-"""Which of a body's media types is sent, and what a caller gives for it."""
+"""The choice of a body's media type, and the schema of what a caller gives for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z"
 
 
 def is_media_type(text: str) -> bool:
-    """Tell whether a text is a media type, or a range of them, that can stand in a header."""
+    """Return whether a text is a media type, or a range of them, that a header can have."""
     return _MEDIA_TYPE.match(text) is not None
 
 
@@ -48,7 +48,7 @@ def essence(media_type: str) -> str:
 
 
 def is_json(media_type: str) -> bool:
-    """Tell whether a media type is JSON's."""
+    """Return whether a media type is JSON's."""
     kind = essence(media_type)
     return kind in ("application/json", "text/json", "application/*", "*/*") or kind.endswith(
         "+json"
@@ -56,13 +56,13 @@ def is_json(media_type: str) -> bool:
 
 
 def is_text(media_type: str) -> bool:
-    """Tell whether a media type that is not JSON's is text."""
+    """Return whether a media type that is not JSON's is text."""
     kind = essence(media_type)
     return kind.startswith("text/") or kind.endswith(_TEXTS)
 
 
 def kind_of(media_type: str) -> Kind:
-    """Return how a body of a media type is written."""
+    """Return how a body of a media type is encoded."""
     if is_json(media_type):
         return "json"
     if essence(media_type) == "multipart/form-data":
@@ -73,7 +73,7 @@ def kind_of(media_type: str) -> Kind:
 
 
 def preferred(media_types: Sequence[str]) -> str:
-    """Return the media type to send: what a model writes best."""
+    """Return the media type to send: the one that a model writes best."""
     order = ("json", "multipart", "urlencoded", "raw")
     return min(media_types, key=lambda one: (order.index(kind_of(one)), not is_text(one)))
 
@@ -88,14 +88,14 @@ def sent_as(media_type: str) -> str:
 
 
 def raw_schema(media_type: str) -> Json:
-    """Return the schema of a body that is sent as it is."""
+    """Return the schema of a body that is sent unchanged."""
     if is_text(media_type):
         return {"type": "string", "contentMediaType": media_type}
     return FILE
 
 
 def file_schema(description: str, *, several: bool) -> Json:
-    """Return the schema of a form's field that is a file, or several."""
+    """Return the schema of a form field that takes a file, or several files."""
     if several:
         said = {"description": description} if description else {}
         return {"type": "array", "items": FILE, **said}

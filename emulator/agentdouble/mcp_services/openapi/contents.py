@@ -1,4 +1,4 @@
-"""The body of a request: JSON, a form, a multipart form with files, or bytes as they are."""
+"""The body of a request: JSON, a form, a multipart form with files, or unchanged bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REPEATED = Style("form", explode=True)
 
 @dataclass(frozen=True)
 class Content:
-    """A body that is written; the media type of ``files`` has a boundary that httpx chooses."""
+    """An encoded body; httpx chooses the boundary in the media type of ``files``."""
 
     media_type: str | None = None
     content: bytes | None = None
@@ -28,7 +28,7 @@ class Content:
 
 
 def of(body: Body | None, arguments: Mapping[str, Any]) -> Content:
-    """Return the body that arguments make."""
+    """Return the body for the arguments."""
     if body is None:
         return Content()
     if body.argument is None:
@@ -70,7 +70,7 @@ def _form(body: Body, values: Any) -> Content:
 
 
 def _fields(name: str, value: Any, field: Field) -> list[tuple[str, str]]:
-    """Return the pairs of one field, encoded; an object without a style is JSON."""
+    """Return the encoded pairs of one field; an object without a style is JSON."""
     if field.media_type and bodies.is_json(field.media_type):
         return styles.pairs(name, value, Style("json"))
     if field.style is not None:
@@ -81,7 +81,7 @@ def _fields(name: str, value: Any, field: Field) -> list[tuple[str, str]]:
 
 
 def _parts(name: str, value: Any, field: Field) -> list[Any]:
-    """Return the parts of one field, as httpx takes them."""
+    """Return the parts of one field, in the form that httpx takes."""
     if value is None:
         return []
     if field.is_file:
@@ -98,7 +98,7 @@ def _parts(name: str, value: Any, field: Field) -> list[Any]:
 
 
 def _styled(name: str, value: Any, style: Style) -> list[tuple[str, str]]:
-    """Return the texts of a field that has a style, which in a multipart body is not encoded."""
+    """Return the texts of a field with a style; a multipart body does not encode them."""
     return [(unquote(key), unquote(text)) for key, text in styles.pairs(name, value, style)]
 
 
@@ -117,7 +117,7 @@ def _file_part(name: str, value: Any, field: Field) -> Any:
 
 
 def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
-    """Return a file's bytes, its name, and its media type where the caller gave one."""
+    """Return a file's bytes, its name, and its media type if the caller gave one."""
     given = value if isinstance(value, dict) else {"base64": value}
     media_type = given.get("media_type")
     if media_type is not None and not bodies.is_media_type(media_type):

@@ -1,4 +1,4 @@
-"""What a definition says, the same for every version: operations, their inputs, their addresses."""
+"""The contents of a definition, the same for every version: operations, inputs, addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 class Style:
     """How a value is written on the wire.
 
-    ``delimiters`` stand between the members of an array; the second one is for arrays in it.
+    ``delimiters`` separate the members of an array; the second one is for nested arrays.
     """
 
     how: How
@@ -31,7 +31,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: ``argument`` is what the tool calls it, ``name`` what the wire does."""
+    """A parameter: ``argument`` is its name in the tool, ``name`` its name on the wire."""
 
     argument: str
     name: str
@@ -41,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a form; without a style, its value's type decides how it is written."""
+    """A form field; without a style, its value's type decides how it is written."""
 
     style: Style | None = None
     media_type: str | None = None
@@ -52,8 +52,8 @@ class Field:
 class Body:
     """The body of a request.
 
-    It comes from one argument, or, a form of Swagger 2.0, from several: ``arguments`` maps
-    theirs to the names of the form's fields.
+    It comes from one argument, or, for a form of Swagger 2.0, from several: ``arguments`` maps
+    their names to the names of the form's fields.
     """
 
     kind: Literal["json", "urlencoded", "multipart", "raw"]
@@ -65,7 +65,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Address:
-    """Where operations are called: a URL, perhaps with variables or relative to the document's."""
+    """The base URL of operations; it may have variables or be relative to the document's."""
 
     url: str
     variables: Mapping[str, Json] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, which is one tool; ``input_schema`` is JSON Schema 2020-12, self-contained."""
+    """An operation, which is one tool; ``input_schema`` is self-contained JSON Schema 2020-12."""
 
     name: str
     title: str | None
@@ -89,7 +89,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class ApiKeyScheme:
-    """An API key as the definition declares it: ``name`` of a header, query key or cookie."""
+    """An API key that the definition declares: the ``name`` of a header, query key or cookie."""
 
     name: str
     where: Literal["header", "query", "cookie"]
@@ -99,8 +99,8 @@ class ApiKeyScheme:
 class Definition:
     """A definition that has been read.
 
-    ``document`` is what was read, for who keeps it: load it again with ``validate=False``.
-    ``origin`` is the URL it came from, which relative addresses are relative to.
+    ``document`` can be stored and loaded again with ``validate=False``. ``origin`` is the URL that
+    it came from; relative addresses are relative to it.
     """
 
     title: str
@@ -114,32 +114,32 @@ class Definition:
 
 
 def is_header_name(text: str) -> bool:
-    """Tell whether a text can be the name of a header."""
+    """Return whether a text can be the name of a header."""
     return _TOKEN.match(text) is not None
 
 
 def mapping(value: Any) -> Json:
-    """Return an object, empty where there is none."""
+    """Return the object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return an array, empty where there is none."""
+    """Return the array, or an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
-    """Return a string, empty where there is none."""
+    """Return the string, or an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def boolean(value: Any) -> bool:
-    """Tell whether a value is true."""
+    """Return whether a value is the boolean true."""
     return value is True
 
 
 class Addresses:
-    """The base URL of each operation: the one that is given, else the definition's."""
+    """The base URL of each operation: the given one, else the definition's."""
 
     def __init__(
         self, definition: Definition, base_url: str | None, variables: Mapping[str, str]

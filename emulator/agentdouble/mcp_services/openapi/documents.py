@@ -1,9 +1,7 @@
-"""A definition's document: pointers into it, and whether every reference leads somewhere.
+"""A definition's document: its JSON pointers, its references and its read-only properties.
 
-And which properties of a schema are read-only, which takes following its references.
-
-A definition is one document. A reference out of it is refused before anything else looks at it,
-for the validator would fetch it.
+Every reference is checked. A definition is one document: a reference to another document is
+refused before any other code sees it, because the validator would fetch it.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class Document:
         self.version = version
 
     def target(self, reference: str, place: str) -> Any:
-        """Return what a reference leads to; ``place`` is where the reference stands."""
+        """Return the target of a reference; ``place`` is where the reference is."""
         if not reference.startswith("#"):
             raise DefinitionError(
                 f"the reference {reference!r} leads out of the document, and what is outside is "
@@ -62,7 +60,7 @@ class Document:
         return found
 
     def followed(self, node: Any, place: str) -> tuple[Any, str]:
-        """Return what stands at the end of a chain of references, and where that is."""
+        """Return the value at the end of a chain of references, and its place."""
         seen: list[str] = []
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
             reference = node["$ref"]
@@ -74,24 +72,24 @@ class Document:
         return node, place
 
     def check_references(self) -> None:
-        """Raise DefinitionError at the first reference that leads nowhere, out, or in a circle."""
+        """Raise DefinitionError at the first reference that is broken, external, or circular."""
         for node, place in _references(self.root):
             self.followed(node, place)
 
 
 def step(place: str, *keys: str | int) -> str:
-    """Return the JSON pointer of what is below a place."""
+    """Return the JSON pointer of a place below a place."""
     return place + "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in keys)
 
 
 def steps(reference: str) -> list[str]:
-    """Return the keys that a reference within a document goes by."""
+    """Return the keys of a reference within a document."""
     parts = unquote(reference[1:]).split("/")[1:]
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
 def _references(root: Json) -> Iterator[tuple[Json, str]]:
-    """Give every object that is a reference, with its place; the nearest to the top first."""
+    """Yield every object that is a reference, with its place."""
     waiting: list[tuple[Any, tuple[str | int, ...], bool]] = [(root, (), False)]
     while waiting:
         node, path, names = waiting.pop()
@@ -115,14 +113,14 @@ def _is_value(key: Any) -> bool:
 
 
 class ReadOnly:
-    """Finds read-only properties, by references and allOf too; each target is looked at once."""
+    """Finds read-only properties, also through references and allOf; reads each target once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self._known: dict[str, frozenset[str]] = {}
 
     def names(self, schema: Json, place: str) -> frozenset[str]:
-        """Return the names of an object's properties that are read-only."""
+        """Return the names of an object's read-only properties."""
         found = {
             name
             for name, one in mapping(schema.get("properties")).items()

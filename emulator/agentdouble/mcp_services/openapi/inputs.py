@@ -1,4 +1,4 @@
-"""The inputs of an operation on their way to one schema of arguments."""
+"""The inputs of an operation, and the schema of arguments that they make."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIMPLE = Style("simple")
 
 @dataclass(frozen=True)
 class Input:
-    """One value that a caller gives: a parameter, a form's field of 2.0, or a body."""
+    """One value that a caller gives: a parameter, a form field of 2.0, or a body."""
 
     name: str
     where: Where | str  # "form" and "body" besides
@@ -26,7 +26,7 @@ class Input:
 
 
 def arguments(given: Sequence[Input]) -> list[str]:
-    """Return a name of its own for each input: the name on the wire, with its place on a clash."""
+    """Return a unique name for each input: its name on the wire, with its place on a clash."""
     common = Counter(one.name for one in given)
     taken: set[str] = {name for name, times in common.items() if times == 1}
     found = []
@@ -46,7 +46,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def schema_of(given: Sequence[Input], names: Sequence[str], definitions: Json) -> Json:
-    """Return the schema of the arguments; what is not an argument is refused."""
+    """Return the schema of the arguments, which allows no other arguments."""
     found: Json = {
         "type": "object",
         "properties": {name: _described(one) for name, one in zip(names, given, strict=True)},

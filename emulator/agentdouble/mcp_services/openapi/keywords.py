@@ -1,8 +1,8 @@
-"""The keywords of JSON Schema 2020-12 that are kept, and which values they may have.
+"""The keywords of JSON Schema 2020-12 that are kept, and the values that they may have.
 
-What a definition has besides (xml, discriminator, externalDocs, x-...) says nothing about the
-JSON of a request. A keyword whose value is none of its own is left out: a schema that says less
-still lets the backend decide, one that is not valid lets nobody call the tool.
+The other keywords of a definition (xml, discriminator, externalDocs, x-...) say nothing about the
+JSON of a request. A keyword with an invalid value is left out: with a schema that says less, the
+backend still decides, but with an invalid schema no client can call the tool.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _anything(_value: Any) -> bool:
 
 
 def is_pattern(value: Any) -> bool:
-    """Tell whether arguments can be matched with a pattern, which is ECMAScript's, here."""
+    """Return whether Python can match arguments with a pattern, which is ECMAScript's."""
     try:
         re.compile(value)
     except (re.error, TypeError, OverflowError, RecursionError):

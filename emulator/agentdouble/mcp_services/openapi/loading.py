@@ -1,4 +1,4 @@
-"""Definitions from a document, a file or a URL: read, checked, and made into operations."""
+"""Definitions from a document, a file or a URL: read, checked, and turned into operations."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ def load(source: Mapping[str, Any] | str | Path, *, validate: bool = True) -> De
     """Read a definition of an HTTP API.
 
     ``source`` is the document itself, the path of a file, or an http(s) URL; a file or an answer
-    is JSON or YAML, at most 32 MiB. Raise DefinitionError with the place of what is wrong.
-
-    ``validate=False`` leaves out the validation against the format's specification, for
-    documents that are known and for those that break it in ways that do not matter here. It is
-    what takes time, some 5 ms an operation: on an event loop, call this in a thread.
+    is JSON or YAML, at most 32 MiB. Raises DefinitionError with the place of the error.
+    ``validate=False`` skips the validation against the format's specification, for documents that
+    are known, or that break it in harmless ways. The validation takes most of the time, some 5 ms
+    per operation: on an event loop, call this in a thread.
     """
     import_now(*_NEEDED)
     from agentdouble.mcp_services.openapi import sources
@@ -54,7 +53,7 @@ def _read(root: Json, *, validate: bool) -> Definition:
 
 
 def _version(root: Json) -> str:
-    """Return ``"2.0"``, ``"3.0"`` or ``"3.1"``."""
+    """Return the version ``"2.0"``, ``"3.0"`` or ``"3.1"``."""
     written = root.get("swagger") if "swagger" in root else root.get("openapi")
     if written is None:
         raise DefinitionError(

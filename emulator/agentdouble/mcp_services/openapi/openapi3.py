@@ -32,7 +32,7 @@ _STYLES = {
 
 
 class OpenApi3:
-    """Reads the parts of an OpenAPI 3 document that 2.0 writes otherwise."""
+    """Reads the parts of an OpenAPI 3 document that Swagger 2.0 writes in another way."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self._document = document
@@ -62,7 +62,7 @@ class OpenApi3:
     def body(
         self, operation: Json, place: str, _form: list[Input], uses: set[str]
     ) -> tuple[Input | None, Body | None]:
-        """Return an operation's body, as the input that it is and as how it is written."""
+        """Return an operation's body as an input, and how it is written."""
         node, place = self._document.followed(
             operation.get("requestBody"), step(place, "requestBody")
         )
@@ -136,7 +136,7 @@ class OpenApi3:
         return "contentMediaType" in node and "contentEncoding" not in node
 
     def _properties(self, schema: Any, place: str) -> dict[str, tuple[Any, str]]:
-        """Return an object's properties by name, those of the parts of its allOf too."""
+        """Return an object's properties by name, including those of its allOf."""
         node, place = self._document.followed(schema, place)
         found: dict[str, tuple[Any, str]] = {}
         for index, member in enumerate(listed(mapping(node).get("allOf"))):
@@ -153,7 +153,7 @@ class OpenApi3:
         return list(dict.fromkeys(found))
 
     def accept(self, operation: Json, place: str) -> list[str]:
-        """Return the media types of the answers that succeed."""
+        """Return the media types of successful answers."""
         found: list[str] = []
         for status, response in mapping(operation.get("responses")).items():
             if status.startswith("2") or status == "default":
@@ -162,7 +162,7 @@ class OpenApi3:
         return found
 
     def address(self, node: Json, place: str) -> Address | None:
-        """Return the first server that a document, a path or an operation has."""
+        """Return the first server of a document, a path or an operation."""
         servers = listed(node.get("servers"))
         if not servers:
             return Address("/") if place == "#" else None
@@ -188,7 +188,7 @@ def api_keys(document: Document, schemes: Any) -> dict[str, ApiKeyScheme]:
 
 
 def style_of(node: Json, where: str) -> Style:
-    """Return how a parameter is written; a style that its place has not is the place's own."""
+    """Return how a parameter is written; replace a style that its place does not allow."""
     known = _STYLES.get(where, ("simple",))
     written = node.get("style")
     name: Any = written if written in known else known[0]

@@ -1,4 +1,4 @@
-"""Every operation of a document, as what a tool needs."""
+"""Every operation of a document, with the data that a tool needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NOT_GIVEN = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
-    """An operation that is read; its schema waits until every reference is known."""
+    """An operation that has been read; its schema is made after all references are known."""
 
     operation: Operation
     given: list[Input]
@@ -50,7 +50,7 @@ class _Found:
 
 
 def definition(document: Document) -> Definition:
-    """Return what a document says."""
+    """Return the definition of a document."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
     taken: set[str] = set()
@@ -75,7 +75,7 @@ def _complete(found: _Found, schemas: Schemas) -> Operation:
 
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]]:
-    """Give path, method, operation, path item and place of each operation, in their order."""
+    """Yield path, method, operation, path item and place of each operation, in their order."""
     for path, item in mapping(document.root.get("paths")).items():
         if path.startswith("x-"):
             continue
@@ -129,7 +129,7 @@ def _parameters(
     places: tuple[str, str],
     uses: set[str],
 ) -> list[Input]:
-    """Return an operation's parameters; its own take the place of its path's."""
+    """Return an operation's parameters, which override those of its path."""
     found: dict[tuple[str, str], Input] = {}
     for owner, place in zip((item, node), places, strict=True):
         for index, written in enumerate(listed(owner.get("parameters"))):
@@ -165,7 +165,7 @@ def _with_arguments(body: Body | None, given: list[Input], names: list[str]) -> 
 
 
 def _name(node: Json, method: str, path: str, taken: set[str]) -> str:
-    """Return a name that MCP allows (A-Z a-z 0-9 . _ -, at most 128) and no other tool has."""
+    """Return a unique name that MCP allows (A-Z a-z 0-9 . _ -, at most 128)."""
     written = text(node.get("operationId")) or f"{method}{path}"
     base = re.sub(r"[^A-Za-z0-9._-]+", "_", written).strip("_")[:LONGEST_NAME] or method
     name, number = base, 1

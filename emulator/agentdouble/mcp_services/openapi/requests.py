@@ -1,4 +1,4 @@
-"""The request of a call: arguments, checked, with an operation and a base URL made into one."""
+"""The request of a call, built from checked arguments, an operation and a base URL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arguments:
         self._validators: dict[str, Any] = {}
 
     def check(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
-        """Raise ToolCallError that names each argument, or part of one, that is wrong."""
+        """Raise ToolCallError with each argument, or part of one, that is wrong."""
         validator = self._validators.get(operation.name)
         if validator is None:
             validator = Draft202012Validator(operation.input_schema)
@@ -71,7 +71,7 @@ class Request:
 
 
 def build(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
-    """Return the request; raise ToolCallError, which names the argument that cannot be sent."""
+    """Return the request; raise ToolCallError with the argument that cannot be sent."""
     try:
         return _built(operation, arguments, base_url)
     except UnicodeEncodeError:
@@ -132,7 +132,7 @@ def _path_value(parameter: Parameter, value: Any) -> str:
 
 
 def _leaves(segment: str) -> bool:
-    """Tell whether a segment would be a step up for someone who decodes it, once or twice."""
+    """Return whether a segment is a step up when a server decodes it once or twice."""
     decoded = unquote(unquote(segment))
     # Such a path is refused, not only encoded: some servers decode it before they look at
     # it.

@@ -1,14 +1,12 @@
-"""Schemas of a definition as JSON Schema 2020-12, with what they refer to under $defs.
+"""Schemas of a definition as JSON Schema 2020-12, with referenced schemas under $defs.
 
-The three formats have a dialect each. 3.1's is 2020-12; 3.0's and 2.0's have ``nullable``, a
-boolean ``exclusiveMinimum``, and references whose neighbours do not count. What is read-only
-is not sent, so it is not in the schema of an input.
+Each of the three formats has its own dialect. 3.1 uses 2020-12. 3.0 and 2.0 have ``nullable``, a
+boolean ``exclusiveMinimum``, and references whose neighbours do not count.
 
-A definition's schemas are converted once. What is referred to stands under ``$defs`` of each
-tool that needs it, as one object for all. References by which a schema is about itself are
-dropped, because a validator would follow them for ever; read-only properties are left out, for
-nobody sends them. Answers are not validated: a backend that says more than its definition is
-the usual one.
+A definition's schemas are converted once. A referenced schema is under ``$defs`` of each tool that
+needs it, as one shared object. References that lead from a schema back to itself are dropped,
+because a validator would follow them for ever. Read-only properties are left out, because no client
+sends them. Answers are not validated, because most backends answer with more than their definition.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class Schemas:
-    """Converts a document's schemas; each that is referred to is converted once."""
+    """Converts a document's schemas, and each referenced schema only once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -45,7 +43,7 @@ class Schemas:
         return found
 
     def definitions(self, uses: set[str]) -> Json:
-        """Return all that belongs under $defs for the names in ``uses``, by name."""
+        """Return everything that belongs under $defs for the names in ``uses``, by name."""
         found: set[str] = set()
         waiting = list(uses)
         while waiting:
@@ -56,9 +54,9 @@ class Schemas:
         return {name: self._definitions[name] for name in sorted(found)}
 
     def break_circles(self) -> None:
-        """Drop references by which a schema is about itself: they would be followed for ever.
+        """Drop references that lead from a schema back to itself, because they have no end.
 
-        A base that is one of its children, which are all of their base, is the usual one.
+        The usual case is a base schema that lists its children, each of which refers to the base.
         """
         done: set[str] = set()
         for name in self._definitions:
@@ -113,7 +111,7 @@ class Schemas:
 
 
 class _Conversion:
-    """The conversion of one schema and of all that stands in it."""
+    """The conversion of one schema and of everything in it."""
 
     def __init__(
         self, schemas: Schemas, uses: set[str], edges: list[tuple[str, Json]] | None = None
@@ -123,7 +121,7 @@ class _Conversion:
         self._edges = [] if edges is None else edges
 
     def of(self, schema: Any, place: str, hidden: frozenset[str], *, in_place: bool) -> Any:
-        """Return a schema in 2020-12; ``hidden`` are properties that are read-only further out."""
+        """Return a schema in 2020-12; ``hidden`` are read-only properties of enclosing schemas."""
         if isinstance(schema, bool):
             return schema
         if schema is None:
@@ -202,7 +200,7 @@ _BESIDE_REFERENCES = keywords.ANNOTATIONS | {"nullable", "x-nullable"}
 
 
 def _bounds(schema: Json, found: Json) -> None:
-    """Make numbers of the booleans by which 2.0 and 3.0 exclude a bound."""
+    """Convert the booleans that exclude a bound in 2.0 and 3.0 into numbers."""
     for excludes, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(excludes) is True and bound in found:
             found[excludes] = found.pop(bound)
@@ -220,7 +218,7 @@ def _typed(schema: Json, found: Json) -> Json:
 
 
 def _required(found: Json, schema: Json, hidden: frozenset[str]) -> None:
-    """Say what is required of what is sent."""
+    """Set the required properties, without those that are not sent."""
     required = schema.get("required")
     if isinstance(required, list):
         names = [one for one in dict.fromkeys(map(str, required)) if one not in hidden]

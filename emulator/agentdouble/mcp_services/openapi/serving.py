@@ -1,8 +1,8 @@
 """A definition as a low-level MCP server: its operations are the tools.
 
-The SDK validates and dumps a list of tools anew for everybody who asks, which for a thousand of
-them takes longer than all the rest. What is generated from a definition does not change, so the
-list is made for the wire once for each version of the protocol.
+The SDK validates and dumps a list of tools again for each client that requests it, which for a
+thousand tools takes longer than everything else. The tools of a definition do not change, so the
+list is made once for each version of the protocol.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def server(
 ) -> Server[Backend]:
     """Return a low-level MCP server whose tools call the API that a definition describes.
 
-    ``base_url`` takes the place of every address in the definition, ``variables`` are values for
-    those of its server, and ``auth`` is sent with each request; of what the tools' caller sends,
-    only the arguments reach the API. Raise DefinitionError where it does not say where the API
-    is, or how the key is sent. The connections to the API belong to the server's lifespan.
+    ``base_url`` replaces every address in the definition, ``variables`` are values for the
+    variables of its server, and ``auth`` is sent with each request. Of a caller's request, only the
+    arguments reach the API. Raises DefinitionError if the definition does not say where the API is,
+    or how the key is sent. The connections to the API belong to the server's lifespan.
     """
     import_now(*_NEEDED)
     from mcp.server import Server
@@ -166,13 +166,13 @@ def _tool(operation: Operation) -> mcp.types.Tool:
 
 
 class ListedOnce:
-    """A middleware that keeps what the server's handler of ``tools/list`` has answered."""
+    """A middleware that caches the answer of the server's ``tools/list`` handler."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
-        """Answer from what is kept; what could be refused goes to the server."""
+        """Answer from the cache; pass a request that could be refused to the server."""
         if ctx.method != "tools/list" or not _is_plain(ctx):
             return await call_next(ctx)
         kept = self._answers.get(ctx.protocol_version)
@@ -185,5 +185,5 @@ class ListedOnce:
 
 
 def _is_plain(context: ServerRequestContext[Any]) -> bool:
-    """Tell whether this asks for the whole list, with nothing that could be wrong."""
+    """Return whether the request is for the whole list and cannot be wrong."""
     return not (context.params or {}).keys() - {"_meta"}

@@ -1,4 +1,4 @@
-"""Documents as they come: a mapping, a file or a URL, JSON or YAML, of bounded size."""
+"""The sources of documents: a mapping, a file or a URL, JSON or YAML, of limited size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOO_LARGE = f"it is larger than {LARGEST // 1024 // 1024} MiB"
 
 
 def name_of(source: Source) -> str:
-    """Return how messages call a source; what may be secret in a URL is not in it."""
+    """Return the name of a source in messages, without the secret parts of a URL."""
     if isinstance(source, Mapping):
         return "the definition"
     if not is_url(source):
@@ -40,12 +40,12 @@ def name_of(source: Source) -> str:
 
 
 def is_url(source: Source) -> bool:
-    """Tell whether a source is a URL."""
+    """Return whether a source is a URL."""
     return isinstance(source, str) and source.lower().startswith(("http://", "https://"))
 
 
 def read(source: Source) -> tuple[Json, str | None]:
-    """Return a source's document, of nothing but JSON's types, and the URL it came from."""
+    """Return a source's document, which has only JSON's types, and the URL it came from."""
     if isinstance(source, Mapping):
         return _object(yaml_documents.plain(source)), None
     if is_url(source):
@@ -95,7 +95,7 @@ def _object(document: Any) -> Json:
 
 
 def _fetched(url: str) -> tuple[bytes, str]:
-    """Return what a URL answers, and the URL it came from in the end."""
+    """Return the content at a URL, and the final URL after redirects."""
     import_now("httpx", "httpcore")
     import httpx
 

@@ -1,7 +1,7 @@
-"""Values as the styles of OpenAPI and the collection formats of Swagger write them.
+"""Values in the styles of OpenAPI and the collection formats of Swagger.
 
-As RFC 6570 says, what is null or empty is left out of a query. Everything is percent-encoded
-but where a header carries it.
+As RFC 6570 says, null and empty values are left out of a query. Everything is percent-encoded,
+except in a header.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _EXACT = 2**53
 
 
 def encoded(text: str) -> str:
-    """Percent-encode all but RFC 3986's unreserved characters."""
+    """Percent-encode everything except RFC 3986's unreserved characters."""
     return quote(text, safe="")
 
 
 def encoded_but_reserved(text: str) -> str:
-    """Percent-encode what would break a query (allowReserved)."""
+    """Percent-encode the characters that would break a query (allowReserved)."""
     return quote(text, safe=_RESERVED)
 
 
 def plain(text: str) -> str:
-    """Leave a text as it is, for headers."""
+    """Return a text unchanged, for headers."""
     return text
 
 
 def text_of(value: Any) -> str:
-    """Return one value as text: JSON's but for strings, and whole numbers without a fraction."""
+    """Return one value as text: JSON, but a string as it is, and whole numbers without a fraction."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
@@ -46,14 +46,14 @@ def text_of(value: Any) -> str:
 
 
 def simple(value: Any, style: Style, encode: Encode) -> str:
-    """Write a path's or a header's value: simple, label or matrix without its name."""
+    """Return a path's or a header's value: simple, label or matrix without its name."""
     if style.how == "json":
         return encode(text_of(value) if not isinstance(value, str) else json.dumps(value))
     return _joined(value, style, encode, style.delimiters[0])
 
 
 def in_path(name: str, value: Any, style: Style) -> str:
-    """Write a value into a path."""
+    """Return a value as it is written into a path."""
     if style.how == "label":
         return "." + _joined(value, style, encoded, "." if style.explode else ",")
     if style.how == "matrix":
@@ -71,12 +71,12 @@ def _matrix(name: str, value: Any, style: Style) -> str:
 
 
 def in_cookie(text: str) -> str:
-    """Percent-encode what a cookie cannot carry, and no more: many a backend does not decode."""
+    """Percent-encode only what a cookie cannot carry, because many backends do not decode it."""
     return quote(text, safe=_COOKIE)
 
 
 def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list[tuple[str, str]]:
-    """Write a value as the pairs of a query, a form or a cookie, encoded."""
+    """Return a value as the encoded pairs of a query, a form or a cookie."""
     if style.allow_reserved:
         encode = encoded_but_reserved
     if value is None:
@@ -108,7 +108,7 @@ def deep(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def _joined(value: Any, style: Style, encode: Encode, delimiter: str) -> str:
-    """Write a value as one text, its members with a delimiter between them."""
+    """Return a value as one text, with a delimiter between its members."""
     between = delimiter if encode is plain else quote(delimiter, safe=",;.")
     if isinstance(value, dict):
         known = [
@@ -124,7 +124,7 @@ def _joined(value: Any, style: Style, encode: Encode, delimiter: str) -> str:
 
 
 def _member(value: Any, style: Style, encode: Encode) -> str:
-    """Write a member of an array; an array in it has a delimiter of its own, or is JSON."""
+    """Return a member of an array as text; a nested array has its own delimiter, or is JSON."""
     if isinstance(value, list) and style.delimiters:
         return _joined(value, style, encode, style.delimiters[0])
     return encode(text_of(value))

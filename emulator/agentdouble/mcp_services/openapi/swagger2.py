@@ -29,14 +29,14 @@ _HERE = ("localhost", "127.", "[::1]")
 
 
 class Swagger2:
-    """Reads the parts of a Swagger 2.0 document that OpenAPI 3 writes otherwise."""
+    """Reads the parts of a Swagger 2.0 document that OpenAPI 3 writes in another way."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self._document = document
         self._schemas = schemas
 
     def parameter(self, node: Json, place: str, uses: set[str]) -> Input:
-        """Return a parameter; a form's field and a body are parameters here."""
+        """Return a parameter; in Swagger 2.0, form fields and bodies are parameters, too."""
         where = {"formData": "form"}.get(text(node.get("in")), text(node.get("in")))
         return Input(
             name="body" if where == "body" else text(node.get("name")),
@@ -58,7 +58,7 @@ class Swagger2:
     def body(
         self, operation: Json, place: str, given: list[Input], uses: set[str]
     ) -> tuple[Input | None, Body | None]:
-        """Return how the body among the inputs is written; that it is one is known already."""
+        """Return how the body is written; its input is already among the ``given`` inputs."""
         consumes = listed(operation.get("consumes", self._document.root.get("consumes")))
         consumed = [one for one in consumes if bodies.is_media_type(text(one))]
         form = [one for one in given if one.where == "form"]
@@ -113,7 +113,7 @@ def _style(node: Json, where: str) -> Style:
 
 
 def _scheme(node: Json, host: str) -> str:
-    """Return the scheme to use; without one, that by which the document came is right."""
+    """Return the scheme to use, or an empty string for the scheme of the document's own URL."""
     schemes = [one for one in listed(node.get("schemes")) if one in ("http", "https")]
     if "https" in schemes:
         return "https"

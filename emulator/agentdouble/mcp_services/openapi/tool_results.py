@@ -1,4 +1,4 @@
-"""Answers of an API as results of a tool."""
+"""The results of a tool, made from an API's answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORTEST_SECRET = 6  # shorter ones are words of their own
 
 
 def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:
-    """Return a tool's result; ``secrets`` are not shown in errors, ``name`` is the tool's."""
+    """Return the result of the tool ``name``; its errors do not show ``secrets``."""
     if answer.status >= 300:
         return error(_refusal(answer, secrets))
     if not answer.content:
@@ -34,7 +34,7 @@ def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallT
 
 
 def error(message: str) -> mcp.types.CallToolResult:
-    """Return a result that says what went wrong."""
+    """Return a result that is an error with this message."""
     return mcp.types.CallToolResult(content=[mcp.types.TextContent(text=message)], is_error=True)
 
 
@@ -68,7 +68,7 @@ def _no_number(name: str) -> Any:
 
 
 def _can_be_sent(value: Any) -> bool:
-    """Tell whether a value survives the way to the client: half characters do not, nor depth."""
+    """Return whether a value can be sent: lone surrogates cannot, nor can deep nesting."""
     try:
         pydantic_core.to_json(value)
     except (ValueError, RecursionError):  # its serialization error is a ValueError

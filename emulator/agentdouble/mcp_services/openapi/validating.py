@@ -1,7 +1,7 @@
 """Validation of a document against the specification of its format.
 
-It is most of what reading costs (8 s for the 1223 operations of GitHub, 1 s without), so what
-was valid once is not validated again.
+Validation takes most of the reading time (8 s for the 1223 operations of GitHub, 1 s without it),
+so a document that was valid once is not validated again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS: dict[str, Any] = {
 
 
 def check(document: Document) -> None:
-    """Raise DefinitionError with the place of the first thing that breaks the specification."""
+    """Raise DefinitionError with the place of the gravest violation of the specification."""
     validator = _validator(document)
     try:
         error = _gravest(validator.schema_validator.iter_errors(document.root)) or next(
@@ -53,7 +53,7 @@ def _refusal(document: Document, error: ValidationError) -> DefinitionError:
 
 
 def _nearest(error: ValidationError) -> ValidationError:
-    """Return what is wrong where a thing could be a reference too: that it is none is no news."""
+    """Return the inner error; skip the branch in which the value would be a reference."""
     while error.context:
         others = [one for one in error.context if "'$ref'" not in one.message]
         branches = {one.relative_schema_path[0] for one in others}
@@ -68,7 +68,7 @@ def _gravest(errors: Iterator[ValidationError]) -> ValidationError | None:
 
 
 def _place(document: Document, path: Sequence[Any]) -> str:
-    """Return a path that may go through references as one that does not."""
+    """Return the place of a path, with its references resolved."""
     node: Any = document.root
     place = "#"
     for key in path:
@@ -78,10 +78,10 @@ def _place(document: Document, path: Sequence[Any]) -> str:
 
 
 class _Located:
-    """Tells the place of an error of a part, which the part itself does not know.
+    """Adds the place to an error of a part, because the part itself does not know it.
 
-    What has been looked at is kept in lists by the classes below: half of the time of a large
-    document goes by in them.
+    The classes below keep visited ids in lists, which takes half of the time for a large document.
+    So sets replace the lists.
     """
 
     visited_schema_ids: Any
@@ -102,7 +102,7 @@ class _Located:
 
 
 class _Seen(set[int]):
-    """A set that is filled like a list."""
+    """A set with the ``append`` of a list."""
 
     def append(self, item: int) -> None:
         self.add(item)

@@ -1,4 +1,4 @@
-"""YAML as the format wants it: JSON's types alone, and no aliases that grow without end."""
+"""YAML with JSON's types only, and without aliases that grow endlessly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
 def parsed(content: bytes) -> Any:
-    """Return the document of a YAML text; raise DefinitionError where it is none."""
+    """Return the document of a YAML text; raise DefinitionError if it is invalid."""
     try:
         document = yaml.load(content, _Loader)  # noqa: S506 (a safe loader)
     except yaml.YAMLError as error:
@@ -58,7 +58,7 @@ def parsed(content: bytes) -> Any:
 
 
 def plain(document: Any) -> Any:
-    """Return a copy of nothing but JSON's types: keys as strings, no shared parts, no circles."""
+    """Return a copy with JSON's types only: string keys, no shared parts, no cycles."""
     _size(document, {}, 0)
     try:
         return json.loads(json.dumps(document, default=_as_json, allow_nan=False))
@@ -73,7 +73,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _size(node: Any, known: dict[int, int], depth: int) -> int:
-    """Return how many values a node stands for; raise where it has no end, or too far a one."""
+    """Return how many values a node stands for; raise DefinitionError if it is endless or too large."""
     if not isinstance(node, (Mapping, list, tuple)):
         return 1
     size = known.get(id(node))

@@ -1,7 +1,7 @@
-"""Toolsets: several MCP services as one endpoint, each tool under a name of its own.
+"""Toolsets: several MCP services as one endpoint, each tool under a unique name.
 
-What stands here imports nothing heavy; ``server`` and what it imports need the MCP SDK, and are
-imported when the first request comes.
+This package imports nothing heavy. ``server`` and its imports need the MCP SDK, and are imported
+when the first request comes.
 """
 
 from agentdouble.mcp_services.toolsets.toolsets import EXPOSES, Exposes, Toolset, Toolsets

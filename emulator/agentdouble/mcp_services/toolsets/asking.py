@@ -1,9 +1,9 @@
-"""Questions to a service by the MCP SDK's own client, and what its tools ask back.
+"""Requests to a service by the MCP SDK's own client, and the requests that its tools send back.
 
-A toolset asks each question anew, inside the process and behind the keys. The SDK's client that
-is kept open in a server ends that server with its own peer, so each question has a connection
-of its own. What a tool asks back passes to the caller: so the service is asked in the caller's
-era of the protocol, if it has it.
+A toolset sends each request separately, inside the process and behind the keys. If the SDK's client
+is kept open in a server, it ends that server when its peer ends, so each request has its own
+connection. Requests of a tool pass to the caller. So the service is called in the caller's era of
+the protocol, if it has that era.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True)
 class Member:
-    """A service of a toolset, and what answers for it behind its keys."""
+    """A service of a toolset, and the application that answers for it without a key."""
 
     name: str
     app: ASGIApp = field(repr=False)
@@ -59,12 +59,11 @@ async def ask(
     mode: str = "auto",
     **callbacks: Any,
 ) -> T:
-    """Return what a service answers; ``headers`` go along with the question.
+    """Return a service's answer to a request that is sent with ``headers``.
 
-    Each question has a connection of its own: one that is kept open would take its toolset down
-    with the service. ``mode`` and ``callbacks`` are those of the SDK's client. Raises MCPError
-    for what the service refuses in the protocol's way, and ServiceUnansweredError if it cannot
-    be asked.
+    Each request has its own connection: an open connection would take the toolset down with the
+    service. ``mode`` and ``callbacks`` are those of the SDK's client. Raises MCPError if the
+    service refuses by the protocol, and ServiceUnansweredError if it cannot be called.
     """
     inside = Inside(member.app)
     refused: MCPError | None = None
@@ -95,21 +94,21 @@ async def _connected(
 
 
 def _reason(error: BaseException) -> str:
-    """Return why, from inside of the groups that the client's tasks wrap it in."""
+    """Return the reason inside the exception groups that the client's tasks raise."""
     while inner := getattr(error, "exceptions", None):
         error = inner[0]
     return str(error) or type(error).__name__
 
 
 class AskingBack:
-    """Answers what a service asks with what the caller of ``context`` answers."""
+    """Answers a service's requests with the answers of the caller of ``context``."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session
         self._metadata = ServerMessageMetadata(related_request_id=context.request_id)
 
     def callbacks(self) -> dict[str, Any]:
-        """Return those for which the caller has said that it can answer, for the SDK's client."""
+        """Return the callbacks for the SDK's client that the caller is able to answer."""
         able = self._session.client_capabilities
         found: dict[str, Any] = {}
         if able is not None and able.elicitation is not None:

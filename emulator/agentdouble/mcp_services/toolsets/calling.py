@@ -1,4 +1,4 @@
-"""A call of a tool, passed on to the service that has it."""
+"""A tool call that is passed on to the tool's service."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 async def call(
     members: Sequence[Member], context: Context, params: CallToolRequestParams
 ) -> Answer:
-    """Call the tool of that merged name and return its result as it is.
+    """Call the tool with this merged name and return its result unchanged.
 
-    What cannot be called is a tool error. Raises MCPError where the service answers with one.
+    A tool that cannot be called is a tool error. Raises MCPError if the service answers with one.
     """
     sent = along(context)
     try:
@@ -47,7 +47,7 @@ async def call(
 
 
 def along(context: Context) -> Headers:
-    """Return the headers of a caller that a service may see, too."""
+    """Return the caller's headers that a service may see, too."""
     return [] if context.request is None else headers.along(context.request.headers.raw)
 
 

@@ -1,4 +1,4 @@
-"""Requests to an application of this process, for an HTTP client: no socket, and answers stream."""
+"""Requests to an application of this process, for an HTTP client: no socket, streamed answers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 class Inside(httpx2.AsyncBaseTransport):
-    """Asks an ASGI application; ``refusal`` is what it said when it last refused a message.
+    """Calls an ASGI application; ``refusal`` is the reason if it refused the last message.
 
-    httpx2's own ASGITransport has an answer only when it is whole: by then a server that asks
-    something back amid its answer would wait for ever.
+    httpx2's own ASGITransport returns an answer only when it is complete. A server that sends a
+    request inside its answer would then wait for ever.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -31,7 +31,7 @@ class Inside(httpx2.AsyncBaseTransport):
         self.refusal: str | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return an answer of which the body is still to come."""
+        """Return an answer before its body has come."""
         call = _Call(self._app, request, await request.aread())
         try:
             status, headers = await call.started
@@ -69,11 +69,11 @@ class _Call(httpx2.AsyncByteStream):
             raise httpx2.ReadError("The server broke off.")
 
     async def aclose(self) -> None:
-        """Go away; return when the application has noticed.
+        """Disconnect; return when the application has noticed.
 
-        It is given time to finish what it has begun to answer, but for a stream of events. The
-        SDK's client leaves as soon as it knows what it needs; its server takes a notification up
-        after it has said so, and gives a session up whose opening is cut short.
+        The application gets time to finish its answer, unless the answer is a stream of events. The
+        SDK's client leaves as soon as it knows what it needs. The SDK's server handles a
+        notification after it has answered it, and drops a session if its opening is interrupted.
         """
         self._left = True
         while not self._chunks.empty():
@@ -134,7 +134,7 @@ def _scope(request: httpx2.Request) -> dict[str, Any]:
 
 
 def _refusal(status: int, body: bytes) -> str | None:
-    """Return why a request was refused, None if the server itself has answered it."""
+    """Return why a request was refused, or None if the server itself answered it."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         message = json.loads(body)
         return None if message.get("id") is not None else str(message["error"]["message"])

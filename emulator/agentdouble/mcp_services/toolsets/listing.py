@@ -1,8 +1,8 @@
-"""The tools of several services as one list, and what they are called: ``<service>__<tool>``.
+"""The tools of several services as one list, with their names: ``<service>__<tool>``.
 
-A service that is dead, or on which the list waited 10 s in vain, is missing from it, with the
-reason in ``_meta``. A name depends on nothing but the two that it is made of, so it stays as it is
-when other services come and go.
+A service that is dead, or that does not answer within 10 s, is missing from the list, and the
+reason is in ``_meta``. A name depends only on its two parts, so it does not change when other
+services are added or removed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PAGES = 1000  # a list that never ends is cut off
 
 
 def merged(service: str, tool: str) -> str:
-    """Return what a service's tool is called among those of others.
+    """Return the name of a service's tool in a merged list.
 
-    A service whose own name is long, or would hide where the tool's begins, stands in it as a
-    digest, and a name that would be too long ends in one.
+    The service's name is replaced by a digest if it is long, or if it would hide where the tool's
+    name begins. A name that would be too long ends in a digest.
     """
     name = _prefix(service) + tool
     if len(name) <= LONGEST:
@@ -40,16 +40,16 @@ def merged(service: str, tool: str) -> str:
 
 
 def split(name: str, services: Iterable[str]) -> tuple[str, str] | None:
-    """Return the service and the tool that a name means, None if none of the services is in it.
+    """Return the service and the tool of a merged name, or None if it has none of the services.
 
-    A name that ends in a digest is for ``merged`` to tell: see ``is_shortened``.
+    For a name that ends in a digest, compare with ``merged``: see ``is_shortened``.
     """
     found = next((one for one in services if name.startswith(_prefix(one))), None)
     return None if found is None else (found, name[len(_prefix(found)) :])
 
 
 def is_shortened(name: str) -> bool:
-    """Return whether a name may end in a digest, so that it has to be looked for in a list."""
+    """Return whether a name may end in a digest, so that it must be looked up in a list."""
     return len(name) == LONGEST
 
 
@@ -64,31 +64,31 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """A tool with its own name, and what it is called behind the toolset's address."""
+    """A tool with its own name and its name in the toolset."""
 
     member: Member
     tool: Tool
 
     @property
     def name(self) -> str:
-        """What it is called among the tools of others."""
+        """Its name in the merged list."""
         return merged(self.member.name, self.tool.name)
 
     def shown(self) -> Tool:
-        """Return it as the toolset lists it."""
+        """Return the tool as the toolset lists it."""
         return self.tool.model_copy(update={"name": self.name, "execution": None})
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What the services have; ``missing`` are those that did not say, each with the reason."""
+    """The tools of services; ``missing`` has the services that gave none, with the reasons."""
 
     tools: tuple[Listed, ...]
     missing: Mapping[str, str]
 
 
 async def list_all(members: Sequence[Member], headers: Headers) -> Listing:
-    """Ask all services at once for their tools."""
+    """Request the tools of all services at once."""
     answers = await asyncio.gather(*(_tools(member, headers) for member in members))
     found = [
         Listed(member, tool)
@@ -115,7 +115,7 @@ async def list_one(member: Member, headers: Headers) -> list[Tool]:
 
 
 async def _tools(member: Member, headers: Headers) -> list[Tool] | str:
-    """Return the tools of a service, or why it has none."""
+    """Return the tools of a service, or the reason why there are none."""
     try:
         return await list_one(member, headers)
     except (ServiceUnansweredError, MCPError) as error:

@@ -1,4 +1,4 @@
-"""The MCP server of a toolset: all tools of its services, or the pair that finds and calls them."""
+"""The MCP server of a toolset: all tools of its services, or two tools that find and call them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def make_server(name: str, exposes: Exposes, members: Members) -> Server[Any]:
-    """Return a low-level server over the services that ``members`` returns at the time."""
+    """Return a low-level server for the services that ``members`` returns at each request."""
     tools = _All(members) if exposes == "all" else _Pair(members)
     return Server(
         name,
@@ -122,9 +122,9 @@ class _Pair:
 
 
 def _best_of(tools: Iterable[Listed], query: str, limit: int) -> list[Listed]:
-    """Return the tools that have most of the query's words, the _best_of first.
+    """Return the tools that match most of the query's words, the best first.
 
-    A query without words finds all. Words match their beginnings: ``repo`` finds ``repository``.
+    A query without words finds all. Words match beginnings: ``repo`` finds ``repository``.
     """
     asked = _words(query)
     ranked = [(_score(one, asked), index, one) for index, one in enumerate(tools)]
@@ -145,7 +145,7 @@ def _score(listed: Listed, asked: set[str]) -> int:
 
 
 def _has(words: set[str], asked: str) -> bool:
-    """Return whether a word is there, or its beginning, or (of four letters or more) its stem."""
+    """Return whether a word, its beginning, or its stem (of four or more letters) is there."""
     stems = {word for word in words if len(word) > 3}
     return any(word.startswith(asked) for word in words) or asked.startswith(tuple(stems))
 

@@ -1,4 +1,4 @@
-"""The registry of toolsets: made, found, changed and deleted at run time, and kept."""
+"""The registry of toolsets: created, found, changed and deleted at run time, and stored."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ _SERVER = "agentdouble.mcp_services.toolsets.server"
 class Toolset(Access):
     """Several MCP services as one endpoint.
 
-    It ``exposes`` all tools of its services, or the two tools by which those are found and
-    called.
+    It ``exposes`` all tools of its services, or the two tools that find and call them.
     """
 
     service_ids: tuple[str, ...]
@@ -40,7 +39,7 @@ class Toolset(Access):
 class Toolsets(Registry[Toolset]):
     """The toolsets of a double; ``host`` answers ``/mcp/<toolset_name>`` for them.
 
-    No service has the name of a toolset. A service that is deleted is no longer in them.
+    A service and a toolset cannot have the same name. A deleted service leaves its toolsets.
     """
 
     kind = "mcp_toolset"
@@ -54,16 +53,16 @@ class Toolsets(Registry[Toolset]):
         self._services = services
 
     def services(self, toolset: Toolset) -> tuple[Service, ...]:
-        """Return the services of a toolset that are there."""
+        """Return the existing services of a toolset."""
         there = {service.id: service for service in self._services.all()}
         return tuple(there[one] for one in toolset.service_ids if one in there)
 
     async def tools(
         self, toolset: Toolset, *, merged: bool = True
     ) -> Mapping[str, list[dict[str, Any]] | str]:
-        """Return the tools of each service by its id, as JSON; of one that is dead, the reason.
+        """Return the tools of each service by its id, as JSON, or the reason if it is dead.
 
-        They are called as behind the toolset's address (``merged``), or as the service has them.
+        The tools have their names in the toolset (``merged``), or those in their service.
         """
         await import_in_thread(_SERVER)
         from agentdouble.mcp_services.toolsets.listing import list_all
@@ -89,9 +88,9 @@ class Toolsets(Registry[Toolset]):
         fields: Mapping[str, Any] | None = None,
         client_token: str | None = None,
     ) -> Toolset:
-        """Make a toolset, or return the one that the same request with the same token has made.
+        """Create a toolset, or return the one that the same request with the same token created.
 
-        Without ``keys`` it gets one. Raises ServiceNameError, ServiceNameTakenError,
+        Without ``keys`` the toolset gets one. Raises ServiceNameError, ServiceNameTakenError,
         ServiceKeyError, UnknownServiceError, and ClientTokenError if another request had the token.
         """
         check_name(name)
@@ -111,7 +110,7 @@ class Toolsets(Registry[Toolset]):
         keys: Sequence[Key] | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> Toolset:
-        """Change a toolset; a key that is left out ends what it does.
+        """Change a toolset; cancel the requests of removed keys.
 
         Raises UnknownToolsetError, UnknownServiceError and ServiceKeyError.
         """

@@ -60,7 +60,7 @@ def in_body(body: bytes) -> Asked:
 
 
 def in_head(segments: Sequence[str], method: str, query: bytes) -> Asked:
-    """Return the names in ``/tasks/<id>:<verb>`` or ``/tasks?contextId=...``; raise AmbiguousError."""
+    """Return the names in ``/tasks/<id>:<verb>`` or ``/tasks?contextId=``; raise AmbiguousError."""
     below = _below_version(segments)
     if below[:1] != ["tasks"]:
         return Asked()

@@ -41,7 +41,10 @@ class Guarded(Protocol):
 
 @dataclass(frozen=True)
 class Admission:
-    """An admitted request: its identity (None if any caller is admitted), and the application's view."""
+    """An admitted request, with its identity, or None if any caller is admitted.
+
+    ``scope``, ``receive`` and ``send`` are those that the application gets.
+    """
 
     identity: Identity | None
     scope: Scope

@@ -34,7 +34,7 @@ class Identity:
         return self.subject if self.kind == "token" else None
 
     def headers(self) -> list[Header]:
-        """Return the headers for the application; characters beyond plain ASCII are percent-encoded."""
+        """Return the headers for the application; all but plain ASCII is percent-encoded."""
         facts = {
             "kind": self.kind,
             "subject": self.subject,

@@ -116,7 +116,7 @@ class Isolation:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that gives a body that was already read, and then what comes after it."""
+    """Return a ``receive`` that first gives a body that was already read."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
