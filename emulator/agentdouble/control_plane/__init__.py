@@ -1,4 +1,4 @@
-"""The control plane: Action and Version dispatch, its envelope, the actions (4.4, 2.8)."""
+"""The control plane: dispatch by Action and Version, the envelope, the actions (4.4, 2.8)."""
 
 from agentdouble.control_plane.routes import (
     ControlPlane,

@@ -1,4 +1,4 @@
-"""Why an action is refused: the platform's codes, and the errors that carry one."""
+"""The platform's error codes, and the errors that have one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Refused = (
 
 @dataclass(frozen=True)
 class Code:
-    """A public error code: its number, where that is published, and its HTTP status."""
+    """A public error code: its number, if the number is published, and its HTTP status."""
 
     number: int | None
     status: int

@@ -1,6 +1,7 @@
-"""The names of the actions that the platform has, as its real clients know them.
+"""The names of the platform's actions, as its real clients know them.
 
-One that the double has not built is refused by name; any other is unknown (CTL-06).
+An action of this list that the double has not built is refused by name; any other action is
+unknown (CTL-06).
 """
 
 from __future__ import annotations

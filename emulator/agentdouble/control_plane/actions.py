@@ -1,4 +1,4 @@
-"""The actions of every surface; imported when the first one is asked for."""
+"""The actions of every surface; imported when the first one is called."""
 
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.control_plane.mcp_service_actions import MCPServiceActions

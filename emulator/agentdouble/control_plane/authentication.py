@@ -1,4 +1,4 @@
-"""Who asks, and may they: the signature (CTL-03) and the full-access permission (CTL-07)."""
+"""The checks of callers: the signature (CTL-03) and the full-access permission (CTL-07)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from agentdouble.signing import Credentials
 
 
 class Authenticator:
-    """Checks requests against the key pairs of a double: its ``own``, and those of the settings.
+    """Checks requests against a double's key pairs: its ``own``, and those of the settings.
 
-    Its own may do everything; without the full-access permission every action is refused (CTL-07).
+    The double's own key pair may call every action. A key without the full-access permission may
+    call none (CTL-07).
     """
 
     def __init__(self, own: Credentials, settings: Settings, clock: Clock) -> None:
@@ -30,7 +31,7 @@ class Authenticator:
         self._clock = clock
 
     def check(self, request: Request, body: bytes, metadata: Metadata) -> None:
-        """Let a request pass, and take region and service from its signature's scope.
+        """Check a request, and read region and service from its signature's scope.
 
         Raises ActionError with the platform's code.
         """

@@ -1,4 +1,4 @@
-"""How a service proves itself to its backend: by a key in a header, or where an HTTP API has it."""
+"""The credentials of a service at its backend: a key in a header, or where an HTTP API wants it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _BEARER = "bearer "
 
 
 class ByIdentity(Wire):
-    """A credential that the platform would keep; refused."""
+    """A credential that the platform would store; refused."""
 
     CredentialProviderName: str | None = None
     ProviderType: str | None = None
 
 
 class OutboundAuthorizer(Wire):
-    """One of the ways to prove oneself."""
+    """The possible kinds of credentials."""
 
     IdentityAuthorizer: ByIdentity | None = None
     KeyAuth: ByKeys | None = None
 
 
 class Outbound(Wire):
-    """The AuthorizerConfiguration of whom a service calls."""
+    """The AuthorizerConfiguration of the backend that a service calls."""
 
     Authorizer: OutboundAuthorizer | None = None
     AuthorizerType: str
 
 
 def headers(given: Outbound | None) -> Mapping[str, str]:
-    """Return the headers for an MCP backend; raise ActionError for what cannot be done."""
+    """Return the headers for an MCP backend; raise ActionError if the key is wrong or not built."""
     found = _key(given)
     if found is None:
         return {}
@@ -51,7 +51,7 @@ def headers(given: Outbound | None) -> Mapping[str, str]:
 
 
 def authentication(given: Outbound | None) -> Auth | None:
-    """Return how an HTTP API is shown who calls; without a Parameter its definition says where."""
+    """Return the credential for an HTTP API; without a Parameter, the definition places it."""
     found = _key(given)
     if found is None:
         return None
@@ -69,7 +69,7 @@ def authentication(given: Outbound | None) -> Auth | None:
 
 
 def _key(given: Outbound | None) -> tuple[str, ByKeys] | None:
-    """Return the key to send and what is said of it, None if there is none."""
+    """Return the key to send and its settings, or None if there is none."""
     if given is None:
         return None
     by = given.Authorizer or OutboundAuthorizer()

@@ -1,4 +1,4 @@
-"""How the clients of a service or a toolset prove themselves: by API keys in Authorization."""
+"""How the clients of a service or a toolset authenticate: by API keys in Authorization."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NAMES_OF_KEYS = ("apikey", "keyauth")
 
 
 class NamedKey(Wire):
-    """An API key; without a Key the platform makes one."""
+    """An API key; if it has no Key, the platform generates one."""
 
     Key: str | None = None
     Name: str
 
 
 class ByKeys(Wire):
-    """API keys, and where they stand in a request."""
+    """API keys, and their place in a request."""
 
     ApiKeys: list[NamedKey] | None = Field(None, min_length=1)
     ApiKeyLocation: str | None = None
@@ -41,21 +41,21 @@ class ByJwt(Wire):
 
 
 class InboundAuthorizer(Wire):
-    """One of the ways to prove oneself."""
+    """The possible ways to authenticate clients."""
 
     CustomJwtAuthorizer: ByJwt | None = None
     KeyAuth: ByKeys | None = None
 
 
 class Inbound(Wire):
-    """The AuthorizerConfiguration of who calls."""
+    """The AuthorizerConfiguration of the clients that call."""
 
     Authorizer: InboundAuthorizer | None = None
     AuthorizerType: str
 
 
 def check_type(name: str, value: str) -> None:
-    """Refuse an AuthorizerType that names no API keys."""
+    """Refuse an AuthorizerType that does not stand for API keys."""
     plain = re.sub(r"[^a-z]", "", value.lower())
     if "jwt" in plain or "oauth" in plain or "identity" in plain:
         raise NotBuiltError(f"The AuthorizerType {value[:100]!r} of {name}")
@@ -66,10 +66,10 @@ def check_type(name: str, value: str) -> None:
 def asked_keys(
     name: str, service: str, given: Inbound | None, there: Iterable[Key] = ()
 ) -> Sequence[Key] | None:
-    """Return the keys that a request asks for, None if it names none.
+    """Return the keys that a request sets, or None if it sets none.
 
-    One without a value keeps what the key of its name has ``there``, or is made. Raises
-    ActionError for what is not built, ServiceKeyError for a key that cannot be sent.
+    A key without a value keeps the value that the key of its name has ``there``, or gets a new
+    one. Raises ActionError for what is not built, ServiceKeyError for a key that cannot be sent.
     """
     if given is None:
         return None
@@ -89,7 +89,7 @@ def asked_keys(
 
 
 def _check_place(name: str, given: ByKeys) -> None:
-    """Refuse keys anywhere but in the header Authorization, where section 4.3 has them."""
+    """Refuse keys outside the header Authorization, because section 4.3 requires that header."""
     if (given.ApiKeyLocation or "header").lower() != "header":
         raise NotBuiltError(f"A key in {given.ApiKeyLocation!r} ({name}.ApiKeyLocation)")
     if (given.Parameter or "authorization").lower() != "authorization":

@@ -1,7 +1,7 @@
-"""Where sessions and other resources are reached.
+"""The URLs of sessions and other resources.
 
-It names the host that the client itself has used, so a context variable says where the request
-at hand came in: the actions need no HTTP for it.
+A URL has the host that the client itself used. A context variable holds the address of the current
+request, so the actions need no HTTP for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _base_url: ContextVar[str] = ContextVar("agentdouble_base_url")
 
 @contextmanager
 def seen_at(base_url: str) -> Iterator[None]:
-    """Let ``endpoint`` build URLs below ``base_url`` inside."""
+    """Let ``endpoint`` build URLs below ``base_url`` inside the block."""
     token = _base_url.set(base_url.rstrip("/"))
     try:
         yield
@@ -30,7 +30,7 @@ def seen_at(base_url: str) -> Iterator[None]:
 
 
 def base_url() -> str:
-    """Return the URL at which the client has found the double; no slash at its end."""
+    """Return the URL that the client used for the double, without a slash at its end."""
     return _base_url.get()
 
 
@@ -45,7 +45,7 @@ def endpoint(instance: Instance) -> str:
 
 
 class Vpc(Wire):
-    """Where in a private network; kept and shown."""
+    """A place in a private network; stored and shown."""
 
     EnableSharedInternetAccess: bool | None = None
     SecurityGroupIds: list[str] | None = None
@@ -54,7 +54,7 @@ class Vpc(Wire):
 
 
 class Network(Wire):
-    """Which networks reach a resource; kept and shown."""
+    """The networks that reach a resource; stored and shown."""
 
     VpcConfiguration: Vpc | None = None
     EnablePrivateNetwork: bool | None = None
@@ -62,9 +62,9 @@ class Network(Wire):
 
 
 def network_configurations(given: Mapping[str, Any], path: str = "") -> list[dict[str, Any]]:
-    """Return the NetworkConfigurations of a resource at a path, by its NetworkConfiguration.
+    """Return the NetworkConfigurations of a resource at a path, from its NetworkConfiguration.
 
-    The double has one address, for every network that is asked for.
+    The double has one address, which it shows for every requested network.
     """
     vpc = {"VpcConfiguration": given["VpcConfiguration"]} if "VpcConfiguration" in given else {}
     wanted = {

@@ -40,12 +40,12 @@ class Metadata:
 
 
 def success(metadata: Metadata, result: Mapping[str, Any]) -> Response:
-    """Return the answer of an action that succeeded."""
+    """Return the answer of a successful action."""
     return JSONResponse({"ResponseMetadata": metadata.to_dict(), "Result": dict(result)})
 
 
 def failure(metadata: Metadata, error: Refused) -> Response:
-    """Return the answer of an action that is refused."""
+    """Return the answer of a refused action."""
     ledger.choose("U-ERROR-SHAPE")
     shown: dict[str, Any] = {"Code": error.code, "Message": str(error)}
     known = PUBLIC.get(error.code)

@@ -1,4 +1,4 @@
-"""The InvokeTool action: read its request, run the operation, give the result of section 2.7."""
+"""The InvokeTool action: read its request, run the operation, return the result of section 2.7."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RunCodePayload(Wire):
 class ExecBashPayload(Wire):
     """The JSON inside OperationPayload of ExecBash; times are in seconds.
 
-    ``timeout`` ends the waiting, ``hard_timeout`` the command.
+    After ``timeout`` the call returns, after ``hard_timeout`` the command ends.
     """
 
     command: str
@@ -143,7 +143,7 @@ class InvokeTool:
         return asked_s
 
     async def _instance(self, request: InvokeToolRequest) -> Instance:
-        """Return the instance of a request; one that names it twice must name the same."""
+        """Return the instance of a request; two names in a request must mean the same one."""
         name = request.UserSessionId
         if request.SessionId is not None:
             instance = await self._instances.look_up(request.SessionId, request.ToolId)
@@ -178,7 +178,7 @@ def _inner(result: ExecutionResult, instance: Instance, kernel_name: str) -> dic
 
 
 async def _written(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON; one that is large in a thread, where it may wait for others."""
+    """Return a document as JSON; encode a large one in a thread, so that other requests go on."""
     if _is_small(document):
         return _go_json(document)
     return await threads.run_in_thread(lambda: _go_json(document))
@@ -195,7 +195,7 @@ def _is_small(document: Any) -> bool:
 
 
 def _go_json(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON, escaped as the platform's own Go server escapes it."""
+    """Return a document as JSON, with the escapes of the platform's Go server."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -23,7 +23,7 @@ _PAGING = frozenset(("MaxResults", "NextToken", "PageNumber", "PageSize"))
 
 
 class Filter(Wire):
-    """``Name`` with exact ``Values``, or ``NameContains`` with parts of values."""
+    """A filter: ``Name`` with exact ``Values``, or ``NameContains`` with parts of values."""
 
     Name: str | None = None
     NameContains: str | None = None
@@ -31,14 +31,14 @@ class Filter(Wire):
 
 
 class TagFilter(Wire):
-    """A tag that must be there, with one of ``Values`` if there are any."""
+    """A required tag, with one of ``Values`` if there are any."""
 
     Key: str
     Values: list[str] | None = None
 
 
 class Paging(Wire):
-    """The paging fields of a List action: the token's, or the page number's."""
+    """The paging fields of a List action: by token, or by page number."""
 
     MaxResults: int | None = Field(None, ge=1, le=MAX_PAGE)
     NextToken: str | None = None
@@ -47,14 +47,14 @@ class Paging(Wire):
 
 
 class ListNamed(Paging):
-    """The body of an action that lists what has a name and a project: filters."""
+    """The body of an action that lists items with a name and a project: filters."""
 
     ProjectName: str | None = None
     Filters: list[Filter] | None = None
     TagFilters: list[TagFilter] | None = None
 
     def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
-        """Return whether a thing is among what is asked for; ``fields`` as in ``matching``.
+        """Return a function that checks whether an item is listed; ``fields`` as in ``matching``.
 
         Raises ActionError.
         """
@@ -67,7 +67,7 @@ class ListNamed(Paging):
 
 
 class ListMade(ListNamed):
-    """The body of an action that lists what was made, in windows of time, too."""
+    """The body of an action that lists created items: filters and time windows."""
 
     CreateTimeAfter: Moment | None = None
     CreateTimeBefore: Moment | None = None
@@ -75,7 +75,7 @@ class ListMade(ListNamed):
     UpdateTimeBefore: Moment | None = None
 
     def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
-        """Return whether a thing is among what is asked for."""
+        """Return a function that checks whether an item is listed."""
         checks = (
             super().passes(fields),
             within("CreatedAt", self.CreateTimeAfter, self.CreateTimeBefore),
@@ -86,7 +86,7 @@ class ListMade(ListNamed):
 
 @dataclass(frozen=True)
 class Listed:
-    """One thing of a list: what is shown of it, and its times by the names they are shown under."""
+    """An item of a list: its shown fields, and its times by their shown names."""
 
     id: str
     times: Mapping[str, dt.datetime]
@@ -94,16 +94,17 @@ class Listed:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is sorted by: made first comes first."""
+        """The sort key: the oldest comes first."""
         return (self.times["CreatedAt"].isoformat(timespec="microseconds"), self.id)
 
 
 def matching(
     filters: Sequence[Filter] | None, fields: Mapping[str, str]
 ) -> Callable[[Listed], bool]:
-    """Return whether a thing passes every filter; ``fields`` are the items' by filter name.
+    """Return a function that checks whether an item passes every filter.
 
-    Raises ActionError for a filter that names none of them, or not exactly one.
+    ``fields`` maps filter names to the fields of items. Raises ActionError for a filter with an
+    unknown name, or without exactly one name.
     """
     checks = [_check(index, one, fields) for index, one in enumerate(filters or ())]
     return lambda listed: all(check(listed) for check in checks)
@@ -124,7 +125,7 @@ def _check(index: int, one: Filter, fields: Mapping[str, str]) -> Callable[[List
 
 
 def tagged(filters: Sequence[TagFilter] | None) -> Callable[[Listed], bool]:
-    """Return whether a thing has every tag that is asked for."""
+    """Return a function that checks whether an item has every requested tag."""
 
     def has(listed: Listed, one: TagFilter) -> bool:
         return any(
@@ -138,7 +139,7 @@ def tagged(filters: Sequence[TagFilter] | None) -> Callable[[Listed], bool]:
 def within(
     field: str, after: dt.datetime | None, before: dt.datetime | None
 ) -> Callable[[Listed], bool]:
-    """Return whether the time that a thing shows lies in a window; both ends belong to it."""
+    """Return a function that checks whether a shown time is in a window, both ends included."""
 
     def inside(listed: Listed) -> bool:
         shown = listed.times[field].replace(microsecond=0)
@@ -148,7 +149,7 @@ def within(
 
 
 class Pages:
-    """Cuts lists into pages; its tokens are opaque, and only those it issued are good."""
+    """Cuts lists into pages; its tokens are opaque, and only its own tokens are valid."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
@@ -156,7 +157,7 @@ class Pages:
     def cut(
         self, action: str, query: Paging, found: Iterable[Listed]
     ) -> tuple[list[Mapping[str, Any]], str]:
-        """Return the items of one page and the NextToken, empty at the end."""
+        """Return the items of one page and the NextToken, which is empty at the end."""
         ordered = sorted(found, key=lambda listed: listed.key)
         if query.PageNumber is not None or query.PageSize is not None:
             return _numbered(query, ordered), ""

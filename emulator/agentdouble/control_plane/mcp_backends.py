@@ -1,4 +1,4 @@
-"""The backend of an MCP service, by what a request says of it (U-MCP-SERVICE-WIRE)."""
+"""The backend of an MCP service, from the fields of a request (U-MCP-SERVICE-WIRE)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def make(
     definition: mcp_requests.Protocol | None,
     authorizer: Outbound | None,
 ) -> Backend:
-    """Return the backend that the fields of CreateMCPService name.
+    """Return the backend that the fields of CreateMCPService describe.
 
     Raises ActionError, BackendError and DefinitionError.
     """
@@ -57,7 +57,7 @@ async def make(
 
 
 def _where(given: mcp_requests.Backend | None, path: str) -> str | None:
-    """Return the URL of a backend, None if nothing is said of it."""
+    """Return the URL of a backend, or None if the request has no backend."""
     if not path.startswith("/"):
         raise invalid("Path", f"{path[:100]!r} does not begin with '/'")
     for name, what in _NOT_BUILT.items():
@@ -80,7 +80,7 @@ def _where(given: mcp_requests.Backend | None, path: str) -> str | None:
 
 
 def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
-    """Return the BackendConfiguration and the Path that name the backend at a URL."""
+    """Return the BackendConfiguration and the Path of a backend with this URL."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     custom = {"Domain": parts.hostname or "", "Port": port, "ProtocolType": parts.scheme}
@@ -89,7 +89,7 @@ def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _document(text: str) -> Mapping[str, Any]:
-    """Return a definition's document; a name of a file or a URL is none."""
+    """Return the document of a definition; the text cannot be a file name or a URL."""
     import_now("agentdouble.mcp_services.openapi.yaml_documents")
     from agentdouble.mcp_services.openapi import yaml_documents
 

@@ -1,4 +1,4 @@
-"""The requests of the actions on MCP services, field by field as the platform's client types them."""
+"""The requests of the actions on MCP services, with the field types of the platform's client."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from agentdouble.control_plane.wire import EnvList, Wire
 
 
 class Tls(Wire):
-    """How a backend's certificate is verified; kept, and not acted on."""
+    """How a backend's certificate is verified; stored, but without effect."""
 
     TlsMode: str
 
 
 class Custom(Wire):
-    """Where a backend is; with the service's Path that makes its URL (U-MCP-SERVICE-WIRE)."""
+    """The address of a backend; with the service's Path it makes a URL (U-MCP-SERVICE-WIRE)."""
 
     TlsSettings: Tls | None = None
     Domain: str | None = None
@@ -83,7 +83,7 @@ class Vke(Wire):
 
 
 class Backend(Wire):
-    """What stands behind a service."""
+    """The backend of a service."""
 
     CustomConfiguration: Custom | None = None
     CustomMcpConfiguration: CustomMcp | None = None
@@ -100,7 +100,7 @@ class HttpApi(Wire):
 
 
 class Protocol(Wire):
-    """What a service makes of an HTTP API."""
+    """How a service converts an HTTP API."""
 
     HttpApiConfiguration: HttpApi | None = None
 
@@ -133,7 +133,7 @@ class UpdateMCPService(Wire):
 
 
 class CreateMCPToolset(Wire):
-    """The body of CreateMCPToolset; MCPServiceIds has ids with commas between, or a JSON array."""
+    """The body of CreateMCPToolset; MCPServiceIds has ids separated by commas, or a JSON array."""
 
     Name: str
     Path: str
@@ -155,6 +155,6 @@ class UpdateMCPToolset(Wire):
 
 
 class ListMCPTools(Wire):
-    """The body of ListMCPTools; MCPToolsetIds is written as MCPServiceIds is."""
+    """The body of ListMCPTools; MCPToolsetIds has the format of MCPServiceIds."""
 
     MCPToolsetIds: str

@@ -24,7 +24,7 @@ _NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
 
 
 class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPService]):
-    """The actions on MCP services; each answers at ``/mcp/<Name>``, which is shown as its Path."""
+    """The actions on MCP services; each service answers at ``/mcp/<Name>``, shown as its Path."""
 
     noun = "MCPService"
     id_field = "MCPServiceId"
@@ -89,7 +89,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
 
 
 def shown(service: Service) -> dict[str, Any]:
-    """Return a service as lists and toolsets show it."""
+    """Return a service as it appears in lists and toolsets."""
     given = service.fields
     return {
         "MCPServiceId": service.id,
@@ -117,7 +117,7 @@ def _where(service: Service) -> tuple[Mapping[str, Any], str]:
 
 
 async def _changed(service: Service, request: UpdateMCPService) -> Backend | None:
-    """Return the backend that a request puts behind a service, None if it leaves it."""
+    """Return the new backend that a request sets, or None if it sets none."""
     before, given = service.backend, request.BackendConfiguration
     by = request.OutboundAuthorizerConfiguration
     if given is None and by is None:
@@ -139,7 +139,7 @@ async def _changed(service: Service, request: UpdateMCPService) -> Backend | Non
 
 
 def _as_before(made: Backend, before: Backend) -> Backend:
-    """Return a backend that shows who it is as the one before it did."""
+    """Return a new backend with the credentials of the previous one."""
     if isinstance(made, McpBackend) and isinstance(before, McpBackend):
         return replace(made, headers=before.headers)
     if isinstance(made, OpenApiBackend) and isinstance(before, OpenApiBackend):
@@ -148,7 +148,7 @@ def _as_before(made: Backend, before: Backend) -> Backend:
 
 
 def _note(request: CreateMCPService | UpdateMCPService) -> None:
-    """Name the fields that are kept and shown, and no more."""
+    """Note the fields that are stored and shown, but have no effect."""
     given = request.model_dump(exclude_none=True)
     unread = [name for name in _NOT_ACTED_ON if name in given]
     custom = given.get("BackendConfiguration", {}).get("CustomConfiguration", {})
@@ -161,7 +161,7 @@ def _note(request: CreateMCPService | UpdateMCPService) -> None:
 
 
 def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:
-    """Return what a request says of a service, but the keys and the definition, kept elsewhere."""
+    """Return a request's fields for a service, without the keys and the definition."""
     left_out = {"Name": True, "ClientToken": True, "MCPServiceId": True}
     keys = {_INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
     definition = {"ProtocolConfiguration": True}

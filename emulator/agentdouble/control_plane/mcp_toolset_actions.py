@@ -23,7 +23,7 @@ _NOT_ACTED_ON = ("NetworkConfiguration", "Path")
 
 
 class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPToolset]):
-    """The actions on toolsets; each answers at ``/mcp/<Name>``, which is shown as its Path."""
+    """The actions on toolsets; each toolset answers at ``/mcp/<Name>``, shown as its Path."""
 
     noun = "MCPToolset"
     id_field = "MCPToolsetId"
@@ -39,7 +39,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         self._toolsets = toolsets
 
     def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+        """Return the actions by their names on the platform."""
         more = {"GetMCPTools": self.tools, "ListMCPTools": self.tools_of_services}
         return {**super().by_name(), **more}
 
@@ -95,7 +95,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         }
 
     async def tools(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the tools of a toolset's services, as a JSON array, by the toolset's names."""
+        """Return the tools of a toolset's services, as a JSON array of merged names."""
         toolset = self._find(body)
         found = (await self._toolsets.tools(toolset)).values()
         tools = [tool for service in found if not isinstance(service, str) for tool in service]
@@ -103,7 +103,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         return {"Tools": json.dumps(tools), **({"Errors": errors} if errors else {})}
 
     async def tools_of_services(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the tools of each service of several toolsets, by the service's own names."""
+        """Return the tools of each service of several toolsets, with their names in the service."""
         request = read(mcp_requests.ListMCPTools, body)
         found: dict[str, Any] = {}
         ids = _ids("MCPToolsetIds", request.MCPToolsetIds)
@@ -119,7 +119,7 @@ def _service_tools(service_id: str, tools: Any) -> dict[str, Any]:
 
 
 def _ids(name: str, text: str) -> list[str]:
-    """Return the ids in a field that is a string: with commas between, or a JSON array."""
+    """Return the ids in a string field: separated by commas, or a JSON array."""
     if text.lstrip().startswith("["):
         try:
             ids = json.loads(text)
@@ -135,7 +135,7 @@ def _ids(name: str, text: str) -> list[str]:
 
 
 def _fields(request: CreateMCPToolset | UpdateMCPToolset) -> dict[str, Any]:
-    """Return what a request says of a toolset, but the keys and the services, kept elsewhere."""
+    """Return a request's fields for a toolset, without the keys and the services."""
     left_out = dict.fromkeys(("Name", "ClientToken", "MCPToolsetId", "MCPServiceIds"), True)
     keys = {_AUTHORIZER: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
     return request.model_dump(mode="json", exclude={**left_out, **keys}, exclude_none=True)

@@ -1,4 +1,4 @@
-"""Create, get, list, update and delete: five actions that every kind of resource has."""
+"""Create, get, list, update and delete: the five actions of every kind of resource."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ U = TypeVar("U", bound=BaseModel)
 class ResourceActions(Generic[R, C, U]):
     """The actions on one kind of resource, which a subclass describes.
 
-    ``_create`` and ``_update`` do what a request asks for, ``_shown`` is what GetX shows.
+    ``_create`` and ``_update`` carry out a request, ``_shown`` returns the fields that GetX shows.
     """
 
     noun: ClassVar[str]  # CreateTool, GetTool, ListTools, UpdateTool, DeleteTool
@@ -40,7 +40,7 @@ class ResourceActions(Generic[R, C, U]):
         self._one_request = create_model(f"One{self.noun}", __base__=Wire, **one)
 
     def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+        """Return the actions by their names on the platform."""
         return {
             f"Create{self.noun}": self.create,
             f"Get{self.noun}": self.get,
@@ -50,18 +50,18 @@ class ResourceActions(Generic[R, C, U]):
         }
 
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make one, or give the id of the one that the same ClientToken has made."""
+        """Create a resource, or return the id of the one that the same ClientToken created."""
         request = read(self.create_request, body)
         made = await self._create(request)
         return {self.id_field: made.id}
 
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show one."""
+        """Return the fields of a resource."""
         shown = self._shown(self._find(body))
         return shown if self.get_field is None else {self.get_field: shown}
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show those that pass every filter, made first comes first."""
+        """Return the resources that pass every filter, the oldest first."""
         request = read(self.list_request, body)
         passes = request.passes({"Id": self.id_field, **{name: name for name in self.filters}})
         found = (listed for listed in map(self._as_listed, self._registry.all()) if passes(listed))
@@ -69,19 +69,19 @@ class ResourceActions(Generic[R, C, U]):
         return {self.list_field: items, "NextToken": token}
 
     async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change one; what is not in the request stays."""
+        """Change a resource; fields that are not in the request stay."""
         request = read(self.update_request, body)
         await self._update(request)
         return {self.id_field: getattr(request, self.id_field)}
 
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Delete one."""
+        """Delete a resource."""
         found = self._find(body)
         await self._delete(found)
         return {self.id_field: found.id}
 
     def _find(self, body: Mapping[str, Any]) -> R:
-        """Return the one whose id is all that a request says."""
+        """Return the resource with the id of a request that has no other field."""
         request = read(self._one_request, body)
         return self._registry.get(getattr(request, self.id_field))
 
@@ -102,6 +102,6 @@ class ResourceActions(Generic[R, C, U]):
         raise NotImplementedError
 
     def _listed(self, one: R) -> dict[str, Any]:
-        """Return what ListX shows."""
+        """Return the fields that ListX shows."""
         shown = self._shown(one).items()
         return {name: value for name, value in shown if name not in self.unlisted}

@@ -29,14 +29,14 @@ Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class ControlPlane:
-    """Answers control-plane requests; ``actions`` are those the double has, by name."""
+    """Answers control-plane requests; ``actions`` are the double's actions, by name."""
 
     def __init__(self, actions: Mapping[str, Action], authenticator: Authenticator) -> None:
         self._actions = actions
         self._authenticator = authenticator
 
     async def dispatch(self, request: Request) -> Response:
-        """Answer one request with an envelope, whatever happens."""
+        """Answer one request with an envelope, also on errors."""
         metadata = _metadata(request)
         try:
             body = await request.body()
@@ -65,7 +65,7 @@ class ControlPlane:
         return envelope.failure(metadata, ActionError(KIND, message, status=500))
 
     def _find(self, request: Request, metadata: Metadata) -> Action:
-        """Return the action asked for; name what is refused (CTL-06)."""
+        """Return the action of a request; name the action or field that is refused (CTL-06)."""
         for name in ("Action", "Version"):
             given = request.query_params.getlist(name)
             if not given:
@@ -83,7 +83,7 @@ class ControlPlane:
 
 
 def names_action(connection: HTTPConnection) -> bool:
-    """Whether a request names an Action at the root, by whatever method."""
+    """Return whether a request names an Action at the root, with any method."""
     path = connection.scope["path"]  # not connection.url: a Host header can bend that
     return path == "/" and "Action" in connection.query_params
 
@@ -91,7 +91,7 @@ def names_action(connection: HTTPConnection) -> bool:
 # The specification has no other method than POST. What the platform itself answers is not
 # known, and a browser's bare "Not Found" helps nobody.
 def refuse_method(request: Request) -> Response:
-    """Answer an action that is not POSTed, as one tries it in a browser."""
+    """Answer an action that is not sent by POST, for example from a browser."""
     message = (
         "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
         f"this is a {request.method}. Try: agentdouble tool list"
@@ -102,12 +102,12 @@ def refuse_method(request: Request) -> Response:
 
 
 def is_control_plane(connection: HTTPConnection) -> bool:
-    """Whether a request is for the control plane: a POST that names an Action at the root."""
+    """Return whether a request is a POST that names an Action at the root."""
     return connection.scope.get("method") == "POST" and names_action(connection)
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
-    """Show a refusal of the guard in the control plane's error shape."""
+    """Return a refusal of the guard in the control plane's error format."""
     error = ActionError(refusal.kind, refusal.message, status=refusal.status)
     return envelope.failure(_metadata(connection), error)
 

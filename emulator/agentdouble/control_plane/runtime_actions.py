@@ -74,11 +74,11 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         self._sources = sources
 
     def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+        """Return the actions by their names on the platform."""
         return {**super().by_name(), "ReleaseRuntime": self.release}
 
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring a version into force, an older one too: that is a roll back."""
+        """Bring a version into force; an older version is a rollback."""
         request = read(OneVersion, body)
         await self._runtimes.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
@@ -103,7 +103,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
             )
 
     async def _update(self, request: UpdateRuntime) -> None:
-        """Make one more version; it serves when it is released, at once with ReleaseEnable."""
+        """Create a version; it serves when it is released, or at once with ReleaseEnable."""
         with _declared():
             await self._runtimes.update(
                 request.RuntimeId,
@@ -126,7 +126,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
 
 
 def _changes(request: RuntimeFields) -> dict[str, Any]:
-    """Return what a request says of a runtime's table, besides the artifact."""
+    """Return a request's changes to a runtime's table, without the artifact."""
     scaling = {key: getattr(request, field) for field, key in _SCALING.items()}
     said = {key: value for key, value in scaling.items() if value is not None}
     if request.MemoryMb is not None:
@@ -137,7 +137,7 @@ def _changes(request: RuntimeFields) -> dict[str, Any]:
 
 
 def _fields(request: RuntimeFields) -> dict[str, Any]:
-    """Return what is kept and shown, and no more; name it as unread."""
+    """Return the fields that are stored and shown, but have no effect; note them as unread."""
     said = request.model_dump(mode="json", exclude=set(_ACTED_ON), exclude_none=True)
     journal.note_unread(sorted(said.keys() - _SHOWN))
     return said
@@ -145,7 +145,7 @@ def _fields(request: RuntimeFields) -> dict[str, Any]:
 
 @contextmanager
 def _declared() -> Iterator[None]:
-    """Say what is wrong with a runtime's table in the terms of the request."""
+    """Report an error in a runtime's table with the field names of the request."""
     try:
         yield
     except SettingsError as error:

@@ -1,13 +1,13 @@
-"""What a runtime's ArtifactUrl means here: a directory of this machine, and what to run in it.
+"""The meaning of a runtime's ArtifactUrl: a directory of this machine, and the program in it.
 
 ``file:///home/me/apps?application=my_agent:app``, or ``?command=python+server.py``; ``python``
-and some more keys of a ``[[runtimes]]`` table may follow. Whoever can sign a request names
-nothing but what is below the directories that the settings allow.
+and some more keys of a ``[[runtimes]]`` table may follow.
 
-There are no containers, so an ArtifactUrl is a directory of this machine, and whoever can sign
-could otherwise read and run anything on it: only what lies below ``runtime_sources`` (the
-working directory), links followed, may be named, the interpreter too. Settings and the program
-itself may name what they like; either way the processes are confined.
+There are no containers, so an ArtifactUrl is a directory of this machine. A client that can sign
+requests could otherwise read and run anything on it. So it may name only paths below
+``runtime_sources`` (by default the working directory), after links are resolved; this also applies
+to the interpreter. The settings and the program itself may name any path. In both cases the
+processes are confined.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sources:
     roots: tuple[Path, ...]
 
     def resolve(self, path: Path) -> Path:
-        """Return a path without links; raise ActionError if that leads elsewhere."""
+        """Return a path without links; raise ActionError if it is not below the directories."""
         try:
             found = path.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
@@ -62,7 +62,7 @@ class Sources:
 
 
 def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
-    """Return the part of a runtime's table that its artifact says; raise ActionError."""
+    """Return the keys of a runtime's table that its artifact sets; raise ActionError."""
     check_type(kind)
     try:
         parts = urlsplit(url)
@@ -84,10 +84,10 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
 
 
 def check_there(table: Mapping[str, Any]) -> None:
-    """Refuse an application whose file or module is nowhere; it is not imported for that.
+    """Refuse an application whose file or module does not exist, without importing it.
 
-    What another interpreter or a PYTHONPATH brings is not known before it runs; nor is the
-    environment of a table that says none, as it stays what it was.
+    Modules of another interpreter or of a PYTHONPATH are not known before the program runs. A
+    table without an environment keeps its previous one, so its modules are not known, either.
     """
     module = (table.get("application") or "").partition(":")[0]
     directory = Path(table["directory"])
@@ -108,7 +108,7 @@ def check_there(table: Mapping[str, Any]) -> None:
 
 
 def check_type(kind: str) -> None:
-    """Refuse an artifact that is no directory; an image by what is to be given instead."""
+    """Refuse an artifact that is not a directory; for an image, say what to use instead."""
     if kind == _IMAGE:
         raise NotBuiltError(f"A container image (ArtifactType 'file' has {_FORM})")
     if kind != FILE:
@@ -116,7 +116,7 @@ def check_type(kind: str) -> None:
 
 
 def url_of(definition: Definition) -> str:
-    """Return the ArtifactUrl that says what a runtime runs, whoever has said it and how."""
+    """Return the ArtifactUrl for a runtime's program, in whatever way it was declared."""
     program, scaling = definition.program, definition.scaling
     said = {
         "application": program.application,
@@ -155,14 +155,14 @@ def _value(key: str, text: str) -> Any:
 
 
 def _check_application(application: str | None, directory: Path, sources: Sources) -> None:
-    """Refuse a file elsewhere; a module is found by name, in the directory or the libraries."""
+    """Refuse a file outside the sources; a module is found by name."""
     module = (application or "").partition(":")[0]
     if module.endswith(".py"):
         sources.resolve(directory / module)
 
 
 def _lies_in(directory: Path, top: str) -> bool:
-    """Whether a directory has a module; looked up anew, as it may have been made just now."""
+    """Return whether a directory has a module, without caches, because it may be new."""
     places = (directory / f"{top}{suffix}" for suffix in ("", *all_suffixes()))
     return any(map(os.path.exists, places))  # Path's own raises for a name that is too long
 
@@ -175,7 +175,7 @@ def _is_library(top: str) -> bool:
 
 
 def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | None:
-    """Return the interpreter's path, its last link left: by that a virtual environment is known."""
+    """Return the interpreter's path; its last link stays, because a venv is known by it."""
     if named is None:
         return None
     python = directory / named

@@ -1,6 +1,6 @@
-"""The requests of the actions on runtimes, field by field as the platform's client types them.
+"""The requests of the actions on runtimes, with the field types of the platform's client.
 
-And how the callers of a runtime prove themselves: as a request asks for it, and as it is shown.
+This module also converts the authorizer of a request, and the one that is shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Tag(Wire):
 
 
 class RuntimeFields(Wire):
-    """What CreateRuntime and UpdateRuntime both take."""
+    """The common fields of CreateRuntime and UpdateRuntime."""
 
     ApmplusEnable: bool | None = None
     CpuMilli: int | None = Field(None, ge=1)
@@ -77,7 +77,7 @@ class OneRuntime(Wire):
 
 
 class OneVersion(Wire):
-    """The body of ReleaseRuntime, where no number is the newest, and GetRuntimeVersion."""
+    """The body of GetRuntimeVersion and of ReleaseRuntime, which releases the newest by default."""
 
     RuntimeId: str
     VersionNumber: int | None = Field(None, ge=1)
@@ -98,10 +98,10 @@ class ListVersions(Paging):
 
 
 def asked_authorizer(given: Authorizer | None) -> dict[str, Any]:
-    """Return the authorizer that a request asks for, as a runtime's table has it.
+    """Return the authorizer of a request, in the form of a runtime's table.
 
-    A runtime is never made without one (AUT-02): where nothing is said, the platform makes a key,
-    which GetRuntime shows. Raises ActionError.
+    A runtime always gets one (AUT-02): if the request has none, the platform generates a key, which
+    GetRuntime shows. Raises ActionError.
     """
     by = given or Authorizer()
     if by.CustomJwtAuthorizer is None:

@@ -20,14 +20,14 @@ _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
 
 
 class RuntimeVersionActions:
-    """The actions on what a runtime has: its versions, its instances, what they print."""
+    """The actions on a runtime's versions, its instances and their logs."""
 
     def __init__(self, registry: RuntimeRegistry) -> None:
         self._registry = registry
         self._pages = Pages()
 
     def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+        """Return the actions by their names on the platform."""
         return {
             "GetRuntimeVersion": self.get,
             "ListRuntimeVersions": self.list,
@@ -36,13 +36,13 @@ class RuntimeVersionActions:
         }
 
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show a version, the one in force if none is said."""
+        """Return a version, by default the one in force."""
         request = read(runtime_requests.OneVersion, body)
         found = self._registry.get(request.RuntimeId)
         return runtime_views.version(found, _version(found, request.VersionNumber))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the versions that are kept, the oldest first."""
+        """Return the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
         found = self._registry.get(request.RuntimeId)
         every = (runtime_views.listed_version(found, one) for one in found.runtime.versions)
@@ -50,7 +50,7 @@ class RuntimeVersionActions:
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
     async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the instances that live; of a runtime that is scaled to zero there are none."""
+        """Return the living instances; a runtime that is scaled to zero has none."""
         request = read(runtime_requests.OneRuntime, body)
         found = self._registry.get(request.RuntimeId)
         living = found.runtime.instances
@@ -59,7 +59,7 @@ class RuntimeVersionActions:
         return {"InstanceItems": items, "RunningInstance": ready}
 
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the last lines of an instance, also of one that has ended lately."""
+        """Return the last lines of an instance, also of one that has ended recently."""
         request = read(runtime_requests.InstanceLogs, body)
         found = self._registry.get(request.RuntimeId)
         logs = found.runtime.logs

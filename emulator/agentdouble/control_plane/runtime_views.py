@@ -1,4 +1,4 @@
-"""What the actions show of a runtime and of its versions, field by field."""
+"""The fields of a runtime and of its versions that the actions show."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOT_OF_A_LISTED_VERSION = frozenset(
 
 
 def whole(found: Managed) -> dict[str, Any]:
-    """Return what GetRuntime shows: the version in force, and the runtime's own state."""
+    """Return the fields of GetRuntime: the version in force, and the runtime's own state."""
     runtime = found.runtime
     status = runtime.status
     logs = f"{endpoints.base_url()}/_emulator/runtimes/{found.name}/logs"
@@ -45,7 +45,7 @@ def whole(found: Managed) -> dict[str, Any]:
 
 
 def version(found: Managed, one: Version) -> dict[str, Any]:
-    """Return what GetRuntimeVersion shows; a version that does not serve is UnReleased."""
+    """Return the fields of GetRuntimeVersion; a version that does not serve is UnReleased."""
     status = found.runtime.status.word
     serves = found.runtime.version.number == one.number
     return {
@@ -69,7 +69,7 @@ def _status_in_force(status: str) -> str:
 
 
 def _said(found: Managed, one: Version) -> dict[str, Any]:
-    """Return what a version says, from what it does wherever the double acts on it."""
+    """Return the fields of a version, with effective values for all fields that have an effect."""
     given = dict(found.said[one.number].fields)
     network = given.pop("NetworkConfiguration", {})
     definition = one.definition

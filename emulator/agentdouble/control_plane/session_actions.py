@@ -45,7 +45,7 @@ class SessionActions:
         self._pages = Pages()
 
     def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by the names of the platform."""
+        """Return the actions by their names on the platform."""
         return {
             "CreateSession": self.create,
             "GetSession": self.get,
@@ -58,7 +58,7 @@ class SessionActions:
         }
 
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a session, or give the living one of the same UserSessionId."""
+        """Create a session, or return the living one with the same UserSessionId."""
         request = read(session_requests.CreateSession, body)
         _refuse_what_would_mislead(request)
         name = request.UserSessionId
@@ -79,7 +79,7 @@ class SessionActions:
         }
 
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show a session."""
+        """Return a session."""
         request = read(session_requests.OneSession, body)
         self._tools.get(request.ToolId)
         try:
@@ -90,7 +90,7 @@ class SessionActions:
         return self._shown_ended(self._instances.look_up_ended(request.SessionId, request.ToolId))
 
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the sessions of a tool that pass every filter, made first comes first."""
+        """Return the sessions of a tool that pass every filter, the oldest first."""
         request = read(session_requests.ListSessions, body)
         checks = (
             listing.matching(request.Filters, _FILTERS),
@@ -105,7 +105,7 @@ class SessionActions:
         return {"SessionInfos": items, "NextToken": token}
 
     async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Let a session live for Ttl from now on."""
+        """Set the lifetime of a session to Ttl from now on."""
         request = read(session_requests.SetSessionTtl, body)
         ttl = _ttl(request.Ttl, request.TtlUnit)
         instance = await self._look_up(request)
@@ -117,14 +117,14 @@ class SessionActions:
         }
 
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Let a session run nothing until it is resumed."""
+        """Pause a session, so that it runs nothing until it is resumed."""
         request = read(session_requests.OneSession, body)
         instance = await self._look_up(request)
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Let a paused session run code again, for Ttl from now on if there is one."""
+        """Resume a paused session; with Ttl, also set its lifetime from now on."""
         request = read(session_requests.ResumeSession, body)
         ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
         instance = await self._look_up(request)
@@ -138,20 +138,20 @@ class SessionActions:
         }
 
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """End a session; return when its processes are gone."""
+        """End a session; return when its processes have ended."""
         request = read(session_requests.DeleteSession, body)
         instance = await self._instances.look_up(request.SessionId, request.ToolId)
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Show what happened in a session, the last Limit lines."""
+        """Return the log of a session, the last Limit lines."""
         request = read(session_requests.GetSessionLogs, body)
         log = await self._log(request)
         return {"Logs": log.text(request.Limit)}
 
     async def _log(self, request: session_requests.OneSession) -> SessionLog:
-        """Return the log of a session, which is kept a while after its end."""
+        """Return the log of a session, which is kept for a while after its end."""
         try:
             return (await self._look_up(request)).log
         except InstanceEndedError:

@@ -1,4 +1,4 @@
-"""The requests of the actions on sessions, field by field as the platform's client types them."""
+"""The requests of the actions on sessions, with the field types of the platform's client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentdouble.sandbox.session import LINES
 
 
 class Image(Wire):
-    """An image of the session's own; refused."""
+    """A separate image for the session; refused."""
 
     Command: str
     Image: str

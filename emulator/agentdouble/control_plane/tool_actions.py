@@ -23,7 +23,7 @@ _HEEDED = frozenset(
 
 
 class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
-    """The actions on tools; a tool that is deleted takes its sessions with it."""
+    """The actions on tools; deleting a tool ends its sessions."""
 
     noun = "Tool"
     id_field = "ToolId"
@@ -86,7 +86,7 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
 
 
 def _check(request: ToolFields, tool_type: str) -> None:
-    """Refuse what would mislead; name the fields that are kept and shown, and no more."""
+    """Refuse fields that would mislead; note fields that are stored and shown, without effect."""
     if tool_type in _OTHER_TYPES:
         raise NotBuiltError(f"The ToolType {tool_type}")
     if tool_type != CODE_ENV:
@@ -98,7 +98,7 @@ def _check(request: ToolFields, tool_type: str) -> None:
 
 
 def _fields(request: ToolFields) -> dict[str, Any]:
-    """Return what a request says of a tool, as it was given."""
+    """Return a request's fields for a tool, unchanged."""
     return request.model_dump(
         mode="json", exclude={"ToolId", "Name", "ToolType", "ClientToken"}, exclude_none=True
     )

@@ -1,4 +1,4 @@
-"""The requests of the actions on tools, field by field as the platform's client types them."""
+"""The requests of the actions on tools, with the field types of the platform's client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tag(Wire):
 
 
 class ByKey(Wire):
-    """A key that clients must show."""
+    """A key that clients must send."""
 
     ApiKey: str | None = None
     ApiKeyLocation: str | None = None
@@ -29,21 +29,21 @@ class ByKey(Wire):
 
 
 class ByToken(Wire):
-    """A token that clients must show."""
+    """A token that clients must send."""
 
     AllowedClients: list[str] | None = None
     DiscoveryUrl: str
 
 
 class Authorizer(Wire):
-    """How clients prove themselves; kept and shown."""
+    """How clients authenticate; stored and shown."""
 
     CustomJwtAuthorizer: ByToken | None = None
     KeyAuth: ByKey | None = None
 
 
 class Tls(Wire):
-    """Where logs go; kept and shown."""
+    """The destination of logs; stored and shown."""
 
     EnableLog: bool
     TlsProjectId: str | None = None
@@ -68,7 +68,7 @@ class TosMountPoint(Wire):
 
 
 class TosMount(Wire):
-    """The object storage in a sandbox; refused where it is enabled."""
+    """The object storage in a sandbox; refused if it is enabled."""
 
     Credentials: TosCredentials | None = None
     CredentialType: (
@@ -79,7 +79,7 @@ class TosMount(Wire):
 
 
 class ToolFields(Wire):
-    """What CreateTool and UpdateTool both take."""
+    """The common fields of CreateTool and UpdateTool."""
 
     ApmplusEnable: bool | None = None
     Command: str | None = None

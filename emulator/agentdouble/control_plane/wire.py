@@ -1,7 +1,7 @@
 """Request bodies as pydantic models, and the fields that several of them have.
 
-A model declares what the double acts on and nothing else: what no field of it takes is in the
-journal's ``unread``.
+A model declares only the fields that the double uses; all other fields are in the journal's
+``unread``.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Wire(BaseModel):
-    """A JSON object of a request; types are taken as they are, never converted."""
+    """A JSON object of a request; types are checked strictly and never converted."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
 def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> _Model:
-    """Return a document as a model; note the fields that the model has no use for.
+    """Return a document as a model; note the fields that the model does not have.
 
     ``prefix`` stands before the names of fields in messages and in the journal, for example
-    ``"OperationPayload."``. Raises ActionError MissingParameter or
-    InvalidParameter, naming the field.
+    ``"OperationPayload."``. Raises ActionError MissingParameter or InvalidParameter, with the
+    name of the field.
     """
     try:
         found = model.model_validate(document)
@@ -59,7 +59,7 @@ def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> 
 
 
 def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
-    """Yield the paths of ``document`` that ``value``, which was read from it, does not hold."""
+    """Yield the paths of ``document`` that ``value``, which was read from it, does not have."""
     if isinstance(value, BaseModel) and isinstance(document, Mapping):
         names = {field.alias or name: name for name, field in type(value).model_fields.items()}
         for key, inner in document.items():
@@ -76,7 +76,7 @@ def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
 
 
 def _numeric_string(value: Any) -> Any:
-    """Accept ``"1800"`` for 1800: some real clients send their environment's string."""
+    """Accept ``"1800"`` for 1800, because some real clients send the string from an environment."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
         return int(value)
     return value
@@ -88,7 +88,7 @@ Unit = Literal["second", "minute"]
 
 
 def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
-    """Return a validity in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is too long."""
+    """Return a lifetime in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is too long."""
     seconds = ttl * 60 if (unit or ledger.choose("U-TOOL-TTL-UNIT")) == "minute" else ttl
     if seconds > MAX_TTL_S:
         raise invalid("Ttl", f"it is longer than {MAX_TTL_S} seconds")
@@ -96,7 +96,7 @@ def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
 
 
 def check_user_session_id(value: str) -> None:
-    """Refuse an id with characters that it may not have (U-USER-SESSION-CHARS)."""
+    """Refuse an id with forbidden characters (U-USER-SESSION-CHARS)."""
     if ledger.choose("U-USER-SESSION-CHARS") == "printable":
         if not (1 <= len(value) <= 200 and value.isprintable()):
             raise invalid("UserSessionId", "it must have 1 to 200 printable characters")
@@ -129,7 +129,7 @@ def _check_envs(envs: Sequence[Env]) -> Sequence[Env]:
 
 
 def _why_not(env: Env, names: Sequence[str]) -> str | None:
-    """Return what is wrong with a variable, if anything is."""
+    """Return what is wrong with a variable, or None."""
     name = env.Key[:100]
     if not _VARIABLE.fullmatch(env.Key):
         return f"{name!r} is no name of an environment variable"
@@ -158,7 +158,7 @@ def stamp(at: dt.datetime) -> str:
 
 
 def _moment(value: Any) -> Any:
-    """Read an ISO-8601 time; one without a zone is in UTC."""
+    """Return an ISO-8601 time as a datetime in UTC; a time without a zone is in UTC."""
     if not isinstance(value, str):
         raise PydanticCustomError("moment", "it must be a string with an ISO-8601 time")
     try:

@@ -37,7 +37,7 @@ def plain(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return one value as text: JSON, but a string as it is, and whole numbers without a fraction."""
+    """Return one value as text: a string unchanged, any other as JSON, 1.0 as 1."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:

@@ -73,7 +73,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _size(node: Any, known: dict[int, int], depth: int) -> int:
-    """Return how many values a node stands for; raise DefinitionError if it is endless or too large."""
+    """Return how many values a node stands for; raise DefinitionError if there are too many."""
     if not isinstance(node, (Mapping, list, tuple)):
         return 1
     size = known.get(id(node))
