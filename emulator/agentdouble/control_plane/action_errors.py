@@ -54,7 +54,7 @@ PUBLIC: dict[str, Code] = {
     "SignatureDoesNotMatch": Code(100010, 401),
     "LackPolicy": Code(100012, 403),
     "AccessDenied": Code(100013, 403),
-    "InvalidSecurityToken": Code(None, 401),  # real clients know the name; no page numbers it
+    "InvalidSecurityToken": Code(None, 401),  # real clients know it; it has no published number
 }
 
 

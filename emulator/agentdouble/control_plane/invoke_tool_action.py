@@ -30,7 +30,7 @@ class InvokeToolRequest(Wire):
     Ttl: Seconds | None = None
 
 
-_SMALL = 16 * 1024  # characters and items, written in a tenth of a millisecond
+_SMALL = 16 * 1024  # characters and items; encoded in a tenth of a millisecond
 
 
 class RunCodePayload(Wire):
@@ -84,7 +84,7 @@ class InvokeTool:
         payload = read(RunCodePayload, document, "OperationPayload.")
         self._check_code(payload.code)
         timeout_s = self._timeout_s(payload.timeout)
-        languages.find(payload.kernel_name)  # a request that is refused makes no instance
+        languages.find(payload.kernel_name)  # a refused request must not create an instance
         instance = await self._instance(request)
         result = await self._instances.execute(
             instance,
@@ -178,7 +178,7 @@ def _inner(result: ExecutionResult, instance: Instance, kernel_name: str) -> dic
 
 
 async def _written(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON; encode a large one in a thread, so that other requests go on."""
+    """Return a document as JSON; encode a large document in a thread."""
     if _is_small(document):
         return _go_json(document)
     return await threads.run_in_thread(lambda: _go_json(document))

@@ -170,8 +170,8 @@ class Pages:
         more = len(ordered) > size
         return [one.item for one in page], self._issue(scope, page[-1].key) if more else ""
 
-    # The token is the last item's key, signed together with the query, so that pages stay
-    # right when things come and go, and a token that was made up or belongs elsewhere is
+    # The token is the last item's key, signed together with the query. So pages stay right
+    # when items are added or removed, and a forged token or a token of another query is
     # refused.
     def _issue(self, scope: str, key: tuple[str, str]) -> str:
         text = json.dumps(key).encode()

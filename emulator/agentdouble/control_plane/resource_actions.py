@@ -27,7 +27,7 @@ class ResourceActions(Generic[R, C, U]):
     id_field: ClassVar[str]
     list_field: ClassVar[str]
     get_field: ClassVar[str | None] = None  # None: GetX shows the fields themselves
-    filters: ClassVar[tuple[str, ...]]  # fields, besides the id, that filters of a list name
+    filters: ClassVar[tuple[str, ...]]  # fields that filters may name, in addition to the id
     unlisted: ClassVar[tuple[str, ...]] = ()  # fields that GetX shows and ListX does not
     list_request: ClassVar[type[ListNamed]] = ListNamed
     create_request: type[C]

@@ -84,12 +84,12 @@ class ControlPlane:
 
 def names_action(connection: HTTPConnection) -> bool:
     """Return whether a request names an Action at the root, with any method."""
-    path = connection.scope["path"]  # not connection.url: a Host header can bend that
+    path = connection.scope["path"]  # not connection.url, which a Host header can change
     return path == "/" and "Action" in connection.query_params
 
 
-# The specification has no other method than POST. What the platform itself answers is not
-# known, and a browser's bare "Not Found" helps nobody.
+# The specification has only POST. The platform's answer to other methods is not known, and a
+# bare "Not Found" does not help the user of a browser.
 def refuse_method(request: Request) -> Response:
     """Answer an action that is not sent by POST, for example from a browser."""
     message = (

@@ -76,7 +76,7 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
     _check_application(said.get("application"), directory, sources)
     python = _interpreter(said.get("python"), directory, sources)
     return {
-        **dict.fromkeys(_KEYS),  # takes away what another artifact may have said before
+        **dict.fromkeys(_KEYS),  # removes the keys of an earlier artifact
         **said,
         "directory": str(directory),
         "python": python,
@@ -91,7 +91,7 @@ def check_there(table: Mapping[str, Any]) -> None:
     """
     module = (table.get("application") or "").partition(":")[0]
     directory = Path(table["directory"])
-    if not module or not directory.is_dir():  # which are refused by themselves
+    if not module or not directory.is_dir():  # another check refuses these
         return
     if module.endswith(".py"):
         if not os.path.isfile(directory / module):  # noqa: PTH113 (takes names of any length)
@@ -164,18 +164,18 @@ def _check_application(application: str | None, directory: Path, sources: Source
 def _lies_in(directory: Path, top: str) -> bool:
     """Return whether a directory has a module, without caches, because it may be new."""
     places = (directory / f"{top}{suffix}" for suffix in ("", *all_suffixes()))
-    return any(map(os.path.exists, places))  # Path's own raises for a name that is too long
+    return any(map(os.path.exists, places))  # Path.exists raises for a name that is too long
 
 
 def _is_library(top: str) -> bool:
     try:
         return importlib.util.find_spec(top) is not None
-    except ValueError:  # one that runs, and does not know where it is from
+    except ValueError:  # a loaded module without a spec
         return True
 
 
 def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | None:
-    """Return the interpreter's path; its last link stays, because a venv is known by it."""
+    """Return the interpreter's path, but keep its last link: it marks a virtual environment."""
     if named is None:
         return None
     python = directory / named

@@ -128,8 +128,8 @@ def shown_authorizer(authorizer: Settled | None) -> dict[str, Any]:
 
 def _by_key(given: ByKey) -> dict[str, Any]:
     location = location_of((given.ApiKeyLocation or "Header").capitalize())
-    # ApiKeyName names the key, not a header, as real clients send Authorization: Bearer.
-    # What the settings declare is open unless they say so.
+    # ApiKeyName names the key, not a header, because real clients send Authorization: Bearer.
+    # A runtime that the settings declare admits every caller unless it has an authorizer.
     key = {
         "name": given.ApiKeyName or "default",
         "secret": given.ApiKey or secrets.token_urlsafe(32),

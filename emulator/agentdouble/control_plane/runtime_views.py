@@ -65,7 +65,7 @@ def listed_version(found: Managed, one: Version) -> Listed:
 
 
 def _status_in_force(status: str) -> str:
-    return "Ready" if status == "UnReleased" else status  # a newer one is what is not released
+    return "Ready" if status == "UnReleased" else status  # only a newer version is not released
 
 
 def _said(found: Managed, one: Version) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class SessionActions:
         ttl_s = None if request.Ttl is None else ttl_in_seconds(request.Ttl, request.TtlUnit)
         self._tools.get(request.ToolId)
         if request.Envs and await self._instances.find(request.ToolId, name) is not None:
-            journal.note_unread(["Envs"])  # its environment is made already
+            journal.note_unread(["Envs"])  # its environment already exists
         envs = variables(request.Envs)
         instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
         return {

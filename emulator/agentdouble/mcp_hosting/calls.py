@@ -30,7 +30,7 @@ class Calls:
         that has begun stops where it is.
         """
         response = _Response(send)
-        # A scope, not a task: it tells our cancellation from that of a server that stops.
+        # A scope, not a task: it separates this cancellation from that of a stopping server.
         with anyio.CancelScope() as cancelling:
             self._open[cancelling] = (by, scope)
             try:

@@ -154,10 +154,10 @@ class _Contained:
 
         try:
             await self._app(scope, receive, watching)
-        except (HTTPException, ClientDisconnect):  # the guard answers the one, nobody the other
+        except (HTTPException, ClientDisconnect):  # the guard answers the first
             raise
         except Exception as error:
-            if begun:  # our server breaks the response off and logs the error
+            if begun:  # the double's server ends the response and logs the error
                 raise
             message = report(error, f"The MCP service {self._name}", shown=False)
             await failure(500, message, INTERNAL_ERROR)(scope, receive, send)

@@ -10,8 +10,8 @@ from starlette.types import Message, Scope, Send
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
-FIRST_WITHOUT_SESSIONS = "2026-07-28"  # this and later versions of the protocol have none
-LIMIT = 10_000  # sessions of a service, the SDK's number too; the oldest is forgotten first
+FIRST_WITHOUT_SESSIONS = "2026-07-28"  # this and later protocol versions have no sessions
+LIMIT = 10_000  # sessions of a service, as in the SDK; the oldest is forgotten first
 
 
 def presented(scope: Scope) -> str | None:

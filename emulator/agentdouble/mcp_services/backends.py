@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# where these do not fit the body, one request is read as two
+# if these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
 _VISIBLE = re.compile(r"[!-~]+")
 _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
@@ -62,7 +62,7 @@ class OpenApiBackend:
 
         read = source if isinstance(source, openapi.Definition) else openapi.load(source)
         backend = cls(read.document, read.origin, **options)
-        backend.make_server(read)  # what cannot be called is refused now
+        backend.make_server(read)  # so that errors are reported now
         return backend
 
     def hosted(self, name: str) -> Hosted:

@@ -14,13 +14,13 @@ _OF_ONE_HOP = frozenset(
         *(b"proxy-authorization", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-_STAYS_HERE = _OF_ONE_HOP | frozenset(  # what is said to this server, not to the one behind it
+_STAYS_HERE = _OF_ONE_HOP | frozenset(  # they are for this server, not for the backend
     (b"authorization", b"cookie", b"expect", b"forwarded", b"host", b"origin", b"x-api-key")
 )
-_OF_ONE_MESSAGE = frozenset(  # what a client of the protocol says anew with each message
+_OF_ONE_MESSAGE = frozenset(  # an MCP client sets them for each message
     (b"accept", b"accept-encoding", b"content-type", b"last-event-id", b"user-agent")
 )
-_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # what tells of the one behind
+_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the backend
     (
         *(b"alt-svc", b"date", b"location", b"content-location", b"server", b"set-cookie"),
         *(b"strict-transport-security", b"via", b"www-authenticate", b"x-powered-by"),

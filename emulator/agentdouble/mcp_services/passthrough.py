@@ -153,7 +153,7 @@ class PassThrough:
     ) -> None:
         message = f"The backend of the MCP service {self._name!r} broke off amid its answer."
         _log.warning("%s %s", message, error)
-        if not ending.is_stream:  # the caller's connection breaks as the backend's did
+        if not ending.is_stream:  # break the caller's connection, too
             raise BackendLostError(message, service=self._name)
         await send({"type": "http.response.body", "body": ending.event(message)})
 

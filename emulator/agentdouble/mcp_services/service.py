@@ -39,7 +39,7 @@ class Key:
 class Access(Resource):
     """A resource with an address and keys of its own: a service or a toolset.
 
-    ``fields`` are the fields of its creation request, in the platform's names.
+    ``fields`` are the fields of its requests, in the platform's names.
     """
 
     keys: tuple[Key, ...]
@@ -56,9 +56,9 @@ class Access(Resource):
 
     def to_record(self) -> Record | None:
         """Return the resource as JSON-ready data."""
-        # Keys are kept as they are, not as digests: the access record, which has the
-        # key in it, is shown again whenever somebody asks. A state file that is made is
-        # its user's alone.
+        # Keys are stored in plain text, not as digests, because the access record has the
+        # key and can be requested again at any time. Only the file's user can read a
+        # state file that the double creates.
         return {**(super().to_record() or {}), "keys": [asdict(key) for key in self.keys]}
 
     @classmethod

@@ -8,6 +8,6 @@ passes the request to a leased instance. A request passes the gateway, the authe
 lease and the proxy, and the answer comes back as a stream.
 """
 
-# Nothing else is here, so that a double knows its paths without the import of what hosts runtimes.
+# Nothing else is here, so that a double knows its paths without importing the hosting code.
 PREFIX = "/runtimes/"
 ADMIN_PATHS = ("/metrics", "/runtimes", "/runtimes/{name:path}")

@@ -17,7 +17,7 @@ from agentdouble.runtimes.definition import Definition, Program
 _ASKED = """
 import json, sys
 print(json.dumps([sys.prefix, getattr(sys, 'base_prefix', sys.prefix)] + sys.path))
-"""  # in words that any Python knows
+"""  # valid in any version of Python
 _PATIENCE_S = 30
 HOSTING = Path(__file__).with_name("runner") / "hosting.py"
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
@@ -40,7 +40,7 @@ class Interpreter:
         return found
 
 
-OWN = Interpreter(Path(sys.executable))  # where it lies, the fork server knows
+OWN = Interpreter(Path(sys.executable))  # the fork server knows its paths
 
 
 async def examine(python: Path, environment: Mapping[str, str]) -> Interpreter:
@@ -102,8 +102,8 @@ def command_of(
     given = inherited(program) | dict(definition.environment)
     env = {
         **variables,
-        "AGENTDOUBLE_ALLOW_SESSIONS": "true",  # one that is hosted leaves to its gateway who calls
-        "PYTHONUNBUFFERED": "1",  # else what is printed is in the log when it is too late
+        "AGENTDOUBLE_ALLOW_SESSIONS": "true",  # the gateway decides who may call
+        "PYTHONUNBUFFERED": "1",  # otherwise output reaches the log too late
         **given,
         **interpreter.variables(given.get("PATH", os.defpath)),
         "PORT": str(port),

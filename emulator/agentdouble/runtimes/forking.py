@@ -32,7 +32,7 @@ _FOR_FORKS = (
     "agentdouble.processes.fork_server.confinement",
     "agentdouble.processes.isolation",
 )
-_LARGEST = 128 * 1024  # bytes; Linux has it for a single argument
+_LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
 
 
 class Forks:
@@ -140,7 +140,7 @@ def _request(
         env=command.env,
         kernel="command",
         config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
-        limits={},  # what they use is watched: many a program reserves far more than it uses
+        limits={},  # usage is measured: many programs reserve far more than they use
         confinement=None if confinement is None else asdict(confinement),
         outputs=True,
     )

@@ -33,10 +33,10 @@ _log = logging.getLogger(__name__)
 
 LARGEST_HEAD = 64 * 1024  # bytes
 _TRIES = 5
-_END_SEEN_S = 0.2  # the end of a process is seen some time after that of its connections
+_END_SEEN_S = 0.2  # a process's end is seen after its connections' end
 _NAMES_SHOWN = 20
 _MCP_SESSION = b"mcp-session-id"
-_SESSIONS = (_MCP_SESSION, b"session_id")  # whose instance alone knows it comes first
+_SESSIONS = (_MCP_SESSION, b"session_id")  # MCP first: only one instance knows it
 _STATUSES: dict[type[HostingError], int] = {
     InstanceLostError: 502,
     RuntimeStartError: 502,

@@ -25,8 +25,8 @@ _OF_ONE_HOP = frozenset(
     )
 )
 _SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host"))
-_OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server has said them
-_OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # which the runtime has not for itself
+_OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets them
+_OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
 _WEBSOCKET = b"sec-websocket-"
 _BODILESS = (204, 304)
 _OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")

@@ -88,7 +88,7 @@ class Hosting:
         self._runtimes.begin_shutdown()
 
     async def settle(self) -> None:
-        """Deal with a move of the clock."""
+        """Handle a move of the clock."""
         await self._runtimes.settle()
 
     def begin(self) -> None:

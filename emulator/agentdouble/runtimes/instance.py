@@ -50,7 +50,7 @@ class Instance:
         self.ended_because = ""
         self.in_flight = 0
         self.served = 0
-        self.ready_s = 0.0  # of the counter that measures durations
+        self.ready_s = 0.0  # by time.perf_counter()
         self.log = log
         self.on_failed: Callable[[], None] = lambda: None
         self._launch = launch

@@ -65,7 +65,7 @@ class SpawnedTree:
     def _kill_rest(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        for process in self._seen:  # psutil sees to it that no pid is another's by now
+        for process in self._seen:  # psutil checks that the pid was not reused
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Stream = Literal["stdout", "stderr", "double"]  # the last: what the double has to say of it
+Stream = Literal["stdout", "stderr", "double"]  # "double": the double's messages
 
 LINES = 10_000
-SIZE = 1024 * 1024  # bytes, of what is kept of an instance
-LONGEST_LINE = 16 * 1024  # bytes; a line that has not ended by then goes on in the next
+SIZE = 1024 * 1024  # bytes that are kept of an instance
+LONGEST_LINE = 16 * 1024  # bytes; a longer line is split
 _PIECE = 64 * 1024  # bytes; no block and no line is much larger
-_OVERHEAD = 256  # bytes; what a block costs besides what is in it
+_OVERHEAD = 256  # bytes that a block costs in addition to its data
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class InstanceLog:
 
     def __init__(self, instance: str, numbering: Numbering) -> None:
         self.instance = instance
-        self.printed = 0  # lines, ever
+        self.printed = 0  # lines so far
         self._numbering = numbering
         self._blocks: deque[Block] = deque()
         self._size = 0

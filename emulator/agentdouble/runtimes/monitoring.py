@@ -21,8 +21,8 @@ from agentdouble.runtimes import tracing
 if TYPE_CHECKING:
     from agentdouble.runtimes.instance import Instance
 
-GONE = 499  # whoever asked went away before the answer began
-_STATUSES = range(100, 600)  # any other of an application counts as one
+GONE = 499  # the client disconnected before the answer began
+_STATUSES = range(100, 600)  # all others are counted together
 
 REQUESTS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 WAITS_S = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -60,7 +60,7 @@ class Figures:
 
 
 class Observed:
-    """A request that is being passed on; ``error`` says why it was not answered as it should be."""
+    """A request that is being passed on; ``error`` is the reason if it failed."""
 
     def __init__(self, figures: Figures) -> None:
         self.error = ""
@@ -83,7 +83,7 @@ class Observed:
 
     def leased(self, instance: Instance) -> None:
         """Note that the request has an instance, and whether it waited for the instance's start."""
-        if not self.instance:  # else another one, for the first could not be reached
+        if not self.instance:  # otherwise the first instance could not be reached
             self._figures.waits.observe(self.passed_s())
         self.instance, self.cold = instance.name, instance.ready_s > self._begun
 

@@ -18,8 +18,8 @@ from agentdouble.runtimes.runtime_logs import RuntimeLogs
 _log = logging.getLogger(__name__)
 
 
-# A client can advance the clock when it has its answer and the loop has not yet taken back the
-# instance: its idle time would begin after the move. So a move is dealt with before it is seen.
+# A client can advance the clock after it has its answer, but before the loop has released the
+# instance. The idle time would then begin after the move. So a move is handled before it is shown.
 class ObservedClock:
     """A clock that shows a move only after the move has been handled.
 
@@ -72,7 +72,7 @@ class Pool:
         self._launch = launch
         self.watcher: Watcher
         self._made = 0
-        self._warned = ""  # of the last start that failed; tries go on and fail alike
+        self._warned = ""  # the last reported error; later starts often fail with the same error
         self._living: list[Instance] = []
         self._starting: dict[Instance, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -141,7 +141,7 @@ class Pool:
             self.end(instance, instance.ended_because)
 
     def end(self, instance: Instance, reason: str) -> None:
-        """Begin to end an instance that was ready, even if it has requests."""
+        """Begin to end an instance that was ready, even if it still has requests."""
         if instance not in self._living:
             return
         instance.state, instance.ended_because = "ended", reason
@@ -178,7 +178,7 @@ class Pool:
             await self._started(instance, time.perf_counter() - begun, cold)
 
     async def _started(self, instance: Instance, duration_s: float, cold: bool) -> None:
-        if self._starting.pop(instance, None) is None:  # given up in its last step
+        if self._starting.pop(instance, None) is None:  # the start was cancelled in its last step
             await _end(instance)
             return
         instance.state, instance.idle_since = "ready", self._clock.now()
@@ -195,7 +195,7 @@ class Pool:
         instance.state, instance.ended_because = "ended", "unstarted"
         instance.note_end()
         self._monitor.ended(self._name, "unstarted")
-        if error.reason != self._warned:  # nobody else is notified of one that no request waits for
+        if error.reason != self._warned:  # if no request waits, only the log reports it
             _log.warning("%s", error)
             self._warned = error.reason
         self.watcher.on_unstarted(instance, error)
@@ -209,5 +209,5 @@ async def _end(instance: Instance) -> None:
     try:
         await instance.end()
         instance.note_end()
-    except Exception:  # nobody waits for this one alone
+    except Exception:  # no caller waits for this task alone
         _log.exception("The instance %s could not be ended.", instance.name)

@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 _GIVEN_FROM = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL, _LOWEST, _COUNT = 32_768, 10_000, 12_768
 _TRIES = 100
-_random = random.SystemRandom()  # processes that are seeded alike would all choose the same
+_random = random.SystemRandom()  # not seeded, so that processes choose different ports
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from agentdouble.runtimes.ports import HOST
 from agentdouble.upstream import Answer, Connection, Connections
 from agentdouble.upstream.connections import Dial
 
-KEPT_S = 1.0  # of the servers that are common none closes an idle connection earlier
+KEPT_S = 1.0  # no common server closes an idle connection earlier
 _STATUSES = range(200, 600)
 
 

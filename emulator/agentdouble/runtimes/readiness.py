@@ -20,7 +20,7 @@ from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.ports import HOST
 from agentdouble.runtimes.process import Process
 
-_POLL_S = 0.005  # a cold start is noticed that much late
+_POLL_S = 0.005  # the largest delay that this adds to a cold start
 _NOT_YET = 503
 _QUESTION = b"GET /readiness HTTP/1.1\r\nHost: %b:%d\r\nConnection: close\r\n\r\n"
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
@@ -72,7 +72,7 @@ class Readiness:
         return f"it listens on {', '.join(places)}, not on {wanted}"
 
     async def _ask_until_ready(self) -> None:
-        while not await self._is_ready():  # noqa: ASYNC110 (another process tells nobody)
+        while not await self._is_ready():  # noqa: ASYNC110 (another process sends no event)
             await asyncio.sleep(_POLL_S)
 
     async def _is_ready(self) -> bool:

@@ -141,7 +141,7 @@ class Runtime:
         self._versions.restore(versions, in_force)
 
     def end(self, instance: Instance, reason: str) -> None:
-        """Begin to end one instance, even if it has requests."""
+        """Begin to end one instance, even if it still has requests."""
         self._scaler.pool.end(instance, reason)
 
     def end_idle(self, idle_s: float) -> None:
@@ -157,7 +157,7 @@ class Runtime:
 
     async def settle(self, idle_s: float) -> None:
         """Handle a move of the clock; return when every ending instance has ended."""
-        for _ in range(_STEPS):  # a request whose client has its answer is to end before the move
+        for _ in range(_STEPS):  # an answered request must end before the move
             if not self._scaler.in_flight:
                 break
             await asyncio.sleep(_STEP_S)

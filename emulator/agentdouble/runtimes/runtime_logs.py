@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from agentdouble.clock import Clock
 from agentdouble.runtimes.logs import Block, InstanceLog, Line, Numbering, Stream
 
-ENDED = 10  # logs of instances that have ended are kept
-_LOGS = 256  # are kept at most
-_AT_ONCE = 50  # lines that who follows is given at once
+ENDED = 10  # the number of ended instances with a log
+_LOGS = 256  # the largest number of logs
+_AT_ONCE = 50  # lines that a follower gets at once
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class RuntimeLogs:
         yielded, whatever ``tail`` says, unless there is no such line. A reader that is too slow
         misses lines, and a line of the double says how many.
         """
-        if after is not None and after > self.printed:  # of an earlier double
+        if after is not None and after > self.printed:  # the number is from before a restart
             after = None
         ahead = [] if after is not None else self.read(wanted, tail)
         places = {log.instance: _place(log, after) for log in self._logs.values()}
@@ -114,7 +114,7 @@ class RuntimeLogs:
                 for count, line in enumerate(ahead, 1):
                     yield line
                     if not count % _AT_ONCE:
-                        await asyncio.sleep(0)  # whoever takes them quickly holds up nobody
+                        await asyncio.sleep(0)  # a fast reader must not block the loop
                 news.clear()
                 ahead = self._later(wanted, places)
                 if not ahead:

@@ -113,7 +113,7 @@ class Runtimes:
         while True:
             try:
                 self.end_idle()
-            except Exception:  # one that cannot be ended must not keep the rest alive
+            except Exception:  # an error must not stop the reaper
                 _log.exception("The instances that are idle could not be ended.")
             await asyncio.sleep(REAPER_INTERVAL_S)
 

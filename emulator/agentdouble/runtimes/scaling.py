@@ -24,7 +24,7 @@ from agentdouble.runtimes.pool import Pool
 from agentdouble.runtimes.waiting import Backoff, Caller, Queue, Sessions
 
 _RETRY_AFTER_S = 1
-_ON_PURPOSE = ("idle", "replaced", "asked")  # ends that say nothing against the next start
+_ON_PURPOSE = ("idle", "replaced", "asked")  # ends that are no failures
 
 
 class Scaler:
@@ -42,7 +42,7 @@ class Scaler:
         self.deploying: Version | None = None
         self.trouble: RuntimeStartError | None = None  # why the latest start failed, if it did
         self.undeployed: RuntimeStartError | None = None  # why the latest deployment failed
-        self.settled = asyncio.Event()  # no version is to come in force
+        self.settled = asyncio.Event()  # set while no deployment is under way
         self.settled.set()
         self.ended_because = ""
         self._kept_up = False
@@ -162,10 +162,10 @@ class Scaler:
                 await self._patience(caller)
             return caller.given.result()
         except HostingError as error:
-            raise error.with_traceback(None) from None  # several callers may be told the same
+            raise error.with_traceback(None) from None  # several callers may get the same error
         except BaseException:
             instance = self._queue.leave(caller)
-            if instance is not None:  # it was given in the same step in which its caller went
+            if instance is not None:  # the caller left in the step that gave it
                 self.pool.release(instance)
                 self._dispatch()
             raise

@@ -41,7 +41,7 @@ _SDK = (
     "opentelemetry.sdk.trace.export",
     "opentelemetry.trace.propagation.tracecontext",
 )
-_SHUTDOWN_S = 3.0  # what is not exported by then is lost
+_SHUTDOWN_S = 3.0  # spans that are not exported by then are lost
 
 _current: ContextVar[Span | None] = ContextVar("agentdouble_runtime_span", default=None)
 
@@ -70,7 +70,7 @@ class Tracing:
             provider, exporter = self._exporting
             self.tracer = self._exporting = None
             if not await _for_a_while(provider.shutdown):
-                exporter.shutdown()  # else it goes on trying
+                exporter.shutdown()  # otherwise it retries
 
 
 def is_wanted(endpoint: str | None) -> bool:
@@ -204,7 +204,7 @@ async def _for_a_while(work: Callable[[], None]) -> bool:
         try:
             work()
         finally:
-            with suppress(RuntimeError):  # the loop did not wait for this
+            with suppress(RuntimeError):  # the loop is already closed
                 loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=do, name="agentdouble-traces", daemon=True).start()

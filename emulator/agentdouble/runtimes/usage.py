@@ -21,9 +21,9 @@ from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.threads import run_in_thread
 
-_REST = 20  # what took long is followed by a pause of so many times that
+_REST = 20  # the pause after a look, in multiples of its duration
 INTERVAL_S = 0.25
-_SELDOM = 8  # looks that are left out where nothing is limited; their time is counted later
+_SELDOM = 8  # if nothing is limited, only every eighth look is taken
 _MIB = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Watch:
             left_out = 0
             try:
                 await self.look()
-            except Exception:  # what cannot be looked at now may be later
+            except Exception:  # the next look may succeed
                 _log.exception("What the runtimes use could not be looked at.")
 
     async def look(self) -> Mapping[str, Used]:

@@ -14,7 +14,7 @@ _LONGEST_S = 10.0
 _TRIES = 3
 SESSIONS_KEPT = 10_000
 _SESSION_LENGTH = (
-    512  # of what tells sessions apart; longer ones that begin alike share an instance
+    512  # characters that are compared; longer ids with the same beginning share an instance
 )
 
 
@@ -78,14 +78,14 @@ class Backoff:
 
     def __init__(self) -> None:
         self.failures = 0
-        self.proven = False  # an instance got ready: starting one is worth another try
+        self.proven = False  # an instance was ready once, so another try may succeed
         self._until = 0.0
 
     @property
     def hopeless(self) -> bool:
         """Whether callers should not wait for the next start, because starts fail too often."""
-        # A program that has never been ready is somebody's mistake, and waiting hides
-        # it; one that has is worth two more tries.
+        # A program that has never been ready is a mistake, and waiting would hide it.
+        # A program that was ready once gets two more tries.
         return not self.proven or self.failures >= _TRIES
 
     def failed(self, now: float) -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from websockets.http11 import Response
 
 _DONE, _GOING_AWAY = 1000, 1001
-_NO_CODE, _BROKEN = 1005, 1006  # what is noted where a side did not say why it ended
-_LOST = 1014  # said by a gateway that has lost whom it stands before
-_MESSAGES_WAITING = 4  # then who sends them has to wait
+_NO_CODE, _BROKEN = 1005, 1006  # codes of a close without a code
+_LOST = 1014  # sent by a gateway that has lost its backend
+_MESSAGES_WAITING = 4  # with more messages, the sender has to wait
 _CLOSE_TIMEOUT_S = 2
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -59,7 +59,7 @@ async def pass_on(
     opening = asyncio.ensure_future(_open(instance, address, scope))
     try:
         await asyncio.wait({heard, opening}, return_when=asyncio.FIRST_COMPLETED)
-        if opening.done():  # else the caller is gone
+        if opening.done():  # otherwise the caller has left
             await _Conversation(opening.result(), address, scope, receive, send).run(heard)
     except InvalidStatus as refused:
         await _refuse(refused.response, address, scope, send)
@@ -142,7 +142,7 @@ async def _refuse(response: Response, address: Address, scope: Scope, send: Send
 
 def _raw(response: Response) -> RawHeaders:
     items = ((name.lower(), value) for name, value in response.headers.raw_items())
-    # websockets before 17 has bytes beyond ASCII as surrogates, since then as Latin-1
+    # websockets before 17 decodes bytes beyond ASCII as surrogates, later versions as Latin-1
     return [(n.encode(), v.encode("latin-1", "replace")) for n, v in items]
 
 
@@ -180,7 +180,7 @@ class _Conversation:
             else:
                 await self._leave(into.result())
         finally:
-            self._inside.transport.abort()  # whatever is not closed by now
+            self._inside.transport.abort()  # if it is still open
 
     async def _accept(self) -> None:
         response = self._inside.response
@@ -199,7 +199,7 @@ class _Conversation:
             try:
                 await self._inside.send(message["bytes"] if text is None else text)
             except ConnectionClosed:
-                await asyncio.Event().wait()  # what it said before is still on its way back
+                await asyncio.Event().wait()  # its earlier messages are still on their way back
             message = await self._receive()
         code: int = message.get("code", _NO_CODE)
         said = {_NO_CODE: _DONE, _BROKEN: _GOING_AWAY}.get(code, code)

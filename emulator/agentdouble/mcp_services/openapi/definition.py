@@ -110,7 +110,7 @@ class Definition:
     address: Address | None
     api_keys: Mapping[str, ApiKeyScheme]
     document: Json = field(repr=False, compare=False)
-    origin: str | None = field(default=None, repr=False)  # it may have a password in it
+    origin: str | None = field(default=None, repr=False)  # it may contain a password
 
 
 def is_header_name(text: str) -> bool:

@@ -13,9 +13,9 @@ from urllib.parse import unquote
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi.definition import Json
 
-# Below these keys stand values, which may look like references and are none.
+# Below these keys are values, which may look like references, but are not.
 _VALUES = frozenset(("const", "default", "enum", "example", "examples", "value"))
-# Below these keys stand names of the author's choice, which mean nothing by themselves.
+# Below these keys are names that the author chose, which are not keywords.
 _NAMES = frozenset(
     (
         *("$defs", "callbacks", "definitions", "dependentSchemas", "headers", "links"),
@@ -138,7 +138,7 @@ class ReadOnly:
             return self.names(member, place)
         target, where = self._document.followed(member, place)
         if where not in self._known:
-            self._known[where] = frozenset()  # one that has itself as a part
+            self._known[where] = frozenset()  # for a schema that contains itself
             self._known[where] = self.names(target, where) if isinstance(target, dict) else _NONE
         return self._known[where]
 

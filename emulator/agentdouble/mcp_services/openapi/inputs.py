@@ -17,7 +17,7 @@ class Input:
     """One value that a caller gives: a parameter, a form field of 2.0, or a body."""
 
     name: str
-    where: Where | str  # "form" and "body" besides
+    where: Where | str  # also "form" and "body"
     schema: Any  # converted
     required: bool
     description: str = ""

@@ -20,7 +20,7 @@ ONE = frozenset(  # their value is a schema
 )
 LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 MAPS = frozenset(("dependentSchemas", "patternProperties", "properties"))
-# A reference below these is to the same value: a circle of them has no end.
+# A reference below these applies to the same value, so a circle of references has no end.
 IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
 ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
 

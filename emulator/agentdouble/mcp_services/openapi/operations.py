@@ -30,7 +30,7 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
 _PLACES = ("path", "query", "header", "cookie", "form", "body")
 
-# They follow from the definition, the service's credentials and the connection.
+# The definition, the service's credentials and the connection set these.
 _NOT_GIVEN = frozenset(
     (
         *("accept", "authorization", "connection", "content-length", "content-type", "expect"),

@@ -134,8 +134,8 @@ def _path_value(parameter: Parameter, value: Any) -> str:
 def _leaves(segment: str) -> bool:
     """Return whether a segment is a step up when a server decodes it once or twice."""
     decoded = unquote(unquote(segment))
-    # Such a path is refused, not only encoded: some servers decode it before they look at
-    # it.
+    # Such a path is refused, not only encoded, because some servers decode a path before they
+    # check it.
     return any(part in (".", "..") for part in re.split(r"[/\\]", decoded))
 
 

@@ -29,11 +29,11 @@ class Schemas:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._read_only = ReadOnly(document)
-        self._names: dict[str, str] = {}  # of references' targets, by where they stand
+        self._names: dict[str, str] = {}  # of references' targets, by place
         self._definitions: dict[str, Any] = {}
         self._uses: dict[str, set[str]] = {}
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
-        self._waiting: list[tuple[str, Any, str]] = []  # a chain of references is no recursion
+        self._waiting: list[tuple[str, Any, str]] = []  # so that references do not recurse
 
     def converted(self, schema: Any, place: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
@@ -68,7 +68,7 @@ class Schemas:
         above.add(name)
         for target, reference in self._in_place.get(name, []):
             if target in above:
-                reference.clear()  # the empty schema: anything
+                reference.clear()  # the empty schema allows any value
             else:
                 self._break(target, done, above)
         above.discard(name)
@@ -150,7 +150,7 @@ class _Conversion:
             return {**beside, "anyOf": [reference, {"type": "null"}]}
         if not beside:
             return reference
-        if in_place:  # what is dropped later must not take its neighbours along
+        if in_place:  # if the reference is dropped, its neighbours must stay
             return {**beside, "allOf": [*beside.get("allOf", []), reference]}
         return {**beside, **reference}
 

@@ -34,7 +34,7 @@ def name_of(source: Source) -> str:
         return f"the definition {source}"
     try:
         parts = urlsplit(str(source))
-    except ValueError:  # reading it says what is wrong with it
+    except ValueError:  # read() reports the error
         return "the definition"
     return f"the definition {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -78,7 +78,7 @@ def _parsed(content: bytes) -> Json:
     try:
         return _object(json.loads(content, parse_constant=_no_number))
     except ValueError as error:
-        try:  # YAML may begin with a brace too
+        try:  # YAML may begin with a brace, too
             return _object(yaml_documents.parsed(content))
         except DefinitionError:
             raise DefinitionError(f"it is not JSON: {error}") from None

@@ -67,7 +67,7 @@ class Swagger2:
         if not any(one.where == "body" for one in given):
             return None, None
         media_type = bodies.preferred(consumed or ["application/json"])
-        if bodies.kind_of(media_type) != "json":  # its schema says JSON; a form has no body here
+        if bodies.kind_of(media_type) != "json":  # a form has no body here
             media_type = "application/json"
         return None, Body("json", bodies.sent_as(media_type), "body")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agentdouble.mcp_services.openapi.backend import Answer
 
 LONGEST_ERROR = 4000  # characters
-_SHORTEST_SECRET = 6  # shorter ones are words of their own
+_SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
 def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:

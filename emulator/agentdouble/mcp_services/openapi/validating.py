@@ -37,7 +37,7 @@ def check(document: Document) -> None:
         )
     except RecursionError:
         raise
-    except Exception as broken:  # what the validator did not expect of a document
+    except Exception as broken:  # an error of the validator itself
         raise DefinitionError(f"it cannot be validated: {_short(str(broken))}") from None
     if error is not None:
         raise _refusal(document, error)

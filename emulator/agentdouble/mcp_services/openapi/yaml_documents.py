@@ -11,9 +11,9 @@ import yaml
 
 from agentdouble.errors import DefinitionError
 
-_LARGEST = 4_000_000  # values, each alias counted as what it stands for
+_LARGEST = 4_000_000  # values, with each alias counted in full
 _DEEPEST = 200
-_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it is built
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if it is built
 
 # YAML 1.2's core schema: 'no' is a word, 12:30 too, and a date is a string.
 _SCALARS = (

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 Headers = list[tuple[str, str]]
 
-_URL = "http://service/mcp"  # nothing of it is looked at
+_URL = "http://service/mcp"  # no part of it is used
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 

@@ -39,7 +39,7 @@ async def call(
         if found is None:
             return failed(f"There is no tool {params.name!r}.")
         member, tool = found
-        # what _meta has beside is between the caller and the toolset
+        # the rest of _meta is between the caller and the toolset
         own = params.model_copy(update={"name": tool, "meta": None})
         return await _passed_on(member, context, own, sent)
     except ServiceUnansweredError as error:
@@ -82,15 +82,15 @@ async def _passed_on(
         except MCPError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-        await session.list_tools()  # which arguments are headers, too, stands in the list
+        await session.list_tools()  # the list says which arguments are headers, too
         return await session.send_request(request, _ANSWER, progress_callback=report)
 
     back = AskingBack(context).callbacks()
     if back and context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
-        # a server asks back in the way of the protocol's era, so it is asked in the caller's
+        # a server sends requests as its era does, so use the caller's era
         try:
             return await ask(member, question, sent, "legacy", **back)
         except ServiceUnansweredError:
-            if begun:  # a tool runs once at most
+            if begun:  # a tool must not run twice
                 raise
     return await ask(member, question, sent, **back)

@@ -59,7 +59,7 @@ class _Call(httpx2.AsyncByteStream):
         self._left = False
         self._opens = _SESSION not in request.headers and b'"initialize"' in body
         self._finishes = False
-        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)  # b"": it is whole
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)  # b"": the end
         self._task = asyncio.ensure_future(self._run(_scope(request)))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -86,7 +86,7 @@ class _Call(httpx2.AsyncByteStream):
             self._task.cancel()
         await asyncio.wait({self._task})
         if self.started.done() and not self.started.cancelled():
-            self.started.exception()  # nobody else may have looked at it
+            self.started.exception()  # retrieve it, or asyncio logs it
 
     async def _run(self, scope: dict[str, Any]) -> None:
         end: bytes | None = b""

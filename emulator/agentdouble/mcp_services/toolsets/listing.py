@@ -21,7 +21,7 @@ from agentdouble.mcp_services.toolsets.asking import Headers, Member, ask
 
 SEPARATOR = "__"
 LONGEST = 128  # characters of a tool's name, by the protocol
-_CLEAR = 64  # of a service's name, so that a shortened name has it whole
+_CLEAR = 64  # characters of a service's name, so that a shortened name has all of it
 _DIGEST = 16
 LIST_TIMEOUT_S = 10.0
 PAGES = 1000  # a list that never ends is cut off

@@ -19,7 +19,7 @@ from agentdouble.runtimes.authentication.naming import (
     read,
 )
 
-_LONGEST_ANSWER = 1024 * 1024  # bytes in which the first event, or all of a short answer, is found
+_LONGEST_ANSWER = 1024 * 1024  # bytes that are searched for the first event
 _LISTS = ("listtasks", "taskslist")
 
 

@@ -20,8 +20,8 @@ from agentdouble.errors import AuthorizerError, NotBuiltError
 Location = Literal["Header", "Query"]
 
 AUTHORIZATION = "Authorization"
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # what a header may be called (RFC 9110)
-_SENDABLE = re.compile(r"[!-~]{1,4096}")  # what a header and a query carry as it is
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a header's name (RFC 9110)
+_SENDABLE = re.compile(r"[!-~]{1,4096}")  # valid in a header and a query
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def check_issuers_url(url: str, what: str) -> None:
 
 
 class NamedKey(BaseModel):
-    """A key with a name; ``secret_from`` is the environment variable that holds it instead."""
+    """A key with a name; its value is ``secret``, or in the environment variable ``secret_from``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -137,7 +137,11 @@ class NamedKey(BaseModel):
 
 
 class AuthorizerTable(BaseModel):
-    """Either ``keys`` or ``key_from``, an environment variable's name; or a ``discovery_url``."""
+    """The table of an authorizer: keys, or an issuer's discovery document.
+
+    It has either ``keys`` or ``key_from`` (the name of an environment variable), or a
+    ``discovery_url``.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -58,7 +58,7 @@ class GatewayAuthenticator:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._issuers = Issuers(clock)
-        # A runtime that is gone takes along whose its sessions were.
+        # The owners of its sessions are removed with a runtime.
         self._owned: MutableMapping[Guarded, Ownership] = WeakKeyDictionary()
 
     async def admit(
@@ -70,13 +70,13 @@ class GatewayAuthenticator:
             told: Scope = {**scope, "headers": passed_on(scope["headers"], None)}
             return Admission(None, told, receive, send)
         for unknown in ("U-GATEWAY-AUTH", "U-GATEWAY-CREDENTIAL", "U-IDENTITY-HEADERS"):
-            ledger.choose(unknown)  # one answer each
+            ledger.choose(unknown)  # each has only one answer
         identity = await self._identify(runtime.name, authorizer, HTTPConnection(scope))
         owned = self._owned.setdefault(runtime, Ownership())
         isolation = Isolation(runtime.name, identity, owned)
         checked = await isolation.check(path, scope, receive)
         told = _told(scope, identity, authorizer)
-        if isolation.listens:  # to what would be compressed otherwise
+        if isolation.listens:  # the answer must not be compressed
             told["headers"] = [one for one in told["headers"] if one[0] != b"accept-encoding"]
         return Admission(identity, told, checked, isolation.note(send))
 

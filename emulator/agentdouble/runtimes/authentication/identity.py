@@ -100,7 +100,7 @@ class Ownership:
     def __init__(self) -> None:
         self._owners: dict[Thing, Identity] = {}
         self._things: OrderedDict[Identity, OrderedDict[Thing, None]] = OrderedDict()
-        self.kinds: set[str] = set()  # of what there ever was
+        self.kinds: set[str] = set()  # of all things so far
 
     def owner(self, thing: Thing) -> Identity | None:
         """Return the owner of a thing, or None."""

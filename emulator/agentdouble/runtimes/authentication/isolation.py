@@ -17,7 +17,7 @@ from agentdouble.runtimes.authentication import a2a, naming, refusals
 from agentdouble.runtimes.authentication.identity import Identity, Ownership, Thing
 from agentdouble.runtimes.authentication.naming import AmbiguousError, Named
 
-_LONGEST_RUN = 8 * 1024 * 1024  # bytes of the body of a run, which is read before it is passed on
+_LONGEST_RUN = 8 * 1024 * 1024  # bytes of a run's body, which is read first
 
 
 class Isolation:
@@ -27,13 +27,13 @@ class Isolation:
         self._runtime = runtime
         self._identity = identity
         self._owned = owned
-        self.listens = False  # whether the answer says what has been made
+        self.listens = False  # whether the answer names created tasks
 
     async def check(self, path: str, scope: Scope, receive: Receive) -> Receive:
         """Check a request; return the application's ``receive``, or raise AccessError."""
         segments, method = naming.segments_of(path), scope.get("method", "")
         self.listens = a2a.is_message(segments, method)
-        self._require(segments[:2] != ["debug", "trace"])  # ADK shows anybody's sessions there
+        self._require(segments[:2] != ["debug", "trace"])  # ADK shows all sessions there
         try:
             self._hold(naming.in_head(path, scope))
             self._converse(a2a.in_head(segments, method, scope["query_string"]))

@@ -26,7 +26,7 @@ from agentdouble.runtimes.authentication.authorizers import check_issuers_url
 from agentdouble.threads import import_in_thread
 
 LIFETIME = dt.timedelta(hours=1)
-AGAIN = dt.timedelta(seconds=10)  # an unknown key is looked for that often at most
+AGAIN = dt.timedelta(seconds=10)  # the least time between two searches for an unknown key
 _MOST = 100  # issuers
 
 
@@ -74,7 +74,7 @@ async def _fetch(url: str) -> tuple[str, KeysById]:
 
 
 async def _document(url: str) -> Mapping[str, Any]:
-    # The double's start does not wait for them.
+    # Imported here, so that the double's start does not wait for them.
     await import_in_thread("httpx", "httpcore._async.http11", "jwt")
     import httpx
 
@@ -133,7 +133,7 @@ def _optional(value: Any) -> bool:
 
 
 def _public(data: Mapping[str, Any]) -> Any:
-    import jwt  # with cryptography behind it, 60 ms
+    import jwt  # with cryptography, this takes 60 ms
 
     try:
         return jwt.PyJWK.from_dict({k: v for k, v in data.items() if k != "d"}).key

@@ -17,7 +17,8 @@ from agentdouble.runtimes.authentication.issuers import Issuers, Keys, SigningKe
 from agentdouble.runtimes.authentication.keys import bearers
 from agentdouble.threads import import_in_thread
 
-# Asymmetric ones alone: whoever knows a shared secret, or takes a public key for one, could sign.
+# Only asymmetric algorithms: any holder of a shared secret could sign, and a public key could be
+# misused as a secret.
 _BY_KEY_TYPE = {
     "RSA": frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")),
     "EC": frozenset(("ES256", "ES384", "ES512")),
@@ -58,7 +59,7 @@ async def identify(
 
 
 async def _claims(token: str, authorizer: JwtAuth, issuers: Issuers) -> Mapping[str, Any]:
-    await import_in_thread("jwt")  # with cryptography behind it, 60 ms
+    await import_in_thread("jwt")  # with cryptography, this takes 60 ms
     import jwt
 
     header = _header(token)
@@ -109,7 +110,7 @@ def _decode(
     options: Any = {
         "verify_exp": False,
         "verify_nbf": False,
-        "verify_iat": False,  # by the double's clock
+        "verify_iat": False,  # _check_times does these by the double's clock
         "verify_aud": bool(audience),
         "require": ["iss", "sub", "exp"],
     }
