@@ -91,7 +91,7 @@ Authorizer: TypeAlias = KeyAuth | JwtAuth
 
 
 def location_of(text: str) -> Location:
-    """Return where a key is sent; raise NotBuiltError for ``Body``, else AuthorizerError."""
+    """Return where a key is sent; raise AuthorizerError, or NotBuiltError for ``Body``."""
     if text in ("Header", "Query"):
         return text  # type: ignore[return-value]
     if text == "Body":
@@ -114,7 +114,10 @@ def check_issuers_url(url: str, what: str) -> None:
 
 
 class NamedKey(BaseModel):
-    """A key with a name; its value is ``secret``, or in the environment variable ``secret_from``."""
+    """A key with a name; its value is ``secret``, or in the variable ``secret_from``.
+
+    ``secret_from`` is the name of an environment variable.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -61,7 +61,7 @@ def checked(names: Iterable[Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Named:
-    """The names in a request: ``users`` from the API server's URLs, ``callers`` from the header."""
+    """The names in a request: ``users`` of the API server, ``callers`` from the user header."""
 
     users: frozenset[str] = frozenset()
     callers: frozenset[str] = frozenset()
