@@ -23,7 +23,7 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Managed(Resource):
-    """A runtime, the requests for its versions by their numbers, and the client that created it.
+    """A runtime, with the requests for its versions by their numbers, and its client token.
 
     ``latest`` is the version that was created or released last, and the base of the next change.
     ``released`` is the version that a restarted double brings into force. A runtime that is
