@@ -1,8 +1,8 @@
 """agentdouble: the double of a hosted agent platform on your own machine.
 
-The public names are imported when they are first used, so that a light install, without the
-extra ``emulator``, has ``agentdouble.ledger`` and ``agentdouble.signing``. No module has
-the name of a function here: once imported, it would take the function's place.
+The public names are imported when they are first used. So a light install, without the extra
+``emulator``, still has ``agentdouble.ledger`` and ``agentdouble.signing``. No module has the name
+of a function here, because an imported module would replace the function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m agentdouble``: the command line, of this very interpreter."""
+"""``python -m agentdouble``: the command line, run by this interpreter."""
 
 from agentdouble.cli import main
 

@@ -1,4 +1,4 @@
-"""Addresses: whether a host is this machine, and which address it shows."""
+"""Functions on IP addresses: loopback, the address of a host, the IPv4 address in an IPv6 one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, a name or an address, is this machine by what it reads like."""
+    """Return whether a host, a name or an address, is a loopback name of this machine."""
     if host == "localhost":
         return True
     try:
@@ -20,10 +20,10 @@ def is_loopback(host: str) -> bool:
 
 @functools.lru_cache
 def address_of(host: str) -> IPAddress:
-    """Return the address that a socket shows as ``host``."""
+    """Return the IP address of ``host``, as a socket reports it, without the zone."""
     return plain(ipaddress.ip_address(host.partition("%")[0]))
 
 
 def plain(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address where an IPv6 one only holds that, as on sockets for both."""
+    """Return the IPv4 address if an IPv6 address only contains one, as on dual-stack sockets."""
     return getattr(address, "ipv4_mapped", None) or address

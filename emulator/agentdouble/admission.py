@@ -1,13 +1,12 @@
-"""Who may call what asks for no credentials, and who the double's own routes.
+"""The rules that say who may call routes without credentials, and the double's own routes.
 
-Decided here for every surface. Code that the double runs for others is on the inside of its own
-address: it calls from this machine, and a page that a runtime serves calls from the double's own
-origin. So what lets anybody in, lets in neither the code of sessions nor web pages that nobody
-has allowed. The double's own routes refuse runtimes too, and what the double itself asks on
-somebody's behalf. A page is told by what browsers send with its requests and no script can leave
-out: ``Origin``, ``Sec-Fetch-Site``. What the double asks is told by a mark, which no address can
-hide: every client that it asks with on somebody's behalf is made by ``on_behalf``. Runtimes are let
-in where anybody is, because agents call each other.
+They hold for every surface. Code of sessions and runtimes calls from this machine, and a page that
+a runtime serves has the double's own origin. So a double that needs no key still refuses the code
+of sessions, and web pages that are not allowed. The double's own routes also refuse runtimes, and
+requests that the double makes on behalf of a client. A page is recognized by the headers
+``Origin`` and ``Sec-Fetch-Site``: browsers send them, and no script can leave them out. A request
+of the double has a mark, which no address can hide: ``on_behalf`` makes every client that sends
+such requests. On other routes runtimes may call, because agents call each other.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Asks = Callable[[HTTPConnection], bool]
 _PAGES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 _CALLER = "caller"  # what a connection keeps
 _TYPED = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-# An answer to a person who has typed an address is no page of this origin's that others could read.
+# A person who typed an address gets an answer that no other page can read as one of this origin.
 _SHOWN = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox"}
 
 
@@ -40,11 +39,12 @@ _SHOWN = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox"}
 class Admission:
     """The rules.
 
-    ``caller`` tells who is at the other end of a connection by its address and ours: a program is
-    somebody's of this machine or another. ``origins`` are the web pages that may call; "*" is all. Where
-    everything is ``keyed``, the key decides. ``asks`` tells requests that prove themselves by
-    credentials, ``pages`` those for places whose pages are of this origin: they reach these.
-    ``sessions`` are let in where ``let_sessions`` is true.
+    ``caller`` returns what is at the other end of a connection, from its address and ours: a
+    "program" is one of this machine or of another. ``origins`` are the web pages that may call;
+    "*" means all. If the double is ``keyed``, the key alone decides. ``asks`` returns whether a
+    request must prove itself by credentials. ``pages`` returns whether a request is for a place
+    whose pages have this origin: these pages may call it. Sessions may call if ``let_sessions`` is
+    true.
     """
 
     caller: Callable[[Address, Address], Awaitable[Caller]]
@@ -56,7 +56,7 @@ class Admission:
     render: guard.Render = guard.render_json
 
     async def refusal(self, connection: HTTPConnection) -> Refusal | None:
-        """Return why a request may not enter where no credentials are asked for, if so."""
+        """Return why a request may not enter a route without credentials, or None if it may."""
         if self.keyed:
             return None
         if self.is_of_a_page(connection) and not (self.pages(connection) or self.asks(connection)):
@@ -66,7 +66,7 @@ class Admission:
         return _session(connection) if await self._caller(connection) == "session" else None
 
     async def own_refusal(self, connection: HTTPConnection) -> Refusal | None:
-        """Return why a request may not enter the double's own routes, if so."""
+        """Return why a request may not enter the double's own routes, or None if it may."""
         if on_behalf.is_marked(connection.scope["headers"]):
             return _client(connection, "what a double asks on somebody's behalf")
         if self.is_of_a_page(connection):
@@ -83,11 +83,11 @@ class Admission:
         return None
 
     async def refuses(self, client: Address, server: Address) -> bool:
-        """Return whether a caller may not enter where no credentials are asked for."""
+        """Return whether a caller may not enter where no credentials are needed."""
         return not self.let_sessions and await self.caller(client, server) == "session"
 
     def is_of_a_page(self, connection: HTTPConnection) -> bool:
-        """Whether a browser sends a request for a web page that is not among the origins."""
+        """Return whether a browser sends the request for a web page that is not among the origins."""
         headers = connection.headers
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if (origin is None and site is None) or "*" in self.origins or is_typed(connection):
@@ -100,7 +100,7 @@ class Admission:
         return origin not in self.origins
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
-        """Return who calls; it is found out once for a connection."""
+        """Return what calls; look it up once for each connection."""
         peer = connection.scope.get(serving.PEER)
         if peer is None:  # no socket: it is called in this process
             return "program"
@@ -111,7 +111,7 @@ class Admission:
 
 
 class Admitting:
-    """An ASGI application in front of all surfaces that lets pass what the rules admit."""
+    """An ASGI application in front of all surfaces that passes on the requests that the rules admit."""
 
     def __init__(self, app: ASGIApp, rules: Admission) -> None:
         self._app = app
@@ -137,30 +137,31 @@ class Admitting:
 
 
 def is_typed(connection: HTTPConnection) -> bool:
-    """Whether a person asks, who has typed an address into a browser or opened a bookmark."""
+    """Return whether a person typed the address into a browser or opened a bookmark."""
     headers, method = connection.headers, connection.scope.get("method")
     return method == "GET" and all(headers.get(name) == value for name, value in _TYPED.items())
 
 
 def _is_a_program_s_websocket(connection: HTTPConnection) -> bool:
-    """Whether a handshake comes from a library: some name an origin of their own accord.
+    """Return whether a WebSocket handshake comes from a library and not from a browser.
 
-    Every browser calls itself Mozilla, and a script cannot change that of a WebSocket.
+    Some libraries send an Origin by themselves. Every browser's User-Agent starts with Mozilla,
+    and a script cannot change that for a WebSocket.
     """
     agent = connection.headers.get("user-agent", "")
     return connection.scope["type"] == "websocket" and not agent.startswith("Mozilla/")
 
 
 def _known(connection: HTTPConnection) -> Caller | None:
-    """Return who calls, where that was found out for the connection before."""
+    """Return what calls, if it was already looked up for the connection."""
     kept: Mapping[str, Caller] = connection.scope.get(serving.KEPT, {})
     return kept.get(_CALLER)
 
 
 def _is_from_here(connection: HTTPConnection) -> bool:
-    """Whether a caller is on this machine, and a browser would say for which page it asks.
+    """Return whether a caller is on this machine and a browser would say which page calls.
 
-    Over plain http it says so to loopback's names alone.
+    Over plain http a browser says so only to loopback names.
     """
     client, host = connection.client, guard.host_name(connection.headers.get("host", ""))
     tells = is_loopback(host) or connection.url.scheme in ("https", "wss")

@@ -1,9 +1,9 @@
-"""Event loops for application code, each in a thread of its own, and queues between loops.
+"""Event loops for application code, each in its own thread, and queues between loops.
 
-An entrypoint is async, yet may block: the platform's own run_code is a blocking call. On the
-server's loop that would stop the probes (PRB-06), and a double that serves both an application and
-its sandbox would wait for itself for ever. So a served application runs on a loop beside the
-server's, as do async tools of an MCPApp: crossing over costs a tool call some 0.1 ms.
+An entrypoint is async and may still block: the platform's own run_code is a blocking call. On the
+server's loop that would stop the probes (PRB-06). A double that serves both an application and its
+sandbox would wait for itself forever. So a served application, and the async tools of an MCPApp,
+run on a loop in a separate thread. Crossing to it costs a tool call some 0.1 ms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class ApplicationLoop:
-    """Runs coroutines and async iterators on a loop in a thread of its own.
+    """A loop in its own thread that runs coroutines and async iterators.
 
     Before ``start()`` and after ``stop()`` they run on the caller's loop.
     """
@@ -46,7 +46,7 @@ class ApplicationLoop:
             try:
                 serving.run(self._run_until_stopped(lambda: here.call_soon_threadsafe(running.set)))
             finally:
-                with contextlib.suppress(RuntimeError):  # left behind, and that loop has closed
+                with contextlib.suppress(RuntimeError):  # the other loop has closed meanwhile
                     here.call_soon_threadsafe(self._ended.set)
 
         self._thread = threading.Thread(target=run, name="agentdouble-app", daemon=True)
@@ -54,16 +54,16 @@ class ApplicationLoop:
         up = asyncio.ensure_future(running.wait())
         try:
             await asyncio.shield(up)
-        except asyncio.CancelledError:  # the thread is there, and nobody else would end it
+        except asyncio.CancelledError:  # the thread runs, and nothing else would end it
             await up
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Cancel what runs, end the thread and return when it has ended.
+        """Cancel all running work, end the thread and return when it has ended.
 
-        A thread whose code blocks for longer than STOP_WITHIN_S is left behind: it is a daemon,
-        and nothing can end it.
+        If the code blocks its thread for longer than STOP_WITHIN_S, the thread stays: it is a
+        daemon, and nothing can end it.
         """
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
@@ -85,20 +85,20 @@ class ApplicationLoop:
         await self._stopping.wait()
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function on the loop, soon; the loop must have been started."""
+        """Call a function on the loop soon; raise RuntimeError if the loop does not run."""
         if self._loop is None:
             raise RuntimeError("This loop has not been started, or has been stopped.")
         self._loop.call_soon_threadsafe(function)
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result; cancelling the caller cancels it."""
+        """Run a coroutine and return its result; if the caller is cancelled, so is the coroutine."""
         contained = _contain_exit(coroutine)
         if self._loop is None:
             return await contained
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, self._loop))
 
     async def iterate(self, items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-        """Yield what an async iterator yields, as it comes; closing this cancels the iterator."""
+        """Yield the items of an async iterator when they arrive; on close, cancel the iterator."""
         queue: CrossLoopQueue[T | _End] = CrossLoopQueue(_ITERATED_ROOM)
         # One task from beginning to end: a generator may hold a cancel scope open across a yield,
         # and a cancel scope belongs to one task.
@@ -118,14 +118,14 @@ class ApplicationLoop:
 
 
 class ApplicationExitError(Exception):
-    """Application code asked its process to end (``sys.exit()``); only its request ends."""
+    """Application code called for the end of its process (``sys.exit()``); only its request ends."""
 
 
 class CrossLoopQueue(Generic[T]):
-    """A queue from one task on any loop, the producer, to one task on the loop that makes it.
+    """A queue from one task on any loop, the producer, to one task on the loop that makes the queue.
 
-    Waking another thread's loop costs a system call and a change of threads. So the producer wakes
-    the consumer once for everything that is there by then. Order is kept, and a producer that
+    Waking a loop in another thread costs a system call and a thread switch. So the producer wakes
+    the consumer once for all items that are there by then. The order is kept. A producer that
     waits for ``room()`` when the queue is ``full`` is at most ``size`` items ahead.
     """
 
@@ -138,7 +138,7 @@ class CrossLoopQueue(Generic[T]):
         self._producer: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def put(self, item: T) -> None:
-        """Put an item in, whether or not there is room; on the producer's side."""
+        """Put an item in even if the queue is full; the producer calls this."""
         self._items.append(item)
         if not self._waking:
             self._waking = True
@@ -150,18 +150,18 @@ class CrossLoopQueue(Generic[T]):
         return len(self._items) >= self._size
 
     async def room(self) -> None:
-        """Wait until there is room again; on the producer's loop."""
+        """Wait until the queue is not full; call it on the producer's loop."""
         taken = asyncio.Event()
         self._producer = asyncio.get_running_loop(), taken
-        if self.full:  # still, now that the consumer knows whom to wake
+        if self.full:  # check again, now that the consumer can see the event
             await taken.wait()
         self._producer = None
 
     async def take(self) -> list[T]:
-        """Wait for items and return those that are there; on the consumer's loop."""
+        """Wait for items and return all that are there; call it on the consumer's loop."""
         while not self._items:
             self._waking = False
-            if self._items:  # arrived before the producer could know that it must wake us
+            if self._items:  # an item arrived before the producer saw that it must wake us
                 break
             await self._arrived.wait()
             self._arrived.clear()
@@ -179,7 +179,7 @@ class _End:
 
 @contextlib.contextmanager
 def containing_exit() -> Iterator[None]:
-    """Raise ApplicationExitError for an exit inside, which would end the loop and its thread."""
+    """Raise ApplicationExitError for an exit inside, because an exit would end the loop's thread."""
     try:
         yield
     except (SystemExit, KeyboardInterrupt) as error:
@@ -192,14 +192,14 @@ async def _contain_exit(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def _pump(items: AsyncIterator[T], queue: CrossLoopQueue[T | _End]) -> None:
-    """Put items into a queue, at most as fast as they are taken from it."""
+    """Put the items into a queue, no faster than the consumer takes them."""
     try:
         async for item in items:
             queue.put(item)
             if queue.full:
                 await queue.room()
             else:
-                await asyncio.sleep(0)  # an iterator that never waits lets others run, too
+                await asyncio.sleep(0)  # let other tasks run, even if the iterator never waits
     finally:
         aclose = getattr(items, "aclose", None)
         if aclose is not None:

@@ -1,10 +1,10 @@
-"""The canonical text of a request, which its signature is made over, as real clients write it.
+"""The canonical text of a request, from which its signature is made, as real clients write it.
 
-Clients agree on all but three things: whether a default port is part of the signed Host,
-whether spaces inside a header's value are collapsed, and how the values of a repeated query
-key are sorted. A verifier does not know which client it has, so it tries what they do. Nothing else
-is lenient. ``tests/agentdouble/vectors/signing.json`` has requests byte for byte, recorded from
-real clients and crafted, good and bad; it is made for other implementers too.
+Clients agree on all but three things: whether a default port is part of the signed Host, whether
+spaces inside a header's value are collapsed, and how the values of a repeated query key are
+sorted. A verifier does not know the client, so it tries each of these ways. Nothing else is
+lenient. ``tests/agentdouble/vectors/signing.json`` has requests byte for byte, good and bad,
+recorded from real clients or made by hand. Other implementers may use it too.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from itertools import product
 from urllib.parse import parse_qsl, quote
 
-_BYTES = "surrogateescape"  # so that bytes which are no UTF-8 are signed as they are
+_BYTES = "surrogateescape"  # so that bytes which are not UTF-8 are signed unchanged
 
 
 @dataclass(frozen=True)
 class Request:
     """The parts of an HTTP request that a signature covers.
 
-    ``path`` and ``query`` are decoded, header names are lower-case, and ``repeated`` names the
-    headers that stand in the request more than once.
+    ``path`` and ``query`` are decoded and header names are lower-case. ``repeated`` has the names
+    of the headers that the request has more than once.
     """
 
     method: str
@@ -36,7 +36,7 @@ class Request:
 
 
 def read_query(query: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the decoded pairs of a raw query, in its order, byte for byte."""
+    """Return the decoded pairs of a raw query, in the same order, byte for byte."""
     text = query.decode("utf-8", _BYTES)
     return tuple(parse_qsl(text, keep_blank_values=True, errors=_BYTES))
 
@@ -44,7 +44,7 @@ def read_query(query: bytes) -> tuple[tuple[str, str], ...]:
 def readings(request: Request, signed: Sequence[str]) -> Iterator[bytes]:
     """Yield the canonical texts that clients may have signed, the most usual first.
 
-    ``signed`` are the names in SignedHeaders as they stand there; the request has them all.
+    ``signed`` are the names exactly as in SignedHeaders; the request has all of them.
     """
     payload = hashlib.sha256(request.body).hexdigest()
     path = quote(request.path, safe="/-_.~", errors=_BYTES)
@@ -74,7 +74,7 @@ def _headers(request: Request, signed: Sequence[str]) -> Sequence[str]:
 
 
 def _without_port(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Cut a default port off the host: one SDK sends ``host:80`` and signs ``host``."""
+    """Remove a default port from the host: one SDK sends ``host:80`` and signs ``host``."""
     host, _, port = values.get("host", "").rpartition(":")
     return {**values, "host": host} if port in ("80", "443") else values
 

@@ -1,9 +1,9 @@
-"""Certificates made on the spot, for clients that speak https only (CTL-08).
+"""Certificates made when they are needed, for clients that speak only https (CTL-08).
 
-A certificate authority lives in a directory: ``ca.pem`` has its key and stays private,
-``ca-bundle.pem`` is what clients are to trust. The bundle holds what was trusted before as
-well, because ``SSL_CERT_FILE`` replaces a client's trust, and an agent calls its model too.
-``agentdouble serve`` keeps its authority, so that the file stays right over a restart.
+A certificate authority is kept in a directory: ``ca.pem`` has its key and stays private, and
+clients trust ``ca-bundle.pem``. The bundle also has the certificates that were trusted before,
+because ``SSL_CERT_FILE`` replaces a client's trust and an agent also calls its model.
+``agentdouble serve`` keeps its authority, so the file stays valid after a restart.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 @dataclass(frozen=True)
 class Tls:
-    """How to serve https (``context``), and the file that its clients trust (``bundle``)."""
+    """The ``context`` for serving https, and the ``bundle``: the file that its clients trust."""
 
     context: ssl.SSLContext
     bundle: Path
     _temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
-        """Remove what was not to be kept."""
+        """Remove the temporary directory, if there is one."""
         if self._temporary is not None:
             self._temporary.cleanup()
 
 
 def prepare(directory: Path | None, names: Iterable[str]) -> Tls:
-    """Issue a certificate for host names and addresses, by the authority in ``directory``.
+    """Issue a certificate for host names and addresses, signed by the authority in ``directory``.
 
-    The authority is made on first use; without a directory it is a new one that goes with
-    ``close()``. Raises SettingsError for a name that no certificate can carry, or a directory
-    that cannot be used, and MissingExtraError where trustme is not installed.
+    The authority is made on first use. Without a directory it is a new one, and ``close()``
+    removes it. Raises SettingsError if a name does not fit into a certificate or the directory
+    cannot be used, and MissingExtraError if trustme is not installed.
     """
     if directory is not None:
         return _issue(directory, names, None)
@@ -88,11 +88,11 @@ def _authority(path: Path, make: type[trustme.CA]) -> trustme.CA:
     with suppress(OSError, ValueError):
         key, marker, certificate = path.read_text("ascii").partition(_CERTIFICATE)
         return make.from_pem((marker + certificate).encode(), key.encode())
-    path.unlink(missing_ok=True)  # what cannot be read is of no use to anybody
+    path.unlink(missing_ok=True)  # the file cannot be read, so make a new one
     made = make(organization_name="agentdouble")
     draft = _draft(path, made.private_key_pem.bytes() + made.cert_pem.bytes(), 0o600)
     try:
-        os.link(draft, path)  # unlike a replacement, it fails if another double was faster
+        os.link(draft, path)  # unlike replace(), link() fails if another double was faster
     except FileExistsError:
         return _authority(path, make)
     finally:

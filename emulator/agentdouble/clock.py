@@ -1,9 +1,9 @@
-"""The only source of time for a rule of the platform.
+"""The only source of time for the rules of the platform.
 
-``Clock.now()`` is the wall clock plus an offset that ``advance()`` moves; every rule of the
-platform (a session's 30 minutes, say) reads it. ``Clock.wall()`` is the wall clock itself,
-which ``advance()`` does not move; the age of a signature is measured with it. Both follow
-freezegun and time-machine, because both ask ``datetime`` anew at each call.
+``Clock.now()`` is the wall clock plus an offset that ``advance()`` moves. Every rule of the
+platform reads it, such as a session's 30 minutes. ``Clock.wall()`` is the wall clock itself, which
+``advance()`` does not move; the age of a signature is measured with it. Both follow freezegun and
+time-machine, because both call ``datetime`` each time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 Watcher = Callable[[], None]
 
-_MARGIN = dt.timedelta(days=366)  # the clock goes on by itself, and deadlines are ahead of it
+_MARGIN = dt.timedelta(days=366)  # the clock also moves by itself, and deadlines lie after it
 
 
 class Clock:
@@ -37,10 +37,10 @@ class Clock:
         return self.wall() + self._offset
 
     def move(self, by: dt.timedelta) -> None:
-        """Move the platform's time by ``by`` and tell nobody.
+        """Move the platform's time by ``by`` without calling the watchers.
 
-        Raises ValueError if ``by`` is negative, because what has expired cannot come back, or
-        if it leads beyond the year 9999.
+        Raises ValueError if ``by`` is negative, because something that has expired cannot be valid
+        again, or if the time would be after the year 9999.
         """
         if by < dt.timedelta(0):
             raise ValueError(f"The clock only moves forward, not by {by}.")
@@ -51,7 +51,7 @@ class Clock:
         self._offset += by
 
     def advance(self, by: dt.timedelta) -> None:
-        """Move the platform's time by ``by``; return when what became due has been dealt with.
+        """Move the platform's time by ``by``; return when everything that became due is handled.
 
         Raises ValueError as ``move()`` does.
         """

@@ -1,4 +1,4 @@
-"""Whose a file of source is: this distribution's, somebody's package's, or the user's own."""
+"""Functions that say where a source file belongs: to this distribution, a package or the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 @functools.lru_cache(maxsize=4096)
 def whose(name: str) -> Whose:
-    """Return whose the code is that was compiled under a file's name."""
+    """Return the owner of the code that was compiled under a file name."""
     file = Path(name)
     if any(map(file.is_relative_to, _ours())):
         return "ours"
@@ -26,7 +26,7 @@ def whose(name: str) -> Whose:
 
 
 def caller(frame: FrameType | None) -> Whose:
-    """Return who called, past what is installed: the nearest frame of the user's or of ours."""
+    """Return who called, skipping installed packages: the nearest frame of the user or of ours."""
     for one in _outwards(frame):
         found = whose(one.f_code.co_filename)
         if found != "installed":

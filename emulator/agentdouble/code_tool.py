@@ -1,8 +1,8 @@
-"""run_code, the agent-side tool (section 4.5): code in, the result of section 2.7 out.
+"""run_code, the agent-side tool (section 4.5): it takes code and returns the result of section 2.7.
 
-Each name that it needs is looked up in the tool context, then in the double that hosts the running
-application, then in the environment: an application in a double must not call the real platform
-because the keys of that are in somebody's shell.
+It looks up each name first in the tool context, then in the double that hosts the running
+application, then in the environment. So an application in a double does not call the real platform
+only because a shell has keys for it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONG = 100
 
 @dataclass(frozen=True)
 class Invocation:
-    """Who invoked the running application; it selects the sandbox instance (INV-09)."""
+    """Who invoked the running application; this selects the sandbox instance (INV-09)."""
 
     user_id: str = DEFAULT_USER
     session_id: str = DEFAULT_SESSION
@@ -55,9 +55,10 @@ class Invocation:
 
 
 def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
-    """Whether the platform refuses the session id because of the caller's user or session id.
+    """Return whether the platform refused the session id because of the caller's user or session id.
 
-    run_code makes the session id of both, and of the agent's name, which is not the caller's.
+    run_code makes the session id from both, and from the agent's name, which the caller does not
+    choose.
     """
     refused = error.code == "InvalidParameter" and "UserSessionId" in error.message
     sent = invocation.user_id + invocation.session_id
@@ -70,7 +71,7 @@ _hosting: ContextVar[Mapping[str, str] | None] = ContextVar("agentdouble_hosting
 
 @contextmanager
 def invoked_by(invocation: Invocation) -> Iterator[None]:
-    """Let run_code inside use this invocation's session."""
+    """Make run_code inside use the session of this invocation."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -80,7 +81,7 @@ def invoked_by(invocation: Invocation) -> Iterator[None]:
 
 @contextmanager
 def hosted_by(variables: Mapping[str, str]) -> Iterator[None]:
-    """Let run_code inside find its platform by these variables, before the environment."""
+    """Make run_code inside find its platform by these variables, before the environment."""
     token = _hosting.set(variables)
     try:
         yield
@@ -97,14 +98,14 @@ def run_code(
 ) -> str:
     """Run code in the session's sandbox and return the JSON of section 2.7 as a string (RUN-01).
 
-    ``tool_context`` is a mapping, or an object with a ``state`` mapping, that may hold
+    ``tool_context`` is a mapping, or an object with a ``state`` mapping. It may hold
     ``PLATFORM_ACCESS_KEY``, ``PLATFORM_SECRET_KEY`` and the other PLATFORM_ names
-    (U-TOOL-CONTEXT), and ``user_id``, ``session_id`` and ``agent`` where no application is
-    being invoked. It blocks: in a coroutine, call ``await asyncio.to_thread(run_code, ...)``.
+    (U-TOOL-CONTEXT). It may also hold ``user_id``, ``session_id`` and ``agent``, which are used if
+    no application is being invoked. The function blocks: in a coroutine, call ``await
+    asyncio.to_thread(run_code, ...)``.
 
-    Raises ToolIdMissingError (RUN-02), CredentialsMissingError (RUN-03),
-    PlatformUnreachableError, PlatformError for an error envelope, and EnvelopeError for an
-    answer that is none.
+    Raises ToolIdMissingError (RUN-02), CredentialsMissingError (RUN-03), PlatformUnreachableError,
+    PlatformError for an error envelope, and EnvelopeError for an answer that is not an envelope.
     """
     import_now("httpx", "httpcore")
     import httpx
@@ -181,7 +182,7 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.Address:
 
 
 def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:
-    """Return how httpx verifies a server; plain http needs no certificate store."""
+    """Return how httpx verifies the server; plain http needs no certificate store."""
     trusted = _look_up(state, environment.CA_FILE)
     if not url.startswith("https") or trusted is None:
         return url.startswith("https")

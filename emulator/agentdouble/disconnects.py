@@ -1,4 +1,4 @@
-"""Work for a caller who waits for it: it ends when the caller goes away."""
+"""Work for a client that waits for it; the work ends when the client disconnects."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work; cancel it if the caller goes away, so that its code is interrupted.
+    """Do the work; if the client disconnects, cancel it, so that its code is interrupted.
 
-    ``receive`` is that of a request whose body has been read. Raises ClientDisconnect when
-    the work has been cancelled.
+    ``receive`` belongs to a request whose body has been read. Raises ClientDisconnect if the work
+    was cancelled.
     """
     task = asyncio.ensure_future(work)
     left = asyncio.ensure_future(wait_for_disconnect(receive))
@@ -34,15 +34,16 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Return when the caller has disconnected; the request's body has been read."""
+    """Return when the client has disconnected; the request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class EventStreamResponse(StreamingResponse):
-    """Events that are sent as they come.
+    """A stream of events, each sent when it is there.
 
-    What makes them is closed when the caller has gone; Starlette leaves that to the garbage collector.
+    The iterator of events is closed when the client has disconnected. Starlette leaves that to the
+    garbage collector.
     """
 
     media_type = "text/event-stream"

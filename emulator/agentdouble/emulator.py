@@ -1,4 +1,4 @@
-"""Emulator: a double that a program starts, and what the program has of it."""
+"""Emulator: a double that a program starts and controls."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ T = TypeVar("T")
 class Emulator:
     """The double of a platform.
 
-    The first SimpleApp and the first A2AApp answer at the root, the first MCPApp at ``/mcp``,
-    every further one below ``/runtimes/<name>``; without one of a kind, the shipped coder does.
-    As a context manager it serves on a free port in a thread and changes nothing else of its
-    process::
+    The first SimpleApp and the first A2AApp answer at the root, and the first MCPApp at ``/mcp``.
+    Every further application answers below ``/runtimes/<name>``. If there is no application of a
+    kind, the shipped coder answers. As a context manager it serves on a free port in a thread and
+    changes nothing else in its process::
 
         with Emulator() as double:
             print(double.url)
 
-    Keyword arguments are settings. Raises SettingsError for a wrong one, ApplicationLoadError
-    for two applications of one name and for what is none, and AddressInUseError if the port is taken.
+    Keyword arguments are settings. Raises SettingsError for a wrong one, ApplicationLoadError for
+    two applications of one name or an object that is not an application, and AddressInUseError if
+    the port is in use.
     """
 
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
@@ -87,23 +88,23 @@ class Emulator:
 
     @property
     def runtime_addresses(self) -> Mapping[str, str]:
-        """The addresses of the runtimes there are, by their names."""
+        """The addresses of the existing runtimes, by name."""
         return self._surface(Runtimes).addresses(self.url)
 
     @property
     def a2a_grpc(self) -> str | None:
-        """Where the first A2A application answers over gRPC, ``host:port``, while it does."""
+        """The address ``host:port`` of the first A2A application over gRPC, or None if it does not run."""
         listening = self._surface(HostedA2A).hosted.root.grpc
         return None if listening is None else listening.address
 
     @property
     def ca_file(self) -> Path | None:
-        """The file that clients trust, where the double serves https (CTL-08)."""
+        """The file that clients trust, or None if the double does not serve https (CTL-08)."""
         return None if self._tls is None else self._tls.bundle
 
     @property
     def connection(self) -> environment.Connection:
-        """What a client must know to call this double."""
+        """The data that a client needs to call this double."""
         return environment.Connection(
             url=self.url,
             tool_id=self.tool_id,
@@ -116,12 +117,12 @@ class Emulator:
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 
-        ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
+        ``client`` is one of ``agentdouble.environment.CLIENTS``. Raises ValueError for another.
         """
         return environment.variables(self.connection, client)
 
     def start(self) -> Emulator:
-        """Serve in a thread; return when the double answers."""
+        """Serve in a thread and return when the double answers."""
         if self._thread is not None or self._stopped:
             raise NotRunningError(
                 "This Emulator has been started or stopped already; make a new one."
@@ -141,7 +142,7 @@ class Emulator:
         return self
 
     def stop(self) -> None:
-        """Stop serving; return when every session's processes are gone. Once is enough."""
+        """Stop serving; return when the processes of all sessions have ended. Later calls do nothing."""
         if self._stopped:
             return
         self._stopped = True
@@ -150,7 +151,7 @@ class Emulator:
         self._resources.close()
 
     def serve(self, started: Callable[[], None]) -> None:
-        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
+        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when the double answers."""
         with self._resources:
             platform, tls = self._platform, self._ssl_context
             serving.serve(
@@ -158,10 +159,10 @@ class Emulator:
             )
 
     def reset(self) -> None:
-        """Destroy every session instance, tool, MCP service and runtime but the declared ones.
+        """Destroy all session instances, tools, MCP services and runtimes except the declared ones.
 
-        The journal is emptied, the clock reset.
-        Faults are taken away, but for those of the settings, which begin anew.
+        Empty the journal, reset the clock and remove the faults. The faults of the settings are
+        armed again.
         """
         self._call(self._platform.reset())
 
@@ -190,7 +191,7 @@ class Emulator:
         try:
             return self._thread.call(self._in_force(coroutine))
         except RuntimeError:
-            coroutine.close()  # it may not have been begun
+            coroutine.close()  # it may not have been started
             raise
 
     async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -1,7 +1,7 @@
-"""The environment variables by which clients find a platform.
+"""The environment variables that tell clients where a platform is.
 
-``PLATFORM`` are the specification's neutral names; the others are those that real clients
-read, so that ``agentdouble env --for NAME`` points an unmodified client at the double.
+``PLATFORM`` names are the specification's neutral ones. Real clients read the others, so
+``agentdouble env --for NAME`` points an unmodified client at the double.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CLIENTS = ("platform", "veadk", "agentkit")
 
 @dataclass(frozen=True)
 class Connection:
-    """What a client must know of a platform's control plane.
+    """The data that a client needs to call a platform's control plane.
 
-    ``url`` has no path. ``ca_file`` is what a client trusts where a double serves https.
+    ``url`` has no path. ``ca_file`` is the file that a client trusts if the double serves https.
     """
 
     url: str
@@ -39,9 +39,9 @@ class Connection:
 
 
 def variables(connection: Connection, client: str = "platform") -> Mapping[str, str]:
-    """Return the environment of a client; ``client`` is one of ``CLIENTS``.
+    """Return the environment variables of a client; ``client`` is one of ``CLIENTS``.
 
-    Raises ValueError, naming those there are, for another client.
+    Raises ValueError, which lists the known clients, for another client.
     """
     trusted = connection.ca_file
     trust = {} if trusted is None else {CA_FILE: trusted, _REQUESTS_CA_FILE: trusted}

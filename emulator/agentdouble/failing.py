@@ -1,7 +1,7 @@
-"""The double's own failures: told by a reference that its log and its journal have as well.
+"""The double's own failures, reported by a reference that is also in its log and its journal.
 
-Nobody is to take them for an answer of an application or an agent. Whatever surface is asked, its
-answer is an error of status 500 in the surface's own shape, and its message has the reference.
+No client may take them for an answer of an application or an agent. On every surface the answer is
+an error of status 500 in the surface's own format, and its message has the reference.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 def report(error: BaseException, what: str, *, shown: bool = True) -> str:
-    """Log a failure of the double and note it in the journal; return what the caller is told.
+    """Log a failure of the double, note it in the journal and return the message for the caller.
 
-    Without ``shown`` that is not the error itself, which may have somebody's secret in it.
+    If ``shown`` is false, the message does not contain the error, because that may contain a
+    secret.
     """
     reference = f"failure-{secrets.token_hex(6)}"
     _log.error("%s failed: %s", what, reference, exc_info=error)
@@ -41,16 +42,16 @@ def report(error: BaseException, what: str, *, shown: bool = True) -> str:
 
 
 def note_again(told: str) -> str:
-    """Note at the request at hand what was reported at another, or at none; return it."""
+    """Note a failure that another request reported at the current request; return the message."""
     for reference in _REFERENCE.findall(told):
         note_failure(reference)
     return told
 
 
 def beneath(error: BaseException) -> str | None:
-    """Return what the double has said of a failure of its own, if that is why an agent failed.
+    """Return the double's message about its own failure, if that is why an agent failed.
 
-    The agent asked the double for something, ``run_code`` raised, and it let that pass.
+    The agent called the double, ``run_code`` raised an error, and the agent did not catch it.
     """
     for one in _chain(error):
         if isinstance(one, PlatformError) and (one.code == STATE or _REFERENCE.search(one.message)):
@@ -65,7 +66,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class Failing:
-    """An ASGI application in front of another, which answers for it where it fails."""
+    """An ASGI application in front of another that answers if the other fails."""
 
     def __init__(self, app: ASGIApp, render: Render) -> None:
         self._app = app
@@ -78,17 +79,17 @@ class Failing:
         held = _Held(send)
         try:
             await self._app(scope, receive, held.send)
-        except (ClientDisconnect, HTTPException, WebSocketDisconnect):  # the caller's doing
+        except (ClientDisconnect, HTTPException, WebSocketDisconnect):  # caused by the caller
             raise
         except Exception as error:
             if held.left and isinstance(error, OSError):
-                raise  # to the server, which has raised it
+                raise  # the server raised it and handles it
             refusal = _refusal(error, scope)
             if scope["type"] == "websocket":
                 await self._close(WebSocket(scope, receive, send), refusal, held)
             elif not held.begun:
                 await self._render(HTTPConnection(scope), refusal)(scope, receive, send)
-            return  # an answer that had begun is broken off by the server
+            return  # the server breaks off an answer that had started
         await held.flush()
 
     async def _close(self, websocket: WebSocket, refusal: Refusal, held: _Held) -> None:
@@ -108,9 +109,9 @@ def _refusal(error: Exception, scope: Scope) -> Refusal:
 
 
 class _Held:
-    """Passes an answer on; one of status 500 when it is known that nothing was raised after it.
+    """A wrapper of ``send`` that holds a 500 answer back until no error was raised after it.
 
-    Starlette answers what fails with a bare text of its own, and raises it again.
+    Starlette answers an error with a plain text of its own, and then raises the error again.
     """
 
     def __init__(self, send: Send) -> None:
@@ -121,7 +122,7 @@ class _Held:
         self.left = False
 
     async def send(self, message: Message) -> None:
-        """Pass a message on, or keep it."""
+        """Pass a message on, or hold it back."""
         bare = message["type"] == "http.response.start" and message["status"] == 500
         if bare or (self._kept and not message.get("more_body", False)):
             self._kept.append(message)
@@ -131,12 +132,12 @@ class _Held:
         self.closed = self.closed or message["type"] == "websocket.close"
         try:
             await self._send(message)
-        except OSError:  # as ASGI has a server say that the client has gone
+        except OSError:  # in ASGI this means that the client has disconnected
             self.left = True
             raise
 
     async def flush(self) -> None:
-        """Pass on what was kept."""
+        """Pass on the messages that were held back."""
         kept, self._kept = self._kept, []
         for message in kept:
             self.begun = True

@@ -1,4 +1,4 @@
-"""Where an application answers that a gateway on this machine stands in front of."""
+"""The path prefix of an application behind a gateway on this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PREFIX = re.compile(rb"(/[A-Za-z0-9._~-]+)+")
 
 
 class Forwarded:
-    """An application that is below what ``X-Forwarded-Prefix`` says, so that its addresses are right.
+    """An application that takes its prefix from ``X-Forwarded-Prefix``, so its addresses are right.
 
-    As with uvicorn and the headers that go with it, who is not on this machine is not believed.
+    The header counts only from a client on this machine, as uvicorn does with similar headers.
     """
 
     def __init__(self, app: ASGIApp) -> None:

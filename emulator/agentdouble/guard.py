@@ -1,7 +1,7 @@
-"""Host, Origin, body limit and API key: refused before anything else looks at a request.
+"""The checks of Host, Origin, body size and API key, before anything else reads a request.
 
-The double runs code, so a web page must not reach it: a page's request carries a foreign
-Origin, and one that rebinds its own name to 127.0.0.1 carries a foreign Host.
+The double runs code, so a web page must not reach it. A page's request has a foreign Origin. A
+page that rebinds its own name to 127.0.0.1 sends a foreign Host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request goes no further; ``kind`` is a short name for programs."""
+    """The reason why a request is refused; ``kind`` is a short name for programs."""
 
     status: int
     kind: str
@@ -38,7 +38,7 @@ SignsItself = Callable[[HTTPConnection], bool]
 
 
 def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
-    """Show a refusal in the shape of the simple application's errors."""
+    """Return a refusal in the format of the simple application's errors."""
     body = {"error": {"message": refusal.message, "type": refusal.kind}}
     headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
     return JSONResponse(body, refusal.status, headers)
@@ -50,14 +50,13 @@ def _never(_connection: HTTPConnection) -> bool:
 
 @dataclass(frozen=True)
 class Policy:
-    """Who may call and how much they may send.
+    """Who may call, and how large a request may be.
 
-    ``hosts`` are the names a Host header may carry besides loopback's; None allows any.
-    ``any_address`` allows every IP address as Host: a page cannot rebind an address.
-    ``body_limits`` are the limits of paths, and of what is below them, where ``body_limit``
-    is not theirs (bytes).
-    ``origins`` are web pages that may call though they are not ours; "*" allows all.
-    ``signed`` tells requests that prove themselves by a signature and need no API key.
+    ``hosts`` are the names that a Host header may have in addition to loopback names; None allows
+    any. ``any_address`` allows every IP address as Host, because a page cannot rebind an address.
+    ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
+    below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
+    ``signed`` returns whether a request proves itself by a signature and needs no API key.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -70,7 +69,7 @@ class Policy:
     render: Render = render_json
 
     def limit_of(self, connection: HTTPConnection) -> int:
-        """Return how large the body of a request may be, in bytes."""
+        """Return the largest allowed size of a request's body, in bytes."""
         path: str = connection.scope["path"]
         for prefix, limit in self.body_limits.items():
             if path == prefix or path.startswith(prefix + "/"):
@@ -86,11 +85,11 @@ def _as_it_is(app: ASGIApp) -> ASGIApp:
 
 
 class Guard:
-    """An ASGI application in front of another that lets pass what the policy allows.
+    """An ASGI application in front of another that passes on the requests that the policy allows.
 
-    ``shared`` stands behind the question which page a request is from, and in front of all
-    others: so it can answer the browser of an allowed page, which asks before it shows a key, and
-    let that page read why it is refused.
+    ``shared`` runs after the check of the page and before all other checks. So it can answer the
+    browser of an allowed page, which sends a preflight request without a key, and the page can
+    read why a request is refused.
     """
 
     def __init__(self, app: ASGIApp, policy: Policy, shared: Wrap = _as_it_is) -> None:
@@ -120,7 +119,7 @@ class Guard:
 
 
 class _Admission:
-    """Asks where a request is sent to, who sends it, and how much."""
+    """The checks of the host, the key and the size of a request."""
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self._app = app
@@ -142,7 +141,7 @@ class _Admission:
         except _BodyTooLargeError:
             if meter.response_started:
                 raise
-        except ClientDisconnect:  # nobody waits for an answer, and nothing has failed
+        except ClientDisconnect:  # the client does not wait any more, and nothing has failed
             return
         if meter.exceeded and not meter.response_started:
             refusal = _body_too_large(limit)
@@ -175,10 +174,9 @@ class _Admission:
 
 
 class _BodyTooLargeError(HTTPException):
-    """The body has grown past the limit while it was read.
+    """The body grew past the limit while it was read.
 
-    An HTTPException, so that the application inside gives up without taking it for a failure
-    of its own.
+    It is an HTTPException, so that the application inside does not take it for its own failure.
     """
 
     def __init__(self) -> None:
@@ -186,10 +184,10 @@ class _BodyTooLargeError(HTTPException):
 
 
 class _Meter:
-    """Counts a request's body as it is read.
+    """A wrapper of a request that counts its body while it is read.
 
-    Once it is too large, what the application inside answers is not let through: the guard
-    answers itself.
+    If the body is too large, the answer of the application inside is dropped, because the guard
+    answers.
     """
 
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
@@ -224,7 +222,7 @@ def _announced_length(headers: Headers) -> int:
 
 
 def _host_error(connection: HTTPConnection) -> str | None:
-    """Return what is wrong with the Host of a request, in its form (RFC 9112, 3.2)."""
+    """Return what is wrong with the form of the Host header (RFC 9112, 3.2), or None."""
     hosts = connection.headers.getlist("host")
     if len(hosts) > 1:
         return f"The request names {len(hosts)} hosts: {', '.join(map(repr, hosts[:3]))}."
@@ -269,12 +267,12 @@ def _same_origin(origin: str, host: str) -> bool:
 
 
 def has_key(headers: Headers, api_key: str) -> bool:
-    """Return whether a request presents the key, as a bearer or in ``X-API-Key``."""
+    """Return whether a request has the key, as a bearer token or in ``X-API-Key``."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     presented = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
     return hmac.compare_digest(presented.encode(), api_key.encode())
 
 
 def names(hosts: Iterable[str]) -> frozenset[str]:
-    """Return host names ready for ``Policy.hosts``."""
+    """Return host names in the form that ``Policy.hosts`` needs."""
     return frozenset(host_name(host) for host in hosts)

@@ -1,9 +1,9 @@
-"""Imports where they are first needed, which several threads must not do at once.
+"""Late imports, made by one thread at a time.
 
 Two threads that import parts of one package at the same time can end in a deadlock. Python
-resolves it and hands a half-made module to one of them, whose import then fails. So what the
-double imports late is imported here, by one thread at a time. Other code of the process does not
-ask here: what fails while others import is imported again when they are through.
+resolves it by giving one of them a partly imported module, and that import then fails. So the
+double's late imports go through this module, by one thread at a time. Other code of the process
+does not use it: an import that fails while others run is tried again when they have ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-_PATIENCE_S = 10.0  # whoever has the turn may wait for a module that this thread is importing
+_PATIENCE_S = 10.0  # the other thread may wait for a module that this one imports
 _TRIES = 5
 _SETTLES_IN_S = 1.0
 _LOOK_S = 0.01
@@ -29,7 +29,7 @@ _running = 0
 
 
 def import_now(*modules: str) -> None:
-    """Import modules, if they are not yet, when no other thread of the double does; may block."""
+    """Import modules that are not imported yet, while no other thread of the double imports; may block."""
     if are_whole(modules):
         return
     with _my_turn(), _counted():
@@ -38,9 +38,9 @@ def import_now(*modules: str) -> None:
 
 
 def import_theirs(name: str) -> ModuleType:
-    """Import a module of the user's, which may take long: nobody waits for it.
+    """Import a module of the user, which may take long, without making other threads wait.
 
-    One that fails while the double imports something is imported again when the double does not.
+    If it fails while the double imports something, it is imported again afterwards.
     """
     before = set(sys.modules)
     with _counted() as found_others:
@@ -58,10 +58,10 @@ def import_theirs(name: str) -> ModuleType:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Import inside without looking for garbage, for a command, whose process is its own.
+    """Import inside without garbage collection; for a command, which has its own process.
 
-    Imports leave none, and looking for it takes an eighth of their time. What is there at the end
-    stays as long as the process, so no later collection looks at it either.
+    Imports leave no garbage, and the collection takes an eighth of their time. The objects that
+    exist at the end are frozen, so that later collections skip them too.
     """
     gc.disable()
     try:
@@ -72,7 +72,7 @@ def without_collecting() -> Iterator[None]:
 
 
 def are_whole(modules: tuple[str, ...]) -> bool:
-    """Whether modules are imported, with the packages they are in: none is still being made."""
+    """Return whether modules and their packages are completely imported."""
     return all(map(_is_whole, modules))
 
 
@@ -89,7 +89,7 @@ def _my_turn() -> Iterator[None]:
 
 @contextmanager
 def _counted() -> Iterator[Callable[[], bool]]:
-    """Count an import; give what tells whether there were others meanwhile."""
+    """Count an import; yield a function that returns whether other imports ran at the same time."""
     global _begun, _running
     with _counting:
         _begun += 1
@@ -106,7 +106,7 @@ def _import(name: str) -> None:
     for tries_left in reversed(range(_TRIES)):
         before = set(sys.modules)
         try:
-            for package in _with_packages(name):  # outer ones first, as who imports only those
+            for package in _with_packages(name):  # outer packages first
                 importlib.import_module(package)
         except Exception:
             _wait_for_others()
@@ -121,7 +121,7 @@ def _import(name: str) -> None:
 
 
 def _bind(name: str) -> None:
-    """Have each package know its part: who imported that may have had an earlier try's package."""
+    """Set each submodule as an attribute of its package, which an earlier try may have imported."""
     for part in _with_packages(name)[1:]:
         package, _, short = part.rpartition(".")
         if not hasattr(sys.modules[package], short):
@@ -129,7 +129,7 @@ def _bind(name: str) -> None:
 
 
 def _wait_for_others() -> None:
-    """Wait until no module is being made, but not for one that takes long."""
+    """Wait until no module is being imported, but at most ``_SETTLES_IN_S`` seconds."""
     for _ in range(round(_SETTLES_IN_S / _LOOK_S)):
         if not any(map(_is_being_made, list(sys.modules.values()))):
             return
@@ -137,7 +137,7 @@ def _wait_for_others() -> None:
 
 
 def _forget_orphans(names: set[str]) -> None:
-    """Forget modules whose package could not be imported: they would be taken for parts of it."""
+    """Remove modules whose package failed to import, because they would count as parts of it."""
     for name in sorted(names):
         if "." in name and name.rpartition(".")[0] not in sys.modules:
             sys.modules.pop(name, None)

@@ -1,7 +1,7 @@
-"""InvokeTool on the wire: build the request, read the envelope (sections 2.7, 2.8 and 4.4).
+"""InvokeTool on the wire: functions that build the request and read the envelope.
 
-``run_code`` and the harness share it, so it knows no HTTP client: ``build`` returns the
-request as a value, ``read`` takes a status and a body.
+See sections 2.7, 2.8 and 4.4. ``run_code`` and the harness share this module, so it uses no HTTP
+client: ``build`` returns the request as a value, and ``read`` takes a status and a body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ SERVICE = "agentkit"
 DEFAULT_REGION = "cn-beijing"
 RUN_CODE = "RunCode"
 EXEC_BASH = "ExecBash"
-RUN_HEADER = "x-agentdouble-run"  # of our own clients: the name of the execution in live outputs
+RUN_HEADER = (
+    "x-agentdouble-run"  # sent by our own clients: the name of the execution in live outputs
+)
 SHELLS = ("bash", "shell")  # the languages that ExecBash runs
 
 
@@ -37,7 +39,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a control plane is and who calls it; ``url`` has no path."""
+    """The address of a control plane and the caller's credentials; ``url`` has no path."""
 
     url: str
     credentials: Credentials
@@ -49,7 +51,7 @@ class Address:
 class RunCode:
     """One execution of code in a session; ``timeout_s`` and ``ttl_s`` are in seconds.
 
-    With the language ``bash`` or ``shell`` it is a command, and the operation is ExecBash.
+    If the language is ``bash`` or ``shell``, the code is a command and the operation is ExecBash.
     """
 
     tool_id: str
@@ -117,7 +119,7 @@ def build(
 
 
 def read(status: int, body: bytes) -> Envelope:
-    """Read an InvokeTool answer.
+    """Read an answer to InvokeTool.
 
     Raises PlatformError for an error envelope and EnvelopeError for anything else.
     """
@@ -134,7 +136,7 @@ def read(status: int, body: bytes) -> Envelope:
 
 
 def read_result(status: int, body: bytes) -> tuple[str, Mapping[str, Any]]:
-    """Return the request id and the Result of any action's answer; raise as ``read`` does."""
+    """Return the request id and the Result of an answer to any action; raise as ``read`` does."""
     document = _object(status, body)
     metadata = document.get("ResponseMetadata")
     if not isinstance(metadata, dict):
