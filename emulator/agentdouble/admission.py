@@ -87,7 +87,7 @@ class Admission:
         return not self.let_sessions and await self.caller(client, server) == "session"
 
     def is_of_a_page(self, connection: HTTPConnection) -> bool:
-        """Return whether a browser sends the request for a web page that is not among the origins."""
+        """Return whether a browser sends the request for a web page that may not call."""
         headers = connection.headers
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if (origin is None and site is None) or "*" in self.origins or is_typed(connection):
@@ -111,7 +111,7 @@ class Admission:
 
 
 class Admitting:
-    """An ASGI application in front of all surfaces that passes on the requests that the rules admit."""
+    """An ASGI application in front of all surfaces that passes on only admitted requests."""
 
     def __init__(self, app: ASGIApp, rules: Admission) -> None:
         self._app = app

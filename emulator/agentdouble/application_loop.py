@@ -91,7 +91,7 @@ class ApplicationLoop:
         self._loop.call_soon_threadsafe(function)
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result; if the caller is cancelled, so is the coroutine."""
+        """Run a coroutine and return its result; cancel it if the caller is cancelled."""
         contained = _contain_exit(coroutine)
         if self._loop is None:
             return await contained
@@ -118,11 +118,11 @@ class ApplicationLoop:
 
 
 class ApplicationExitError(Exception):
-    """Application code called for the end of its process (``sys.exit()``); only its request ends."""
+    """Application code tried to end its process (``sys.exit()``); only its request ends."""
 
 
 class CrossLoopQueue(Generic[T]):
-    """A queue from one task on any loop, the producer, to one task on the loop that makes the queue.
+    """A queue from one producer task on any loop to one task on the loop that makes the queue.
 
     Waking a loop in another thread costs a system call and a thread switch. So the producer wakes
     the consumer once for all items that are there by then. The order is kept. A producer that
@@ -179,7 +179,7 @@ class _End:
 
 @contextlib.contextmanager
 def containing_exit() -> Iterator[None]:
-    """Raise ApplicationExitError for an exit inside, because an exit would end the loop's thread."""
+    """Raise ApplicationExitError for an exit inside, which would end the loop's thread."""
     try:
         yield
     except (SystemExit, KeyboardInterrupt) as error:

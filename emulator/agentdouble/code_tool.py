@@ -55,10 +55,10 @@ class Invocation:
 
 
 def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
-    """Return whether the platform refused the session id because of the caller's user or session id.
+    """Return whether the platform refused the session id because of the caller's ids.
 
-    run_code makes the session id from both, and from the agent's name, which the caller does not
-    choose.
+    run_code makes the session id from the caller's user and session ids, and from the agent's
+    name, which the caller does not choose.
     """
     refused = error.code == "InvalidParameter" and "UserSessionId" in error.message
     sent = invocation.user_id + invocation.session_id

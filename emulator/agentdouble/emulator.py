@@ -93,7 +93,7 @@ class Emulator:
 
     @property
     def a2a_grpc(self) -> str | None:
-        """The address ``host:port`` of the first A2A application over gRPC, or None if it does not run."""
+        """The address ``host:port`` of the first A2A application over gRPC, if it runs."""
         listening = self._surface(HostedA2A).hosted.root.grpc
         return None if listening is None else listening.address
 
@@ -142,7 +142,10 @@ class Emulator:
         return self
 
     def stop(self) -> None:
-        """Stop serving; return when the processes of all sessions have ended. Later calls do nothing."""
+        """Stop serving; return when the processes of all sessions have ended.
+
+        Later calls do nothing.
+        """
         if self._stopped:
             return
         self._stopped = True
@@ -151,7 +154,7 @@ class Emulator:
         self._resources.close()
 
     def serve(self, started: Callable[[], None]) -> None:
-        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when the double answers."""
+        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
         with self._resources:
             platform, tls = self._platform, self._ssl_context
             serving.serve(

@@ -29,7 +29,7 @@ _running = 0
 
 
 def import_now(*modules: str) -> None:
-    """Import modules that are not imported yet, while no other thread of the double imports; may block."""
+    """Import missing modules while no other thread of the double imports; may block."""
     if are_whole(modules):
         return
     with _my_turn(), _counted():

@@ -1,8 +1,8 @@
-"""What was asked, what was answered, which unknowns that relied on, which fields nobody read.
+"""The journal of requests and answers, with their unknowns, unread fields, faults and failures.
 
-The middleware writes one entry a request, secrets redacted, bodies cut at 64 KiB. It is also
-where the response headers are set that name the relied-on unknowns, and the armed faults that
-happened: those known when the headers leave; the journal has them all.
+The middleware writes one entry for each request. Secrets are hidden, and bodies are cut at 64 KiB.
+It also sets the response headers that list the unknowns the answer relied on, and the armed faults
+that happened. The headers have those known when they are sent; the journal has all of them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _STRING = r'"(?:[^"\\]|\\.)*"?'
 _API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
 _API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
 _SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
-_TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # looked for once, whatever follows
-_WHOLE = r'"(?:[^"\\]|\\.)*"'  # ended: what follows it is looked for at its end alone
+_TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # searched once, independent of the rest
+_WHOLE = r'"(?:[^"\\]|\\.)*"'  # with its closing quote: the rest is searched only after it
 _IN_QUERY = re.compile(
     r"(?i:authorization|(?:.*[-_])?(?:key|secret|signature|passw(?:or)?d|jwt|token)|apikey)"
     r"|.*[a-z](?:Key|Secret|Signature|Password|Jwt|Token)"
 )
-_PLACES = frozenset({"nexttoken", "pagetoken", "clienttoken"})  # no secrets, but places
+_PLACES = frozenset({"nexttoken", "pagetoken", "clienttoken"})  # positions in a list, not secrets
 _VARIABLES = (  # of an environment: {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
     re.compile(rf'("Key"\s*:\s*{_TELLING}\s*,\s*"Value"\s*:\s*){_STRING}()', re.IGNORECASE),
     re.compile(rf'("Value"\s*:\s*){_WHOLE}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
@@ -63,7 +63,8 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 class Entry:
     """One request and its answer; ``duration_ms`` is in milliseconds.
 
-    Headers and bodies become text, without secrets, when they are asked for: most never are.
+    Headers and bodies are converted to text, without secrets, when they are read, because most
+    never are.
     """
 
     id: int
@@ -84,27 +85,27 @@ class Entry:
 
     @property
     def request_headers(self) -> list[tuple[str, str]]:
-        """The request's headers, names in lower case."""
+        """The request's headers, with names in lower case."""
         shown = _headers(self.request_head)
         return [(name, REDACTED if name in self.secrets else value) for name, value in shown]
 
     @property
     def request_body(self) -> str:
-        """The request's body, empty until all of it was read."""
+        """The request's body, empty until all of it has been read."""
         return self.request_start.text() if self.request_start else ""
 
     @property
     def response_headers(self) -> list[tuple[str, str]]:
-        """The answer's headers, names in lower case."""
+        """The answer's headers, with names in lower case."""
         return _headers(self.response_head)
 
     @property
     def response_body(self) -> str:
-        """The answer's body, empty until it has ended."""
+        """The answer's body, empty until it has been sent completely."""
         return self.response_start.text() if self.response_start else ""
 
     def curl(self) -> str:
-        """Return a curl command that asks the same; secrets stand as ``***``."""
+        """Return a curl command that sends the same request; secrets are shown as ``***``."""
         words = ["curl", "-X", self.method, self.url]
         for name, value in self.request_headers:
             if name not in _NOT_IN_CURL:
@@ -114,7 +115,7 @@ class Entry:
         return shlex.join(words)
 
     def to_dict(self, *, bodies: bool = True) -> dict[str, Any]:
-        """Return the entry as JSON-ready data; with ``bodies`` also headers and its curl line."""
+        """Return the entry as JSON-ready data, with headers, bodies and curl command if ``bodies``."""
         if not bodies:
             return {
                 "id": self.id,
@@ -151,7 +152,7 @@ _current: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", def
 
 
 def note_secret(name: str) -> None:
-    """Hide the header and the parameter of the request at hand that hold a secret by that name."""
+    """Hide the header and the query parameter of this name in the current request."""
     entry = _current.get()
     if entry is not None:
         entry.secrets.add(name.lower())
@@ -161,9 +162,9 @@ def note_secret(name: str) -> None:
 
 
 def note_unread(fields: Iterable[str]) -> None:
-    """Note fields of the request at hand that nothing acts on, by their paths (``Tags.0.Key``).
+    """Note fields of the current request that nothing reads, by their paths (``Tags.0.Key``).
 
-    The first ``UNREAD_LIMIT`` are kept.
+    Only the first ``UNREAD_LIMIT`` are kept.
     """
     entry = _current.get()
     if entry is None:
@@ -173,21 +174,21 @@ def note_unread(fields: Iterable[str]) -> None:
 
 
 def note_fault(what: str) -> None:
-    """Note a fault that happened to the request at hand."""
+    """Note a fault that happened to the current request."""
     entry = _current.get()
     if entry is not None:
         entry.faults.append(what)
 
 
 def note_failure(reference: str) -> None:
-    """Note a failure of the double itself at the request at hand, by its reference in the log."""
+    """Note a failure of the double at the current request, by its reference in the log."""
     entry = _current.get()
     if entry is not None and reference not in entry.failures:
         entry.failures.append(reference)
 
 
 def _printable(text: str) -> str:
-    """Return text that can be encoded: JSON can name a lone surrogate."""
+    """Return text that can be encoded, because JSON can contain a lone surrogate."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -204,11 +205,11 @@ class Journal:
         return tuple(self._entries)
 
     def find(self, id_: int) -> Entry | None:
-        """Return an entry that is kept, or None."""
+        """Return the entry with this id if it is kept, or None."""
         return next((one for one in self.entries() if one.id == id_), None)
 
     def clear(self) -> None:
-        """Forget every entry; ids go on."""
+        """Remove every entry; the ids continue."""
         self._entries.clear()
 
     def open(self, scope: Scope) -> Entry:
@@ -228,7 +229,7 @@ class Journal:
 
 
 class JournalMiddleware:
-    """Put a ledger in force for each request and write the request into the journal.
+    """A middleware that sets the ledger in force and writes each request into the journal.
 
     Requests below ``except_prefix`` are not written.
     """
@@ -261,7 +262,7 @@ class JournalMiddleware:
 
 
 class _Recorder:
-    """Listens to one request and its answer on their way through."""
+    """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
 
     def __init__(self, entry: Entry, receive: Receive, send: Send) -> None:
         self.noted: set[str] = set()
@@ -293,11 +294,11 @@ class _Recorder:
         elif message["type"] == "http.response.body":
             self._response.add(message.get("body", b""))
             if not message.get("more_body", False):
-                self.close()  # before the caller has the answer, so that it finds it all here
+                self.close()  # before the caller has the answer, so that it finds a complete entry
         await self._send(message)
 
     def close(self) -> None:
-        """Finish the entry, once: at the end of the answer, or when it is clear there is none."""
+        """Finish the entry once: at the end of the answer, or when no answer will follow."""
         if self._entry.duration_ms is not None:
             return
         self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
@@ -322,14 +323,14 @@ class Start:
         self._cut = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take up the next piece of the body."""
+        """Add the next piece of the body."""
         if self._room:
             self._kept.append(chunk[: self._room])
         self._cut += max(0, len(chunk) - self._room)
         self._room = max(0, self._room - len(chunk))
 
     def text(self) -> str:
-        """Return it as text, without tokens."""
+        """Return the start as text, without tokens."""
         text = without_tokens(b"".join(self._kept).decode("utf-8", "replace"))
         return f"{text}... ({self._cut} more bytes)" if self._cut else text
 
@@ -340,13 +341,13 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
 
 
 def _query(scope: Scope) -> str:
-    """Return the query of a request without a token, however that is encoded."""
+    """Return the query of a request without tokens, in any encoding."""
     query: str = scope["query_string"].decode("latin-1")
     return _hidden(query, _tells_a_secret)
 
 
 def _tells_a_secret(name: str) -> bool:
-    """Whether what a parameter of a query is called says that it holds a secret."""
+    """Return whether the name of a query parameter says that the value is a secret."""
     return name.lower().replace("_", "") not in _PLACES and _IN_QUERY.fullmatch(name) is not None
 
 
@@ -361,7 +362,7 @@ def _hidden(query: str, is_secret: Callable[[str], bool]) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """Return a text without the tokens of session Endpoints, and the keys and secrets of actions."""
+    """Return text without the tokens of session Endpoints and the keys and secrets of actions."""
     text = _TOKEN.sub(rf"\1{REDACTED}", text)
     text = _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)
     for variable in _VARIABLES:

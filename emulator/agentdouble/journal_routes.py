@@ -1,4 +1,4 @@
-"""``/_emulator/journal``: what was asked, a page at a time, in short or whole."""
+"""``/_emulator/journal``: the requests, a page at a time, in short or complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentdouble import guard
 from agentdouble.journal import Entry, Journal
 
 _LONGEST_NUMBER = 18  # digits
-_AT_ONCE = 8  # entries that are written before other requests have their turn
+_AT_ONCE = 8  # entries that are converted before other requests run
 _FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {
     "method": lambda entry, wanted: entry.method == wanted.upper(),
     "path": lambda entry, wanted: urlsplit(entry.url).path == wanted,
@@ -32,7 +32,7 @@ _PARAMETERS = ("after", "limit", "bodies", *_FILTERS)
 
 
 class _QueryError(ValueError):
-    """A query that asks for nothing there is."""
+    """A query with a parameter or a value that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Asked:
     filters: Mapping[str, str]
 
     def found(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Return the entries that are asked for, oldest first, and one more if there is one."""
+        """Return the matching entries, oldest first, at most one more than the limit."""
         last = None if self.limit is None else self.limit + 1
         later = (one for one in entries if one.id > self.after)
         return [one for one in later if self._fits(one)][:last]
@@ -53,7 +53,7 @@ class _Asked:
 
 
 def journal_routes(journal: Journal) -> list[Route]:
-    """Return the routes, below the double's own prefix."""
+    """Return the routes, relative to the double's own prefix."""
     routes = _Routes(journal)
     return [
         Route("/journal", routes.some),
@@ -67,7 +67,7 @@ class _Routes:
         self._journal = journal
 
     async def some(self, request: Request) -> Response:
-        """Return the requests that were served, in short; with ``bodies=true`` whole."""
+        """Return the requests in short, or complete with ``bodies=true``."""
         try:
             asked = _read(request)
         except _QueryError as error:
@@ -78,7 +78,7 @@ class _Routes:
         return StreamingResponse(_written(shown, asked, more), media_type="application/json")
 
     async def one(self, request: Request) -> Response:
-        """Return one request whole."""
+        """Return one complete request."""
         id_ = request.path_params["id"]
         entry = self._journal.find(int(id_)) if _is_number(id_) else None
         if entry is None:
@@ -87,13 +87,13 @@ class _Routes:
         return JSONResponse(await asyncio.to_thread(entry.to_dict))
 
     async def clear(self, _request: Request) -> Response:
-        """Forget the requests that were served."""
+        """Remove all requests."""
         self._journal.clear()
         return JSONResponse({"entries": []})
 
 
 async def _written(entries: Sequence[Entry], asked: _Asked, more: bool) -> AsyncIterator[str]:
-    """Yield the answer a few entries at a time, which are written beside the server's loop."""
+    """Yield the answer a few entries at a time; a separate thread converts them to JSON."""
     yield '{"entries":['
     for start in range(0, len(entries), _AT_ONCE):
         some = entries[start : start + _AT_ONCE]

@@ -1,10 +1,10 @@
-"""The ledger of unknowns: what the specification leaves open, and what the double does about it.
+"""The ledger of unknowns: questions that the specification leaves open, and the double's answers.
 
-Every unspecified behaviour of the double is read from here, so that each answer can name the
-guesses it rests on. ``choose()`` returns the name of the chosen alternative and notes the
-unknown for the request at hand (see ``using``). The ledger in force is a context variable, so
-nothing needs to be passed in. Choose where the answer matters, not before: a request that never met
-the question does not rely on its answer.
+Every unspecified behaviour of the double is read from here, so each answer can list the guesses it
+relies on. ``choose()`` returns the name of the chosen alternative and notes the unknown for the
+current request (see ``using``). The ledger in force is a context variable, so no function needs it
+as an argument. Call ``choose()`` where the answer matters and not earlier: otherwise a request
+that never meets the question would count as relying on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One answer to an unknown; ``built`` says whether the double can live it."""
+    """One answer to an unknown; ``built`` says whether the double supports it."""
 
     name: str
     meaning: str
@@ -48,7 +48,7 @@ class Unknown:
     evidence: str
 
     def answer(self, name: str) -> Alternative:
-        """Return the answer of that name; raise LedgerError if there is none or it is not built."""
+        """Return the answer of that name; raise LedgerError if it is missing or not built."""
         answers = {answer.name: answer for answer in (self.default, *self.alternatives)}
         found = answers.get(name)
         if found is None:
@@ -67,7 +67,7 @@ class Unknown:
 
 @cache
 def unknowns() -> Mapping[str, Unknown]:
-    """Return every unknown by its id, in the order of the file."""
+    """Return all unknowns by id, in the order of the file."""
     text = resources.files("agentdouble").joinpath("unknowns.toml").read_text("utf-8")
     return {id_: _unknown(id_, entry) for id_, entry in tomllib.loads(text).items()}
 
@@ -84,11 +84,10 @@ def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
 
 
 class Ledger:
-    """The unknowns with one answer chosen for each; ``chosen`` overrides defaults by name.
+    """The unknowns with one chosen answer for each; ``chosen`` overrides the defaults by name.
 
-    ``settled`` are those whose answer is known from a deployment and no guess. Raises
-    LedgerError when ``chosen`` names an unknown or an alternative that does not exist or is
-    not built.
+    ``settled`` are the unknowns whose answer is known from a deployment and is not a guess. Raises
+    LedgerError if ``chosen`` has an unknown or an alternative that does not exist or is not built.
     """
 
     def __init__(
@@ -99,19 +98,19 @@ class Ledger:
         self._answers = _answers(self._chosen)
 
     def answer(self, id_: str) -> Alternative:
-        """Return the answer in force; raise LedgerError if there is no such unknown."""
+        """Return the answer in force; raise LedgerError if the unknown does not exist."""
         found = self._answers.get(id_)
         return found if found is not None else self._answers[find(id_).id]
 
     def answers(self) -> Mapping[str, str]:
-        """Return the name of each answer in force by the id of its unknown."""
+        """Return the names of the answers in force, by the ids of their unknowns."""
         return {id_: answer.name for id_, answer in self._answers.items()}
 
     def change(self, chosen: Mapping[str, str]) -> None:
-        """Choose other answers on top of those it was made with; ``{}`` goes back to those.
+        """Choose other answers, on top of those the ledger was made with; ``{}`` removes them.
 
-        Holds from the next question on, wherever this ledger is in force. Raises LedgerError,
-        and changes nothing.
+        This holds from the next question on, wherever this ledger is in force. If it raises
+        LedgerError, nothing has changed.
         """
         self._answers = _answers({**self._chosen, **chosen})
 
@@ -124,7 +123,7 @@ def _answers(chosen: Mapping[str, str]) -> dict[str, Alternative]:
 
 
 def find(id_: str) -> Unknown:
-    """Return the unknown of that id; raise LedgerError, suggesting the nearest, if there is none."""
+    """Return the unknown of that id; raise LedgerError, which suggests the nearest id."""
     found = unknowns().get(id_)
     if found is None:
         near = difflib.get_close_matches(id_.upper(), unknowns(), n=1)
@@ -148,10 +147,9 @@ def _defaults() -> Ledger:
 
 
 def choose(id_: str) -> str:
-    """Return the name of the answer in force, and note that the request at hand relied on it.
+    """Return the name of the answer in force and note that the current request relied on it.
 
-    Without a ``using`` around it, the defaults are in force. Raises LedgerError if there is
-    no such unknown.
+    Outside ``using`` the defaults are in force. Raises LedgerError if the unknown does not exist.
     """
     in_force = _in_force.get()
     if in_force is None:
@@ -162,10 +160,10 @@ def choose(id_: str) -> str:
 
 @contextmanager
 def using(ledger: Ledger) -> Iterator[set[str]]:
-    """Put a ledger in force; yield the set in which ``choose()`` notes what is relied on.
+    """Put a ledger in force; yield the set in which ``choose()`` notes the unknowns.
 
-    Tasks and threads started inside with a copy of the context use the same ledger and note
-    into the same set.
+    Tasks and threads that start inside with a copy of the context use the same ledger and the same
+    set.
     """
     in_force = _InForce(ledger, set())
     token = _in_force.set(in_force)

@@ -1,6 +1,6 @@
-"""Mistakes of clients in the logs of libraries: a line, where those write a traceback.
+"""Filters that log mistakes of clients in one line, where libraries log a traceback.
 
-A traceback says that the server has failed, and somebody looks for the reason.
+A traceback looks like a failure of the server, and makes the reader search for a reason.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-LONGEST = 300  # characters of what an error says
+LONGEST = 300  # characters of an error's message
 
 _serving: ContextVar[bool] = ContextVar("agentdouble_serving", default=False)
 
 
 @contextmanager
 def serving() -> Iterator[None]:
-    """Have what is logged inside told in short: it is about a request to a server of ours.
+    """Shorten the tracebacks logged inside, because they belong to a request to our server.
 
-    The loggers are the process's, and somebody else may serve with the same libraries.
+    The loggers belong to the process, and other code may serve with the same libraries.
     """
     token = _serving.set(True)
     try:
@@ -29,12 +29,12 @@ def serving() -> Iterator[None]:
 
 
 def tell_in_short(logger: str, *kinds: type[BaseException]) -> None:
-    """Take the traceback off what a library's logger says of errors of these kinds."""
+    """Remove the traceback from what a library's logger logs about errors of these kinds."""
     logging.getLogger(logger).addFilter(_InShort(kinds))
 
 
 def printable(text: str) -> str:
-    """Return a text that stays one line of a log and moves nobody's cursor."""
+    """Return the text on one line of a log, with unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -46,7 +46,7 @@ class _InShort(logging.Filter):
         self._kinds = kinds
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change a record, and let it pass."""
+        """Change a record, if needed, and let it pass."""
         error = record.exc_info[1] if record.exc_info else None
         if _serving.get() and isinstance(error, self._kinds):
             said = printable(str(error)[:LONGEST])

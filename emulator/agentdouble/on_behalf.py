@@ -1,9 +1,9 @@
-"""The mark of requests that the double makes for somebody: its own routes refuse those.
+"""The mark of requests that the double makes for a client; its own routes refuse them.
 
-Whoever names an address for the double to call (a receiver of notifications, a backend, an issuer
-of tokens) would otherwise steer the double by its own hand. The mark is a header and no list of
-addresses, so it holds by whatever name a request finds its way back, redirected or not, and for
-every double on the machine.
+A client may give the double an address to call: a receiver of notifications, a backend, an issuer
+of tokens. Without the mark, a client could use this to control the double. The mark is a header
+and not a list of addresses. So it works for any name of an address, after redirects, and for every
+double on the machine.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ MARK = (b"x-agentdouble-on-behalf", b"1")
 
 
 def is_marked(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Return whether a request, by its headers with names in lower case, was made for somebody."""
+    """Return whether the double made a request for a client; header names are in lower case."""
     return any(name == MARK[0] for name, _ in headers)
 
 
 def client(**options: Any) -> httpx.Client:
-    """Return an httpx client whose requests are marked, each that a redirect leads to as well."""
-    import_now("httpx", "httpcore")  # the start of the double does not wait for it
+    """Return an httpx client that marks its requests, including those after redirects."""
+    import_now("httpx", "httpcore")  # imported late, so that the double starts sooner
     import httpx
 
     return httpx.Client(**options, event_hooks={"request": [_mark]})
 
 
 def async_client(**options: Any) -> httpx.AsyncClient:
-    """Return an asynchronous httpx client whose requests are marked, as those of ``client``."""
+    """Return an asynchronous httpx client that marks its requests, as ``client`` does."""
     import_now("httpx", "httpcore")
     import httpx
 
@@ -44,7 +44,7 @@ def async_client(**options: Any) -> httpx.AsyncClient:
 
 
 def headers() -> dict[str, str]:
-    """Return the mark as headers."""
+    """Return the mark as a dict of headers."""
     name, value = MARK
     return {name.decode(): value.decode()}
 

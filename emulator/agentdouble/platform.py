@@ -1,4 +1,4 @@
-"""A platform: its surfaces behind what guards them, and the order in which they live."""
+"""A platform: its surfaces, the layers in front of them, and the order of start and end."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from agentdouble.surfaces import SURFACES, Context
 class Platform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
-    ``environment`` are the variables that point a client at it. Raises ApplicationLoadError for
-    two applications of one name, and DeclarationError.
+    ``environment`` are the variables that point a client at the double. Raises
+    ApplicationLoadError for two applications of one name, and DeclarationError.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Platform:
         )
         for make in SURFACES:
             self.context.surfaces.append(make(self.context))
-        self._starting = tuple(reversed(self.context.surfaces))  # what is called before its callers
+        self._starting = tuple(reversed(self.context.surfaces))  # callers start last
         self._resetting = asyncio.Lock()
         policy = policy_of(self.context)
         self.rules = admission(self.context, policy)
         self.app = application(self.context, policy, self.rules, lambda _app: self._running())
 
     async def restore(self) -> None:
-        """Restore what was kept; raise StateError, and DeclarationError, with nothing left open."""
+        """Restore the kept records; after StateError or DeclarationError nothing is left open."""
         store = self.context.store
         try:
             await store.open()
@@ -75,22 +75,22 @@ class Platform:
             raise
 
     async def reset(self, wait: bool = True) -> None:
-        """Go back to the beginning; without ``wait`` what has to end may do so afterwards."""
+        """Return to the initial state; without ``wait`` running work may end afterwards."""
         context = self.context
-        async with self._resetting:  # two at once would declare the same runtimes
+        async with self._resetting:  # two resets at once would declare the same runtimes
             context.faults.reset()
-            context.clock.reset()  # first: what is declared is made anew, at the time that it is then
+            context.clock.reset()  # first, because declared resources are made again at this time
             for surface in self._starting:
                 await surface.reset(wait=wait)
-            context.journal.clear()  # last: calls that the reset has ended are written, too
+            context.journal.clear()  # last, because the calls that the reset ended are also written
 
     async def settle(self) -> None:
-        """Return when what has become due by a move of the clock has been dealt with."""
+        """Return when everything is handled that became due when the clock was moved."""
         for surface in self._starting:
             await surface.settle()
 
     def begin_shutdown(self) -> None:
-        """End what only waits: the double is about to stop."""
+        """End all waiting work, because the double is about to stop."""
         self.context.faults.clear()
         for surface in self._starting:
             surface.begin_shutdown()

@@ -1,4 +1,4 @@
-"""A profile: which alternatives a deployment was found to live, and what was seen of it.
+"""A profile: the alternatives that a deployment was found to use, and the evidence.
 
 ::
 
@@ -12,8 +12,8 @@
     seen = "the second creation was answered with 400"
     exchanges = ["..."]
 
-``doublecheck calibrate`` writes one; the setting ``profile`` names it. Only ``[unknowns]``
-has a say, ``[evidence]`` is for people.
+``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]`` has
+an effect; ``[evidence]`` is for people.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EVIDENCE = ("answer", "target", "date", "seen", "exchanges")
 
 @dataclass(frozen=True)
 class Profile:
-    """The alternatives by the ids of their unknowns, and the evidence for them."""
+    """The alternatives by the ids of their unknowns, and the evidence for each."""
 
     unknowns: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -52,8 +52,8 @@ EMPTY = Profile()
 def read(file: Path) -> Profile:
     """Return the profile in a file.
 
-    Raises ProfileError, naming the file and the nearest name, if it cannot be read or has an
-    unknown, an alternative or a key that does not exist.
+    Raises ProfileError, which names the file and the nearest name, if the file cannot be read or
+    has an unknown, an alternative or a key that does not exist.
     """
     document = _document(file)
     _check(document, _TABLES, file, "the tables of a profile are")

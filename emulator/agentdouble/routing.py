@@ -1,4 +1,4 @@
-"""The way from the server to the surfaces: who guards what, and the order of paths."""
+"""The layers between the server and the surfaces, and the order of the routes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agentdouble.surfaces import Context, HostedA2A, HostedApplications, Runtime
 def application(
     context: Context, policy: guard.Policy, rules: Admission, lifespan: Lifespan[Starlette]
 ) -> ASGIApp:
-    """Return the whole double: what stands in front of the surfaces, innermost first."""
+    """Return the whole double: the surfaces and the layers in front of them, innermost first."""
     render, own = policy.render, OWN + "/"
     app: ASGIApp = Starlette(routes=_routes(context), lifespan=lifespan)
     app = _Hosting(app, context.environment)
@@ -43,14 +43,14 @@ def application(
 
 
 def _routes(context: Context) -> list[BaseRoute]:
-    """Return the routes of the surfaces in their order, and at the end who refuses what is left."""
+    """Return the routes of the surfaces in order; the last one refuses all other requests."""
     refusing = context.surface(HostedApplications).hosted.root
     routes = [route for surface in context.surfaces for route in surface.routes()]
     return [*routes, Mount("/", refusing)]
 
 
 class _Hosting:
-    """Lets the run_code of hosted applications find this double, whatever the environment says."""
+    """A layer that makes run_code in hosted applications find this double."""
 
     def __init__(self, app: ASGIApp, variables: Mapping[str, str]) -> None:
         self._app = app
@@ -62,7 +62,7 @@ class _Hosting:
 
 
 def _shared(settings: Settings) -> guard.Wrap:
-    """Return what has an application tell browsers which web pages may call it, if any may."""
+    """Return the middleware that sends CORS headers for the allowed web pages, if there are any."""
     if not settings.allow_origins:
         return lambda app: app
     return partial(
@@ -75,13 +75,13 @@ def _shared(settings: Settings) -> guard.Wrap:
 
 
 def admission(context: Context, policy: guard.Policy) -> Admission:
-    """Return who may call what asks for no credentials, and the double's own routes."""
+    """Return the rules for routes that need no credentials, and for the double's own routes."""
     settings = context.settings
     sandbox, runtimes = context.surface(Sandbox), context.surface(Runtimes)
     has_own_keys = context.surface(HostedA2A).hosted.needs_key
 
     def roots() -> tuple[int, ...]:
-        """Return the processes below which code of others runs as this process's user."""
+        """Return the root processes of foreign code that runs as this process's user."""
         return (*sandbox.instances.roots(), *runtimes.roots())
 
     return Admission(
@@ -96,7 +96,7 @@ def admission(context: Context, policy: guard.Policy) -> Admission:
 
 
 def policy_of(context: Context) -> guard.Policy:
-    """Return who may call what, and in whose shape a refusal is."""
+    """Return who may call, how large a request may be, and how refusals look."""
     settings = context.settings
     key = settings.api_key
     return guard.Policy(
@@ -115,7 +115,7 @@ def policy_of(context: Context) -> guard.Policy:
 
 
 def certificate(settings: Settings) -> certificates.Tls | None:
-    """Return the certificate of the names by which the double may be called, for https."""
+    """Return the certificate for the double's host names if it serves https, or None."""
     if not settings.tls:
         return None
     names = guard.names((*settings.allow_hosts, settings.host))
@@ -123,7 +123,7 @@ def certificate(settings: Settings) -> certificates.Tls | None:
 
 
 def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:
-    """Return which requests need no API key: those whose signature, token or key is verified."""
+    """Return a check for requests that need no API key, because a surface verifies them."""
     verified = [_is_data_plane, _is_service, context.surface(Runtimes).authenticates]
     if context.ledger.answer("U-SIGNING").name != "none":
         verified.append(is_control_plane)
@@ -131,7 +131,7 @@ def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:
 
 
 def _is_data_plane(connection: HTTPConnection) -> bool:
-    """Whether a request is a session's; A2A's version 0.3 has paths below ``/v1`` too."""
+    """Return whether a request is for a session; A2A version 0.3 also has paths below ``/v1``."""
     return data_plane.is_data_plane(connection) and not a2a_paths.is_a2a(connection)
 
 
@@ -153,5 +153,5 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
 
 
 def _is_json_rpc(connection: HTTPConnection) -> bool:
-    """Whether a request is for the A2A application at the root, by the binding that has no path."""
+    """Return whether a request is JSON-RPC, which has no path, for the A2A application at the root."""
     return connection.scope["path"] == "/" and connection.scope.get("method") == "POST"

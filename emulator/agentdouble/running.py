@@ -1,8 +1,8 @@
-"""Files by which programs of one user find each other: the local key pair, the running doubles.
+"""Files that let programs of one user find each other: the local key pair, the running doubles.
 
-All in one directory that only this user can read. The key pair is made once, so that an
-environment that was exported stays right when the double is started again. That is for
-``agentdouble serve``: an ``Emulator()`` makes a new pair each time.
+All are in one directory that only this user can read. The key pair is made once, so an exported
+environment stays valid when the double is restarted. This is for ``agentdouble serve``: an
+``Emulator()`` makes a new pair each time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from agentdouble.signing import Credentials
 
 
 def directory() -> Path:
-    """Return the private directory, made if it is not there.
+    """Return the private directory; make it if it does not exist.
 
-    Raises AgentDoubleError for one of another user, who could put keys of his in our keys' place.
+    Raises AgentDoubleError if it belongs to another user, who could replace our keys.
     """
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(base) / "agentdouble"
@@ -52,7 +52,7 @@ def credentials() -> Credentials:
 
 @contextmanager
 def announced(connection: Connection) -> Iterator[None]:
-    """Let other commands find this process's double inside."""
+    """Let other commands find this process's double while the block runs."""
     path = directory() / f"running-{os.getpid()}.json"
     _write(path, asdict(connection))
     try:
@@ -62,12 +62,12 @@ def announced(connection: Connection) -> Iterator[None]:
 
 
 def at(port: int | None) -> Connection | None:
-    """Return the running double of this user on that port, if there is one."""
+    """Return this user's running double on that port, or None."""
     return next((double for double in doubles() if urlsplit(double.url).port == port), None)
 
 
 def doubles() -> list[Connection]:
-    """Return the running doubles of this user, the latest first; forget the dead."""
+    """Return this user's running doubles, the latest first; remove the files of ended ones."""
     found = []
     for path in sorted(directory().glob("running-*.json"), key=_announced_at, reverse=True):
         if not _alive(int(path.stem.partition("-")[2])):
@@ -79,7 +79,7 @@ def doubles() -> list[Connection]:
 
 
 def _announced_at(path: Path) -> float:
-    """Return when a double was announced; long ago, if it has stopped this moment."""
+    """Return when a double was announced, or 0 if it has just stopped."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -95,9 +95,9 @@ def _alive(pid: int) -> bool:
 
 
 def _write(path: Path, content: dict[str, str]) -> None:
-    """Write a file that only this user can read, whole or not at all."""
+    """Write a file that only this user can read, completely or not at all."""
     draft = path.with_suffix(f".{os.getpid()}")
-    draft.unlink(missing_ok=True)  # of a process of that number that was killed meanwhile
+    draft.unlink(missing_ok=True)  # left by a killed process with the same number
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(content, file)

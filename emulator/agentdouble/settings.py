@@ -1,9 +1,9 @@
-"""Every knob of the double, typed.
+"""All settings of the double, with their types.
 
-Settings come from, the first that has it: keyword arguments, the environment
-(``AGENTDOUBLE_PORT=9000``), a TOML file (``agentdouble.toml`` in the working directory, or
-the file that ``AGENTDOUBLE_CONFIG`` names), the defaults below. A key that nobody knows is an
-error that suggests the nearest one, wherever it stands.
+A setting is taken from the first source that has it: keyword arguments, the environment
+(``AGENTDOUBLE_PORT=9000``), a TOML file (``agentdouble.toml`` in the working directory, or the
+file that ``AGENTDOUBLE_CONFIG`` names), the defaults below. An unknown key in any source is an
+error that suggests the nearest one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ else:
 
 PREFIX = "AGENTDOUBLE_"
 CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
-OWN_ADDRESS = "AGENTDOUBLE_URL"  # no setting: what a command is told of the double it runs beside
+OWN_ADDRESS = "AGENTDOUBLE_URL"  # not a setting: the address of a running double, for commands
 DEFAULT_FILE = "agentdouble.toml"
 MIB = 1024 * 1024
 ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
@@ -50,7 +50,7 @@ ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a sig
 class KeyPair(BaseModel):
     """One more key pair that may sign, a table of the setting ``keys``.
 
-    With a ``session_token`` these are temporary credentials, whose requests must send it.
+    With a ``session_token`` these are temporary credentials, and requests must send the token.
     Without ``full_access`` every control-plane action is refused (CTL-07).
     """
 
@@ -70,7 +70,7 @@ class KeyPair(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Every knob of the double; build it with ``Settings.load()``."""
+    """All settings of the double; make them with ``Settings.load()``."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
@@ -233,8 +233,7 @@ class Settings(BaseSettings):
     def load(cls, file: Path | None = None, **overrides: Any) -> Settings:
         """Read the settings from ``overrides``, the environment and a TOML file.
 
-        Raises SettingsError for a key that nobody knows, a wrong value, or a file that cannot
-        be read.
+        Raises SettingsError for an unknown key, a wrong value, or a file that cannot be read.
         """
         _check_keys(overrides, "the arguments")
         _check_keys(_environment_keys(), "the environment")
@@ -271,7 +270,7 @@ class Settings(BaseSettings):
         return ledger.Ledger({**profile.unknowns, **self.unknowns}, settled)
 
     def key_pair(self) -> Credentials:
-        """Return the key pair that signs; what is absent is made anew each time."""
+        """Return the key pair that signs; a part that is not set is made anew each time."""
         secret = self.secret_key
         return Credentials(
             self.access_key or f"AKLT{secrets.token_hex(12)}",
@@ -317,7 +316,7 @@ def _read_file(file: Path | None) -> Mapping[str, Any]:
 
 
 def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return a file's settings, the paths of its runtimes seen from where the file is."""
+    """Return a file's settings, with the paths of its runtimes relative to the file."""
     placed = dict(content)
     tables, sources = content.get("runtimes"), content.get("runtime_sources")
     if isinstance(tables, list) and all(isinstance(table, dict) for table in tables):
@@ -337,7 +336,7 @@ def _placed_table(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Return what a TOML file has; raise SettingsError. ``what`` is the name for what it holds."""
+    """Return the content of a TOML file; raise SettingsError. ``what`` names the content."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

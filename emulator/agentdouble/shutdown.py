@@ -1,7 +1,8 @@
 """The end of a request that is still being answered when its server stops.
 
-It is refused in the shape of its surface, and the journal has that. Where an answer has begun, the
-connection is closed before its end, so that no client takes half an answer for a whole one.
+The request is refused in the format of its surface, and the journal records that. If the answer
+has started, the connection is closed before the answer ends, so that no client takes a part of an
+answer for the whole.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ STOPPING = Refusal(
 
 
 class ShutdownMiddleware:
-    """An ASGI application in front of another, which tells callers that the server stops.
+    """An ASGI application in front of another that tells callers when the server stops.
 
-    One who has no answer yet is given a refusal; where one has begun, the connection is closed
-    before its end. A request that somebody else cancels, in this process, stays cancelled.
+    A caller without an answer gets a refusal. If the answer has started, the connection is closed
+    before it ends. A request that other code in this process cancels stays cancelled.
     """
 
     def __init__(self, app: ASGIApp, render: Render = render_json) -> None:
@@ -46,7 +47,7 @@ class ShutdownMiddleware:
 
         try:
             await self._app(scope, receive, watched)
-        except asyncio.CancelledError:  # none but a server that stops cancels what it serves
+        except asyncio.CancelledError:  # only a server that stops cancels its requests
             if begun:
                 await serving.hang_up(scope, receive)
                 return

@@ -1,9 +1,9 @@
 """Signing of control-plane requests (HMAC-SHA256): sign and verify in one place.
 
-A verifier must not assume which headers are signed: real clients differ (with or without a
-session token, with or without their own context header). It therefore takes the list from
-the request's own SignedHeaders and demands only ``host`` and ``x-date`` (U-SIGNING). The body
-is always covered: a hash that is announced is not trusted, UNSIGNED-PAYLOAD is not taken.
+A verifier must not assume which headers are signed, because real clients differ: with or without a
+session token, with or without their own context header. So it takes the list from the request's
+SignedHeaders and requires only ``host`` and ``x-date`` (U-SIGNING). The body is always covered: an
+announced hash is checked, and UNSIGNED-PAYLOAD is not accepted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentdouble.canonical import Request, read_query, readings
 from agentdouble.errors import SignatureError
 from agentdouble.imports import import_now
 
-import_now("_strptime")  # else the first request would, on the loop: strptime() needs it
+import_now("_strptime")  # strptime() needs it, and would import it on the loop at the first request
 
 __all__ = ["Authorization", "Credentials", "Request", "Scope", "sign", "verify"]
 
@@ -40,7 +40,7 @@ _ALWAYS_ONCE = ("authorization", "x-content-sha256", "x-security-token")
 
 @dataclass(frozen=True)
 class Credentials:
-    """An access key, its secret, and a session token where there is one."""
+    """An access key, its secret, and the session token if there is one."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -49,7 +49,7 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a signature is valid for: a day (YYYYMMDD), a region and a service."""
+    """The day (YYYYMMDD), region and service for which a signature is valid."""
 
     date: str
     region: str
@@ -104,7 +104,7 @@ def sign(
     when: dt.datetime,
     content_type: str = "application/json",
 ) -> dict[str, str]:
-    """Return the headers that sign a request, Host and Content-Type among them.
+    """Return the headers that sign a request, including Host and Content-Type.
 
     ``when`` is the time of signing, in UTC. A session token is sent and signed.
     """
@@ -140,11 +140,11 @@ def verify(
     wall: dt.datetime,
     skew: dt.timedelta = DEFAULT_SKEW,
 ) -> Authorization:
-    """Check a request's signature and return who signed it, for which scope.
+    """Check a request's signature and return who signed it, and for which scope.
 
-    ``credentials_of`` maps an access key to its credentials, or to None when it is unknown;
-    ``wall`` is the wall clock (U-SIGNING-SKEW). Temporary credentials must send their session
-    token, signed or not. Raises SignatureError with the platform's code.
+    ``credentials_of`` returns the credentials of an access key, or None if the key is unknown.
+    ``wall`` is the wall clock (U-SIGNING-SKEW). Requests with temporary credentials must send
+    their session token, signed or not. Raises SignatureError with the platform's code.
     """
     header = request.headers.get("authorization")
     if not header:
@@ -238,7 +238,7 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
 
 
 def _body_is_announced(request: Request) -> bool:
-    """Whether X-Content-Sha256, where it is sent, is the body's: also if it is not signed."""
+    """Return whether X-Content-Sha256 is absent or matches the body, even if it is not signed."""
     announced = request.headers.get("x-content-sha256")
     actual = hashlib.sha256(request.body).hexdigest()
     return announced is None or hmac.compare_digest(announced.encode(), actual.encode())

@@ -1,7 +1,7 @@
-"""Whose a TCP socket of this machine is, asked of Linux by its two addresses.
+"""The owner of a TCP socket on this machine, which Linux looks up by its two addresses.
 
-``sock_diag`` looks one socket up in 0.05 ms; the tables in /proc, which say the same, take 5 ms
-to be shown.
+``sock_diag`` looks up one socket in 0.05 ms. Reading the tables in /proc, which have the same
+data, takes 5 ms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from agentdouble.addresses import IPAddress
 
-NOBODY = (0, 0)  # as a socket is shown that no process has open any more
+NOBODY = (0, 0)  # the user and inode of a socket that no process has open
 
 _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 _BY_FAMILY = 20  # SOCK_DIAG_BY_FAMILY
@@ -30,10 +30,10 @@ _FOUND = struct.Struct("=BBxx2s2s16s16s12x12xII")  # ... the user and the inode 
 
 
 def look_up(near: tuple[IPAddress, int], far: tuple[IPAddress, int]) -> tuple[int, int] | None:
-    """Return user and inode of the socket at ``near`` that is connected to ``far``.
+    """Return the user and the inode of the socket at ``near`` that is connected to ``far``.
 
-    ``NOBODY``, where there is none such any more; None, where Linux does not answer, or finds
-    another one.
+    Return ``NOBODY`` if there is no such socket any more, and None if Linux does not answer or
+    finds another one.
     """
     family = socket.AF_INET if near[0].version == 4 else socket.AF_INET6
     ports, addresses = _PORTS.pack(near[1], far[1]), _padded(near[0]) + _padded(far[0])

@@ -1,4 +1,4 @@
-"""Work that blocks, done beside the event loop."""
+"""Functions that run blocking work in threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _imports: dict[tuple[str, ...], Future[None]] = {}
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Return what a blocking function returns, run in a thread.
+    """Run a blocking function in a thread and return its result.
 
-    At the interpreter's end, when threads take no more work but a double that nobody stopped
-    still has to tidy up, it runs on the loop.
+    If the interpreter ends while a double still runs, threads take no more work. Then the function
+    runs on the loop, so that the double can clean up.
     """
     try:
         future = asyncio.get_running_loop().run_in_executor(None, function)
@@ -31,20 +31,20 @@ async def run_in_thread(function: Callable[[], T]) -> T:
 
 
 async def import_in_thread(*modules: str) -> None:
-    """Import modules in a thread, if they are not yet: some take a third of a second.
+    """Import missing modules in a thread, because some take a third of a second.
 
-    All who ask for the same at the same time wait for one import, which goes on when one of
-    them is cancelled. What it raises they all hear; the next one to ask begins anew.
+    Callers that need the same modules at the same time wait for one import. It continues if one
+    caller is cancelled. If it fails, all of them get the error, and the next call tries again.
     """
     if not are_whole(modules):
         await asyncio.wrap_future(_import_of(modules))
 
 
 def apart(function: Callable[[], T]) -> Future[T]:
-    """Run a function in a thread of its own, which nobody waits for at the end.
+    """Run a function in its own thread, which the interpreter does not wait for at its end.
 
-    What may take long would hold up other work in the threads that all share. The future cannot
-    be cancelled, so any number may wait for it.
+    Work that may take long would block other work in the shared threads. The future cannot be
+    cancelled, so any number of callers may wait for it.
     """
     done = Future[T]()
     done.set_running_or_notify_cancel()
@@ -66,7 +66,7 @@ def apart(function: Callable[[], T]) -> Future[T]:
 
 
 def _import_of(modules: tuple[str, ...]) -> Future[None]:
-    """Return the import of these modules that is under way; begin it if none is."""
+    """Return the running import of these modules; start one if there is none."""
     with _beginning:
         present = _imports.get(modules)
         if present is None or present.done():

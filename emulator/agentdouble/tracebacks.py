@@ -1,12 +1,12 @@
-"""Errors in a notebook: the user's own lines that led there, and the message.
+"""Errors in a notebook: the user's own lines that led to the error, and the message.
 
-A notebook shows every frame of a traceback with its source, and an error that comes from ours is
-a page of frames of ours, of httpx and of asyncio. IPython asks an exception how it wants to be
-shown: ``_render_traceback_``. Anywhere else tracebacks are as they always are.
+A notebook shows every frame of a traceback with its source. For an error of ours that is a page of
+frames of ours, of httpx and of asyncio. IPython calls ``_render_traceback_`` of an exception to
+show it. Outside a notebook tracebacks are unchanged.
 
-Files tell which frames are whose: a function of the user's that we call is shown, and what is
-installed is not. ``%xmode Verbose`` shows every frame, but no variables: IPython would print those of
-httpx, and with them keys.
+The file of a frame says who owns it. A function of the user that we call is shown, and installed
+code is not. ``%xmode Verbose`` shows every frame but no variables, because IPython would print
+those of httpx, which contain keys.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _OURS = frozenset({"agentdouble", "doublecheck"})
 
 
 class ShownShort:
-    """An exception that a notebook shows without a page of frames; to be named before its base.
+    """An exception that a notebook shows without a page of frames; name it before its base class.
 
-    It is pickled as it is: what it says is not what its class is called with.
+    It is pickled without calling the class, because its message is not the class's argument.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -41,37 +41,37 @@ class ShownShort:
 
 
 def short(error: BaseException) -> list[str]:
-    """Return what a notebook shows of an error; every frame of it after ``%xmode Verbose``."""
+    """Return the lines that a notebook shows for an error; every frame after ``%xmode Verbose``."""
     shower = _shower()
     if shower is None:
         return _whole(error)
     cut, frames = alone(error), own_frames(error.__traceback__)
-    if frames is None:  # a magic: nothing of the user's led there
+    if frames is None:  # a magic: no frame of the user led to the error
         return list(shower.get_exception_only(type(error), error))
     try:
         return list(shower.structured_traceback(type(cut), cut, frames, tb_offset=0))
-    except Exception:  # IPython cannot show every line: one that ends a text in triple quotes, say
+    except Exception:  # IPython cannot show some lines, such as the end of a triple-quoted string
         return traceback.format_exception(type(cut), cut, frames)
 
 
 def shorten(error: BaseException) -> None:
-    """Have a notebook show an error that is not ours as it shows those that are."""
+    """Make a notebook show an error that is not ours in the same way as ours."""
     if _shell() is not None and not hasattr(error, "_render_traceback_"):
         error._render_traceback_ = partial(short, error)  # type: ignore[attr-defined]
 
 
 def leave_message(error: BaseException) -> None:
-    """Have a notebook show an error's message alone: a magic's, to which its own line has led."""
+    """Make a notebook show only the message of an error, as for a magic's error."""
     vars(error)["_render_traceback_"] = partial(_message, error)
 
 
 def own_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Return the frames of the user's code, a few of them where they are many, None if none is."""
+    """Return the frames of the user's code, only a few if there are many, or None."""
     return _linked(_few(_own(frames)))
 
 
 def alone(error: BaseException) -> BaseException:
-    """Return an error of the same type and message that does not tell what caused it."""
+    """Return an error of the same type and message without its cause."""
     cut = type(error).__new__(type(error), *error.args)
     cut.args = error.args
     cut.__dict__.update(error.__dict__)
@@ -88,14 +88,14 @@ def _message(error: BaseException) -> list[str]:
 
 
 def _whole(error: BaseException) -> list[str]:
-    """Return every frame, in plain Python's way: IPython's shows variables, which may be secrets."""
+    """Return every frame as plain Python shows it; IPython's variables may be secrets."""
     return traceback.format_exception(type(error), error, error.__traceback__)
 
 
 def _shower() -> Any:
-    """Return what shortens tracebacks in the shell that there is, None where all is to be shown.
+    """Return the shell's traceback formatter, or None if every frame is to be shown.
 
-    Whoever asks has imported IPython; this must not be what does.
+    The caller has imported IPython; this function must not import it.
     """
     shell = _shell()
     return None if shell is None or shell.InteractiveTB.mode == _ALL else shell.InteractiveTB
@@ -112,7 +112,7 @@ def _own(frames: TracebackType | None) -> list[TracebackType]:
 
 
 def _whose(frame: FrameType) -> Whose:
-    """Return whose a frame is; code that a library has made, for a dataclass say, has no file."""
+    """Return the owner of a frame; generated code, as for a dataclass, has no file."""
     named = str(frame.f_globals.get("__name__")).partition(".")[0]
     if named in _OURS:
         return "ours"
@@ -126,12 +126,12 @@ def _each(frames: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _few(frames: list[TracebackType]) -> list[TracebackType]:
-    """Leave out the middle of many: a recursion, say."""
+    """Leave out the middle frames if there are many, as in a recursion."""
     return frames if len(frames) <= _FEW else [frames[0], *frames[1 - _FEW :]]
 
 
 def _linked(frames: list[TracebackType]) -> TracebackType | None:
-    """Return a traceback of these frames alone."""
+    """Return a traceback of only these frames."""
     linked: TracebackType | None = None
     for one in reversed(frames):
         linked = TracebackType(linked, one.tb_frame, one.tb_lasti, one.tb_lineno)

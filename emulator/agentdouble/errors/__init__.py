@@ -6,73 +6,73 @@
     ├── SettingsError             a setting that is unknown or has a wrong value
     │   └── DeclarationError      a runtime that cannot be what its table says
     ├── LedgerError               an unknown, or an alternative of one, that does not exist
-    │   └── ProfileError          a profile that cannot be read, or names what does not exist
+    │   └── ProfileError          a profile that cannot be read, or has a name that does not exist
     ├── MissingExtraError         a part of agentdouble whose extra is not installed
-    ├── NotRunningError           a double is asked for what only a running one does
-    ├── NotBuiltError             something the platform has and the double does not have yet
+    ├── NotRunningError           a call that needs a running double
+    ├── NotBuiltError             a part of the platform that the double does not have yet
     ├── FaultError                a fault that cannot be armed, or is not armed
     ├── AddressInUseError         a port that another program listens on
     ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
     ├── DecorationError           a function that breaks the decorator contract (also a TypeError)
-    ├── ToolError                 an MCP tool that cannot be called as it was, or returned nonsense
+    ├── ToolError                 an MCP tool with wrong arguments or a wrong result
     │   ├── ToolArgumentsError
     │   └── ToolResultError
-    ├── CardError                 an agent card that lacks what a card must have (also a ValueError)
+    ├── CardError                 an agent card that lacks required fields (also a ValueError)
     ├── TurnTimeoutError          an A2A executor whose turn has not ended in time
     ├── ActionError               a control-plane action that is refused, with the platform's code
-    │   └── ClientTokenError      another request had its ClientToken
+    │   └── ClientTokenError      another request had the same ClientToken
     ├── SignatureError            a control-plane request whose signature does not verify
     ├── EnvelopeError             an answer that is not the envelope of section 2.8
     ├── PlatformError             an answer that is the platform's error envelope
     ├── ApiError                  a request to the API server that is refused, with its status
     │   └── SessionNotFoundError
-    ├── AgentError                an agent, or an agents directory, that does not do its part
+    ├── AgentError                an agent or an agents directory that breaks its contract
     │   ├── AgentNotFoundError
     │   ├── AgentLoadError
     │   ├── AgentYieldError       (also a TypeError)
     │   └── RunEndedError
     ├── DefinitionError           a definition of an HTTP API that cannot become tools
-    ├── ToolCallError             a tool that calls an HTTP API did not reach its end
+    ├── ToolCallError             a tool that calls an HTTP API did not finish
     ├── RunCodeError              run_code lacks what it needs
     │   ├── ToolIdMissingError
     │   ├── CredentialsMissingError
     │   └── PlatformUnreachableError
-    ├── McpServiceError           an MCP service that cannot be had, or cannot do what was asked
+    ├── McpServiceError           an MCP service that is not available or cannot do a request
     │   ├── UnknownServiceError
     │   ├── UnknownToolsetError
     │   ├── ServiceUnansweredError  a service of a toolset does not answer
-    │   ├── ServiceNameError      a name that is no segment of a path
+    │   ├── ServiceNameError      a name that is not a valid path segment
     │   ├── ServiceNameTakenError
-    │   ├── ServiceKeyError       a key that cannot be sent, or that is not there
-    │   ├── BackendError          something that no service can stand in front of
-    │   └── BackendLostError      what stands behind a service is not there, or breaks off
-    ├── AnswerLostError           a server behind this one is not there, or breaks off
-    ├── HostingError              a runtime cannot be had, or cannot do what was asked
-    │   ├── AccessError           a caller of a runtime that its gateway does not let in
-    │   ├── AuthorizerError       an authentication of callers that cannot be
-    │   ├── IssuerError           an issuer of tokens that does not do its part
-    │   ├── RuntimeNameError      a name that is no segment of a path, or is taken
-    │   ├── RuntimeStartError     an instance that did not start or never got ready
-    │   ├── InstanceLostError     an instance is not there any more, or breaks off
-    │   ├── RuntimeBusyError      no instance is free, and the queue or the patience is at its end
-    │   ├── RuntimeEndedError     it was deleted, or the double stopped, meanwhile
+    │   ├── ServiceKeyError       a key that cannot be sent, or does not exist
+    │   ├── BackendError          a backend for which no service can be made
+    │   └── BackendLostError      the backend of a service does not answer, or breaks off
+    ├── AnswerLostError           a server behind this one does not answer, or breaks off
+    ├── HostingError              a runtime is not available or cannot do a request
+    │   ├── AccessError           a caller that a runtime's gateway refuses
+    │   ├── AuthorizerError       a way to authenticate callers that is not possible
+    │   ├── IssuerError           an issuer of tokens that failed
+    │   ├── RuntimeNameError      a name that is not a valid path segment, or is in use
+    │   ├── RuntimeStartError     an instance that did not start or never became ready
+    │   ├── InstanceLostError     an instance does not answer any more, or breaks off
+    │   ├── RuntimeBusyError      no instance is free, and the queue is full or the wait too long
+    │   ├── RuntimeEndedError     the runtime was deleted, or the double stopped, meanwhile
     │   ├── UnknownInstanceError
     │   ├── UnknownVersionError
-    │   ├── LogQueryError         a parameter of a question about logs that is wrong
+    │   ├── LogQueryError         a wrong parameter of a log query
     │   └── UnknownRuntimeError
-    ├── LiveError                 what a session's code says cannot be listened to as was asked
-    │   ├── LiveRequestError      a request for that, or for completion, is wrong
+    ├── LiveError                 the live output of a session cannot be followed as requested
+    │   ├── LiveRequestError      a wrong request for live output or completion
     │   └── TooManyListenersError
-    └── SandboxError              a session instance cannot do what was asked
+    └── SandboxError              a session instance cannot do a request
         ├── UnknownLanguageError
-        ├── DirectoryError        code cannot run in the directory that was asked for
+        ├── DirectoryError        code cannot run in the given directory
         ├── UnknownToolError
         ├── ToolNameTakenError
         ├── FixedToolError
         ├── UnknownSessionError
         ├── TooManyInstancesError
-        ├── ResourceExhaustedError   the machine has no more of what a session takes
+        ├── ResourceExhaustedError   the machine has not enough of a resource that a session needs
         ├── TooManyNotebooksError
         ├── InstanceBusyError
         ├── InstancePausedError
@@ -82,10 +82,9 @@
         ├── BrowserError          a session's browser did not start or has ended
         ├── BrowserMissingError   no Chromium, or no Playwright, on this machine
         ├── TooManyBrowsersError
-        └── PageError             a page in a browser did not do what was asked
+        └── PageError             a page in a browser did not do a request
 
-Messages are for people: what happened, where, what to do. What a program needs is in
-the attributes.
+Messages are for people: what happened, where, what to do. Programs use the attributes.
 """
 
 from __future__ import annotations
@@ -272,5 +271,5 @@ __all__ = [
     "WorkbenchError",
 ]
 
-for _name in __all__:  # a traceback names the exception by where users import it from
+for _name in __all__:  # a traceback shows the module from which users import the exception
     globals()[_name].__module__ = __name__

@@ -1,4 +1,4 @@
-"""Requests to the API server that are refused, and agents that do not do their part."""
+"""Errors of refused requests to the API server, and of agents that break their contract."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class ApiError(AgentDoubleError):
-    """A request to the API server is refused; ``detail`` is what the answer's body says."""
+    """A request to the API server is refused; ``detail`` is the detail in the answer's body."""
 
     def __init__(self, status: int, detail: Any) -> None:
         super().__init__(str(detail))
@@ -17,14 +17,14 @@ class ApiError(AgentDoubleError):
 
 
 class SessionNotFoundError(ApiError):
-    """There is no session of that id, or it has been deleted meanwhile."""
+    """There is no session of that id, or it was deleted meanwhile."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(404, detail)
 
 
 class AgentError(AgentDoubleError):
-    """An agent, or an agents directory, does not do its part; ``app`` is the application's name."""
+    """An agent or an agents directory breaks its contract; ``app`` is the application's name."""
 
     def __init__(self, message: str, *, app: str) -> None:
         super().__init__(message)
@@ -36,12 +36,12 @@ class AgentNotFoundError(AgentError):
 
 
 class AgentLoadError(AgentError):
-    """An application of the agents directory does not import, or exposes no agent."""
+    """An application of the agents directory cannot be imported, or has no agent."""
 
 
 class AgentYieldError(AgentError, TypeError):
-    """An agent yielded, or put into its state, what no event can carry."""
+    """An agent yielded, or put into its state, a value that no event can carry."""
 
 
 class RunEndedError(AgentError):
-    """An agent goes on asking for its session after its run has ended."""
+    """An agent uses its session after its run has ended."""

@@ -1,4 +1,4 @@
-"""Applications that cannot be served, and what of a call or a card breaks their contract."""
+"""Errors of applications that cannot be served, and of calls or cards that break a contract."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class ApplicationLoadError(AgentDoubleError):
-    """An application cannot be imported or served; ``spec`` is what was asked for."""
+    """An application cannot be imported or served; ``spec`` is the given application."""
 
     def __init__(self, message: str, *, spec: str) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class ApplicationLoadError(AgentDoubleError):
 
 
 class DecorationError(AgentDoubleError, TypeError):
-    """A function breaks the decorator contract of section 4.6; ``decorator`` names the decorator."""
+    """A function breaks the decorator contract of section 4.6; ``decorator`` is its name."""
 
     def __init__(self, message: str, *, decorator: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class DecorationError(AgentDoubleError, TypeError):
 
 
 class ToolError(AgentDoubleError):
-    """A call of an MCP tool fails though its function did not; ``tool`` is the tool's name."""
+    """A call of an MCP tool fails although its function did not; ``tool`` is the tool's name."""
 
     def __init__(self, message: str, *, tool: str) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class ToolArgumentsError(ToolError):
 
 
 class ToolResultError(ToolError):
-    """A tool returned what it did not announce, or what is no JSON."""
+    """A tool returned a value that it did not announce, or that is not JSON."""
 
 
 class CardError(AgentDoubleError, ValueError):
-    """An agent card, or the URL it is made for, lacks what it must have; ``fields`` names it."""
+    """An agent card, or the URL it is made for, lacks required fields; ``fields`` names them."""
 
     def __init__(self, message: str, *, fields: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class CardError(AgentDoubleError, ValueError):
 
 
 class TurnTimeoutError(AgentDoubleError):
-    """What an A2A executor does took longer than it may; ``limit_s`` is how long that is."""
+    """A turn of an A2A executor took longer than ``limit_s`` seconds."""
 
     def __init__(self, limit_s: float) -> None:
         super().__init__(f"It did not end within {limit_s:g} s.")

@@ -1,4 +1,4 @@
-"""What every exception of agentdouble's is."""
+"""The base class of all exceptions of agentdouble."""
 
 from __future__ import annotations
 

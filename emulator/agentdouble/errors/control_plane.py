@@ -1,4 +1,4 @@
-"""Actions that are refused, and answers of a control plane that say so."""
+"""Errors of refused actions, and of a control plane's error answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ActionError(AgentDoubleError):
 
 
 class ClientTokenError(ActionError):
-    """A request has the ClientToken of another one; ``id`` is what that one made, a ``kind``."""
+    """Another request had the same ClientToken; it made the ``kind`` with the id ``id``."""
 
     def __init__(self, kind: str, id_: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What any part may refuse: settings, unknowns, what is not there, addresses, state."""
+"""Errors that any part may raise: settings, unknowns, missing parts, addresses, state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class SettingsError(AgentDoubleError):
-    """A setting is unknown or has a wrong value; ``key`` names it, ``source`` says where it stood."""
+    """A setting is unknown or has a wrong value; ``key`` is its name, ``source`` its place."""
 
     def __init__(self, message: str, *, key: str, source: str) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class SettingsError(AgentDoubleError):
 
 
 class DeclarationError(SettingsError):
-    """A runtime cannot be what its table says; ``reason`` says why, ``name`` is the runtime's."""
+    """A runtime cannot be as its table says; ``reason`` says why, ``name`` is the runtime's."""
 
     def __init__(self, name: object, key: str, reason: str) -> None:
         self.name = name if isinstance(name, str) else ""
@@ -27,7 +27,7 @@ class DeclarationError(SettingsError):
 
 
 class LedgerError(AgentDoubleError):
-    """An unknown, or an alternative of one, does not exist or is not built; ``unknown`` is its id."""
+    """An unknown or an alternative does not exist or is not built; ``unknown`` is the id."""
 
     def __init__(self, message: str, *, unknown: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class LedgerError(AgentDoubleError):
 
 
 class ProfileError(LedgerError):
-    """A profile cannot be read, or names what does not exist; ``file`` is where it stands."""
+    """A profile cannot be read or has a name that does not exist; ``file`` is its file."""
 
     def __init__(self, message: str, *, file: object, unknown: str = "") -> None:
         super().__init__(message, unknown=unknown)
@@ -43,7 +43,7 @@ class ProfileError(LedgerError):
 
 
 class MissingExtraError(AgentDoubleError):
-    """A part needs an extra that is not installed; ``extra`` names it."""
+    """A part needs an extra that is not installed; ``extra`` is its name."""
 
     def __init__(self, what: str, *, extra: str) -> None:
         super().__init__(
@@ -53,11 +53,11 @@ class MissingExtraError(AgentDoubleError):
 
 
 class NotRunningError(AgentDoubleError, RuntimeError):
-    """A double is asked for what only a running one does, or is to be started a second time."""
+    """A call needs a running double, or a double is started a second time."""
 
 
 class NotBuiltError(AgentDoubleError):
-    """The platform has this and the double does not have it yet; ``what`` names it."""
+    """The platform has this and the double does not have it yet; ``what`` says what."""
 
     code = "NotImplemented"
     status = 501
@@ -70,7 +70,7 @@ class NotBuiltError(AgentDoubleError):
 
 
 class FaultError(AgentDoubleError):
-    """A fault cannot be armed as it was asked for, or is not there; ``field`` is what is wrong."""
+    """A fault cannot be armed as requested, or does not exist; ``field`` is the wrong field."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -90,9 +90,10 @@ class AddressInUseError(AgentDoubleError):
 
 
 class StateError(AgentDoubleError):
-    """What is to outlive the process cannot be kept; ``where`` is the file or URL.
+    """The state cannot be kept; ``where`` is its file or URL.
 
-    ``status`` is what a request hears that needs it: 507 for want of room, otherwise 503.
+    ``status`` is the HTTP status of a request that needs the state: 507 if there is no space,
+    otherwise 503.
     """
 
     code = "StateError"
@@ -104,9 +105,9 @@ class StateError(AgentDoubleError):
 
 
 class AnswerLostError(AgentDoubleError):
-    """A server behind this one is not there, or breaks off; the message says what was seen.
+    """A server behind this one does not answer or breaks off; the message says what was observed.
 
-    ``unreached`` where there was no connection, ``silent`` where nobody answered at all.
+    ``unreached`` is true if there was no connection, ``silent`` if there was no answer at all.
     """
 
     def __init__(self, reason: str, *, unreached: bool = False, silent: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""MCP services that cannot do what was asked, and HTTP APIs that cannot become tools."""
+"""Errors of MCP services that cannot do a request, and of HTTP APIs that cannot become tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from agentdouble.errors.base import AgentDoubleError
 class DefinitionError(AgentDoubleError):
     """A definition of an HTTP API cannot become tools.
 
-    ``place`` is where in the document, as a JSON pointer, or ``""``; ``source`` names the document.
+    ``place`` is the place in the document, as a JSON pointer, or ``""``; ``source`` names the
+    document.
     """
 
     code = "InvalidParameter"
@@ -25,13 +26,13 @@ class DefinitionError(AgentDoubleError):
 
 
 class ToolCallError(AgentDoubleError):
-    """A tool that calls an HTTP API did not reach its end; the message is for the caller."""
+    """A tool that calls an HTTP API did not finish; the message is for the caller."""
 
 
 class McpServiceError(AgentDoubleError):
-    """An MCP service cannot be had, or cannot do what was asked; ``service`` names it."""
+    """An MCP service is not available or cannot do a request; ``service`` is its name."""
 
-    code = "InternalError"  # what an action of the control plane answers
+    code = "InternalError"  # in the answer of a control-plane action
     status = 500
 
     def __init__(self, message: str, *, service: str) -> None:
@@ -40,7 +41,7 @@ class McpServiceError(AgentDoubleError):
 
 
 class UnknownServiceError(McpServiceError):
-    """A name or an id that no MCP service has; ``known`` are the names there are."""
+    """No MCP service has this name or id; ``known`` are the existing names."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -54,7 +55,7 @@ class UnknownServiceError(McpServiceError):
 
 
 class UnknownToolsetError(McpServiceError):
-    """A name or an id that no toolset has; ``known`` are the names there are."""
+    """No toolset has this name or id; ``known`` are the existing names."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -68,7 +69,7 @@ class UnknownToolsetError(McpServiceError):
 
 
 class ServiceUnansweredError(McpServiceError):
-    """A service of a toolset cannot be asked; ``reason`` says what was seen."""
+    """A service of a toolset does not answer; ``reason`` says what was observed."""
 
     def __init__(self, service: str, reason: str) -> None:
         super().__init__(
@@ -78,7 +79,7 @@ class ServiceUnansweredError(McpServiceError):
 
 
 class ServiceNameError(McpServiceError):
-    """A name that cannot stand in ``/mcp/<service_name>``."""
+    """A name that is not valid in ``/mcp/<service_name>``."""
 
     code = "InvalidParameter"
     status = 400
@@ -105,18 +106,18 @@ class ServiceNameTakenError(McpServiceError):
 
 
 class ServiceKeyError(McpServiceError):
-    """A key of an MCP service that cannot be sent, or that is not there."""
+    """A key of an MCP service that cannot be sent, or does not exist."""
 
     code = "InvalidParameter"
     status = 400
 
 
 class BackendError(McpServiceError):
-    """Something that no MCP service can stand in front of."""
+    """A backend for which no MCP service can be made."""
 
     code = "InvalidParameter"
     status = 400
 
 
 class BackendLostError(McpServiceError):
-    """What stands behind a service breaks off amid its answer."""
+    """The backend of a service broke off during its answer."""

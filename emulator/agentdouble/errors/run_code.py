@@ -1,4 +1,4 @@
-"""What run_code lacks."""
+"""Errors of run_code if something that it needs is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class RunCodeError(AgentDoubleError):
-    """run_code lacks what it needs to call the platform."""
+    """run_code does not have everything that it needs to call the platform."""
 
 
 class ToolIdMissingError(RunCodeError):

@@ -1,4 +1,4 @@
-"""Runtimes that cannot be had or do not do what was asked, and callers whom they refuse."""
+"""Errors of runtimes that are not available or cannot do a request, and of refused callers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class HostingError(AgentDoubleError):
-    """A runtime cannot be had, or cannot do what was asked; ``name`` is the runtime's."""
+    """A runtime is not available or cannot do a request; ``name`` is the runtime's name."""
 
-    code = "InternalError"  # what an action of the control plane answers
+    code = "InternalError"  # in the answer of a control-plane action
     status = 500
 
     def __init__(self, name: str, message: str) -> None:
@@ -22,8 +22,8 @@ class HostingError(AgentDoubleError):
 class AccessError(HostingError):
     """A runtime's gateway refuses a caller; ``kind`` is a short name for programs.
 
-    ``status`` is the answer's, ``challenge`` its ``WWW-Authenticate`` where it has one; ``call`` is
-    the id of the JSON-RPC call that is refused, where it is one.
+    ``status`` is the answer's status, and ``challenge`` its ``WWW-Authenticate``, if it has one.
+    ``call`` is the id of the refused JSON-RPC call, if the request is one.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class AccessError(HostingError):
 
 
 class AuthorizerError(HostingError):
-    """Callers of a runtime cannot prove themselves that way; ``name`` is the runtime's, if known."""
+    """A runtime cannot authenticate its callers in this way; ``name`` is its name, if known."""
 
     code = "InvalidParameter"
     status = 400
@@ -54,7 +54,7 @@ class AuthorizerError(HostingError):
 
 
 class IssuerError(HostingError):
-    """An issuer of tokens does not do its part; ``url`` was asked, ``reason`` says what was seen."""
+    """An issuer of tokens failed; ``url`` is the called URL, ``reason`` says what was observed."""
 
     def __init__(self, url: str, reason: str) -> None:
         self.url = url
@@ -63,7 +63,7 @@ class IssuerError(HostingError):
 
 
 class RuntimeNameError(HostingError):
-    """A runtime cannot have that name; ``reason`` says why."""
+    """A runtime cannot have this name; ``reason`` says why."""
 
     code = "InvalidResource.AlreadyExists"
     status = 409
@@ -74,7 +74,7 @@ class RuntimeNameError(HostingError):
 
 
 class RuntimeStartError(HostingError):
-    """An instance did not start or never got ready; ``reason`` says what was seen."""
+    """An instance did not start or never became ready; ``reason`` says what was observed."""
 
     code = "InternalError.Runtime"
     status = 502
@@ -89,7 +89,7 @@ class RuntimeStartError(HostingError):
 
 
 class RuntimeBusyError(HostingError):
-    """No instance is free for a request; ``reason`` says why, ``retry_after_s`` when to ask again."""
+    """No instance is free for a request; ``reason`` says why, ``retry_after_s`` when to try again."""
 
     def __init__(self, name: str, reason: str, retry_after_s: int) -> None:
         super().__init__(
@@ -100,7 +100,7 @@ class RuntimeBusyError(HostingError):
 
 
 class RuntimeEndedError(HostingError):
-    """A runtime has been ended, and no request reaches it any more; ``reason`` says why."""
+    """A runtime has ended, and no request reaches it any more; ``reason`` says why."""
 
     code = "InvalidAgentKitRuntime.NotFound"
     status = 404
@@ -111,7 +111,7 @@ class RuntimeEndedError(HostingError):
 
 
 class UnknownVersionError(HostingError):
-    """A runtime has no version of that number, or none any more; ``known`` are those it has."""
+    """A runtime has no version of this number, or not any more; ``known`` are the existing ones."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -124,7 +124,7 @@ class UnknownVersionError(HostingError):
 
 
 class UnknownInstanceError(HostingError):
-    """A runtime has no instance of that name; ``known`` are those it has."""
+    """A runtime has no instance of this name; ``known`` are the existing ones."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -137,7 +137,7 @@ class UnknownInstanceError(HostingError):
 
 
 class LogQueryError(HostingError):
-    """A parameter of a question about logs is wrong; ``parameter`` names it."""
+    """A parameter of a log query is wrong; ``parameter`` is its name."""
 
     def __init__(self, parameter: str, reason: str) -> None:
         super().__init__("", f"The parameter {parameter[:100]!r} {reason}.")
@@ -145,9 +145,10 @@ class LogQueryError(HostingError):
 
 
 class InstanceLostError(HostingError):
-    """An instance is not there, or breaks off; ``instance`` is its name.
+    """An instance does not answer, or breaks off; ``instance`` is its name.
 
-    ``unreached`` where the request cannot have reached it, ``amid`` where its answer had begun.
+    ``unreached`` is true if the request cannot have reached it, ``amid`` if its answer had
+    started.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class InstanceLostError(HostingError):
 
 
 class UnknownRuntimeError(HostingError):
-    """There is no such runtime; ``known`` are the names there are."""
+    """There is no such runtime; ``known`` are the existing names."""
 
     code = "InvalidAgentKitRuntime.NotFound"  # real clients know the name
     status = 404

@@ -1,4 +1,4 @@
-"""Sessions of the sandbox that cannot do what was asked, or cannot be listened to."""
+"""Errors of sandbox sessions that cannot do a request, or whose output cannot be followed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class LiveError(AgentDoubleError):
-    """What a session's code says cannot be listened to as it was asked."""
+    """The live output of a session cannot be followed as requested."""
 
 
 class LiveRequestError(LiveError):
-    """A request for live outputs or for completion is wrong; ``field`` names what of it is."""
+    """A request for live outputs or for completion is wrong; ``field`` is the wrong field."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field!r} {reason}.")
@@ -20,7 +20,7 @@ class LiveRequestError(LiveError):
 
 
 class TooManyListenersError(LiveError):
-    """As many listen to what code says as may; ``limit`` is how many that is."""
+    """Too many clients listen to the outputs of code; ``limit`` is the allowed number."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -30,14 +30,14 @@ class TooManyListenersError(LiveError):
 
 
 class SandboxError(AgentDoubleError):
-    """A session instance cannot do what was asked."""
+    """A session instance cannot do a request."""
 
-    code = "InternalError"  # what an action of the control plane answers
+    code = "InternalError"  # in the answer of a control-plane action
     status = 500
 
 
 class UnknownLanguageError(SandboxError):
-    """A language that the sandbox does not run; ``known`` are those it does."""
+    """The sandbox does not run this language; ``known`` are those it runs."""
 
     code = "InvalidParameter"
     status = 400
@@ -60,7 +60,7 @@ class DirectoryError(SandboxError):
 
 
 class UnknownToolError(SandboxError):
-    """A tool id that no tool has, or none any more; ``known`` are some of those there are."""
+    """No tool has this id, or not any more; ``known`` are some of the existing ids."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -73,7 +73,7 @@ class UnknownToolError(SandboxError):
 
 
 class ToolNameTakenError(SandboxError):
-    """Another tool has the name; ``tool_id`` is that tool's."""
+    """Another tool has the name; ``tool_id`` is the id of that tool."""
 
     code = "InvalidResource.AlreadyExists"
     status = 409
@@ -98,7 +98,7 @@ class FixedToolError(SandboxError):
 
 
 class UnknownSessionError(SandboxError):
-    """A SessionId that no instance of the tool has or had."""
+    """No instance of the tool has or had this SessionId."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -111,7 +111,8 @@ class UnknownSessionError(SandboxError):
 class TooManyInstancesError(SandboxError):
     """The largest number of session instances is alive; ``limit`` is that number.
 
-    ``resource`` is what this machine has too little of for more, where nobody has set the number.
+    If the limit comes from this machine and not from a setting, ``resource`` is what the machine
+    has too little of.
     """
 
     code = "QuotaExceeded"
@@ -130,9 +131,9 @@ class TooManyInstancesError(SandboxError):
 
 
 class ResourceExhaustedError(SandboxError):
-    """The machine has no more of what a session takes.
+    """The machine has not enough of a resource that a session needs.
 
-    ``resource`` is "open files", "processes", "memory" or "disk", ``remedy`` what raises it.
+    ``resource`` is "open files", "processes", "memory" or "disk"; ``remedy`` says how to raise it.
     """
 
     code = "QuotaExceeded"
@@ -148,7 +149,7 @@ class ResourceExhaustedError(SandboxError):
 
 
 class TooManyNotebooksError(SandboxError):
-    """A session has as many Jupyter sessions as it may have; ``limit`` is that number."""
+    """A session has the allowed number of Jupyter sessions; ``limit`` is that number."""
 
     code = "QuotaExceeded"
     status = 429
@@ -159,7 +160,7 @@ class TooManyNotebooksError(SandboxError):
 
 
 class InstanceBusyError(SandboxError):
-    """The instance runs code and the ledger says that a second call is refused meanwhile."""
+    """The instance runs code, and the ledger says that a second call is refused."""
 
     code = "InvalidResource.Busy"
     status = 409
@@ -193,7 +194,7 @@ class InstanceEndedError(SandboxError):
 
 
 class KernelStartError(SandboxError):
-    """A kernel process did not start or did not answer; ``reason`` says what was seen."""
+    """A kernel process did not start or did not answer; ``reason`` says what was observed."""
 
     code = "ErrCreateSessionFail"
     status = 500
@@ -205,7 +206,7 @@ class KernelStartError(SandboxError):
 
 
 class WorkbenchError(SandboxError):
-    """A session's workbench, which serves its terminals and files, did not start or has ended."""
+    """A session's workbench did not start or has ended; it serves terminals and files."""
 
     code = "InternalError.Workbench"
     status = 502
@@ -221,7 +222,7 @@ class WorkbenchError(SandboxError):
 
 
 class BrowserError(SandboxError):
-    """A session's browser did not start or has ended; ``reason`` says what was seen."""
+    """A session's browser did not start or has ended; ``reason`` says what was observed."""
 
     code = "InternalError.Browser"
     status = 502
@@ -232,7 +233,7 @@ class BrowserError(SandboxError):
 
 
 class BrowserMissingError(SandboxError):
-    """This machine lacks what a browser needs; ``remedy`` is the command that installs it."""
+    """This machine does not have what a browser needs; ``remedy`` is the command to install it."""
 
     code = "InternalError.Browser"
     status = 503
@@ -243,7 +244,7 @@ class BrowserMissingError(SandboxError):
 
 
 class TooManyBrowsersError(SandboxError):
-    """The largest number of browsers runs; ``limit`` is that number."""
+    """The allowed number of browsers runs; ``limit`` is that number."""
 
     code = "QuotaExceeded"
     status = 429
@@ -257,7 +258,7 @@ class TooManyBrowsersError(SandboxError):
 
 
 class PageError(SandboxError):
-    """A page in a session's browser did not do what was asked; ``reason`` says why."""
+    """A page in a session's browser did not do a request; ``reason`` says why."""
 
     code = "InternalError.Browser"
     status = 502

@@ -1,6 +1,6 @@
 """One way to serve an ASGI application: socket, event loop, start, stop.
 
-The only place that opens a listening socket, or has gRPC open one.
+Only this package opens a listening socket, or makes gRPC open one.
 """
 
 from __future__ import annotations

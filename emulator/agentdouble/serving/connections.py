@@ -1,4 +1,4 @@
-"""The connection of a request: who is at its other end, whether it is closed, closing it."""
+"""The connection of a request: its peer, whether it is closed, and how to close it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from starlette.types import Receive, Scope
 
 PEER = "agentdouble.peer"  # in the scope: the address at the other end, not what a proxy says
 KEPT = "agentdouble.kept"  # in the scope: a dict that lasts as long as the connection
-TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for who must end it
+TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
 
 
 def is_closed(scope: Scope) -> bool:
-    """Whether the connection of a request is closed, as far as this side knows."""
+    """Return whether the connection of a request is closed, as far as this side knows."""
     transport: asyncio.Transport | None = scope.get(TRANSPORT)
     return transport is not None and transport.is_closing()
 
 
 async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> None:
-    """Close the connection of a request when what was sent is out; return when it is closed.
+    """Close the connection of a request after the data was sent; return when it is closed.
 
-    With ``reset`` the other end is told that it was reset. What the application sends after
-    that goes nowhere. Without a socket, where the application is called in this process, it
+    With ``reset`` the other end gets a connection reset. Data that the application sends after
+    that is dropped. If there is no socket, because the application is called in this process, it
     raises ConnectionResetError.
     """
     transport: asyncio.Transport | None = scope.get(TRANSPORT)
@@ -33,7 +33,7 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
     await asyncio.sleep(0)  # a head that waits for its body goes out
     if reset:
         no_farewell = struct.pack("ii", 1, 0)
-        # through a copy: what uvloop gives is not a whole socket
+        # through a copy, because uvloop's socket has not all methods
         with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as copy:
             copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
     encrypted = transport.get_extra_info("ssl_object") is not None

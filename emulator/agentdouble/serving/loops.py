@@ -1,7 +1,7 @@
-"""Event loops that a double serves in, and one run to its end.
+"""Event loops that a double serves in, and a function that runs one to its end.
 
-On a stock event loop a frozen clock (freezegun, time-machine 2) freezes every timer of the
-server, so ours keeps a clock of its own that nobody can freeze.
+On a standard event loop a frozen clock (freezegun, time-machine 2) freezes every timer of the
+server. So our loop has its own clock that cannot be frozen.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _unfreezable_clock() -> Callable[[], float]:
 
 
 class SteadyLoop(asyncio.SelectorEventLoop):
-    """An event loop whose timers go on while the process's clocks are frozen."""
+    """An event loop whose timers continue while the process's clocks are frozen."""
 
     _clock = staticmethod(_unfreezable_clock())
 
@@ -40,7 +40,7 @@ class SteadyLoop(asyncio.SelectorEventLoop):
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return uvloop's loop where it is installed, else a loop that survives frozen clocks."""
+    """Return uvloop's loop if it is installed, or a loop that ignores frozen clocks."""
     if importlib.util.find_spec("uvloop") is not None:
         import_now("uvloop")
         import uvloop
@@ -51,7 +51,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new loop of ours and leave nothing of it behind."""
+    """Run a coroutine in a new loop of ours and clean up all its tasks."""
     loop = new_event_loop()
     try:
         asyncio.set_event_loop(loop)

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol where a request asks for another protocol, or names another host."""
+"""uvicorn's HTTP protocol for requests that ask for another protocol or name another host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class OneProtocol(HttpToolsProtocol):
-    """A connection on which HTTP is spoken on where nobody speaks what is asked for."""
+    """A connection that continues with HTTP if a request asks for an unsupported protocol."""
 
     def data_received(self, data: bytes) -> None:
-        """Take up bytes; where another protocol is asked for that is not spoken, go on with HTTP.
+        """Read bytes; if a request asks for an unsupported protocol, continue with HTTP.
 
-        httptools leaves the body of such a request unread. Java's client, for one, asks for
+        httptools leaves the body of such a request unread. For example, Java's client asks for
         HTTP/2 with its first POST.
         """
         self._unset_keepalive_if_required()
@@ -50,11 +50,11 @@ class OneProtocol(HttpToolsProtocol):
         return b"\r\n".join([first, *lines, b"", b""])
 
     def _should_upgrade(self) -> bool:
-        """Whether it becomes a WebSocket: by another method than GET none is asked for."""
+        """Return whether the connection becomes a WebSocket, which needs the method GET."""
         return bool(self.scope["method"] == "GET" and super()._should_upgrade())
 
     def _is_asked_again(self) -> bool:
-        """Whether this head asks for a protocol that is not spoken."""
+        """Return whether this head asks for an unsupported protocol."""
         if not self.parser.should_upgrade():
             return False
         if self.parser.get_method() == b"CONNECT":
@@ -71,11 +71,11 @@ class OneProtocol(HttpToolsProtocol):
             return
         named = _authority(self.url)
         if named and named != next((v for n, v in self.headers if n == b"host"), named):
-            self.headers.append((b"host", named))  # it names two, and is refused as such
+            self.headers.append((b"host", named))  # two hosts, so it is refused
         super().on_headers_complete()
 
 
 def _authority(target: bytes) -> bytes | None:
-    """Return the host of a target that is a whole URL, as proxies are asked (RFC 9112, 3.2.2)."""
+    """Return the host of a target that is a whole URL, as sent to proxies (RFC 9112, 3.2.2)."""
     _, scheme, rest = target.partition(b"://")
     return re.split(b"[/?#]", rest, maxsplit=1)[0] if scheme and target[:1] not in b"/*" else None

@@ -1,4 +1,4 @@
-"""uvicorn's protocols, as a double speaks them."""
+"""uvicorn's protocols, changed for a double."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
 
 _log = logging.getLogger("agentdouble.websocket")
 _log.setLevel(logging.WARNING)
-# it says so of every connection that is refused with an HTTP status
+# it logs this for every connection that is refused with an HTTP status
 _log.addFilter(lambda record: "completing handshake" not in str(record.msg))
 _log.addFilter(lambda record: not _is_stopping(record))
 _log.addFilter(lambda record: _in_one_line(record))
 
 
 def _is_stopping(record: logging.LogRecord) -> bool:
-    """Whether it is about a connection that is cancelled, as the server stops."""
+    """Return whether the record is about a connection cancelled because the server stops."""
     return record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """Take the traceback off what says that a client has sent no text."""
+    """Remove the traceback from a record that says that a client sent invalid text."""
     if record.exc_info is not None and isinstance(record.exc_info[1], UnicodeDecodeError):
         record.exc_info = None
     return True
@@ -36,8 +36,8 @@ def _in_one_line(record: logging.LogRecord) -> bool:
 class _HeadWithBody:
     """A connection that sends the head of an answer together with the body that follows at once.
 
-    uvicorn writes the two apart, and a send costs more than all the rest of a small answer: 73
-    of 200 µs. Where no body follows in the same step of the loop, the head goes alone.
+    uvicorn writes them separately, and one send costs more than the rest of a small answer: 73 of
+    200 µs. If no body follows in the same step of the loop, the head is sent alone.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -47,7 +47,7 @@ class _HeadWithBody:
         self._head: bytes | None = None
 
     def write(self, data: bytes) -> None:
-        """Send something; what is first waits for what comes next."""
+        """Send data; hold the first piece back until the next one."""
         if not self._begun:
             self._begun = True
             self._head = data
@@ -71,10 +71,10 @@ class _HeadWithBody:
 
 
 class HttpProtocol(TurnTaking):
-    """uvicorn's protocol that keeps who is connected, without its access log.
+    """uvicorn's protocol without its access log, which puts the connection's peer in the scope.
 
-    The setting ``access_log=False`` would take the handlers off the process's uvicorn.access
-    logger, which may be somebody else's.
+    The setting ``access_log=False`` would remove the handlers of the process's uvicorn.access
+    logger, which other code may use.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -85,32 +85,32 @@ class HttpProtocol(TurnTaking):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         scope = cast("dict[str, Any]", self.scope)
-        scope[PEER] = self.client  # whatever a proxy's header will say of who asks
+        scope[PEER] = self.client  # whatever a proxy's header says about the client
         scope[TRANSPORT] = self.transport
         scope[KEPT] = self._kept
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header without the space after its value, which is no part of it (RFC 9110, 5.5).
+        """Read a header without the space after its value, which is not part of it (RFC 9110, 5.5).
 
-        httptools leaves it there. MCP compares headers with what the body says, and h11 refuses
-        to send such a value onward.
+        httptools leaves the space there. MCP compares headers with the body, and h11 refuses to
+        forward such a value.
         """
         super().on_header(name, value.rstrip(b" \t"))
 
     def on_headers_complete(self) -> None:
         before = self.cycle
         super().on_headers_complete()
-        if self.cycle is not None and self.cycle is not before:  # one that is an upgrade has none
+        if self.cycle is not None and self.cycle is not before:  # an upgrade has none
             joined = _HeadWithBody(self.transport, self.loop)
             self.cycle.transport = cast("asyncio.Transport", joined)
-            # uvicorn 0.35 does not close where the client asks for it
+            # uvicorn 0.35 does not close when the client requests it
             self.cycle.keep_alive = self.cycle.keep_alive and self.parser.should_keep_alive()
 
     def shutdown(self) -> None:
         """Close an idle connection at once.
 
-        Over TLS a close waits for the client's closing alert, which one that keeps its connection
-        for later does not send: the server would stop seconds late and leave a socket open.
+        Over TLS a close waits for the client's closing alert. A client that keeps its connection
+        for later does not send it, so the server would stop seconds late and leave a socket open.
         """
         super().shutdown()
         if self.transport.is_closing() and self.transport.get_extra_info("ssl_object"):
@@ -118,7 +118,7 @@ class HttpProtocol(TurnTaking):
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket protocol that logs no addresses: a session's has its token in it."""
+    """uvicorn's WebSocket protocol without addresses in its log: they have session tokens."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -126,16 +126,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._early = b""
 
     async def run_asgi(self) -> None:
-        """Have the connection answered; who is at its other end is kept, as with HTTP."""
+        """Run the application; put the peer of the connection in the scope, as for HTTP."""
         scope = cast("dict[str, Any]", self.scope)
         scope[PEER], scope[KEPT] = self.client, {}
         await super().run_asgi()
 
     def data_received(self, data: bytes) -> None:
-        """Take up bytes; refuse those that begin no WebSocket, where uvicorn would be silent.
+        """Read bytes; answer an invalid handshake with 400, where uvicorn would not answer.
 
-        What comes before the application has accepted waits: a client may not send it, and the
-        protocol cannot read it yet.
+        Data that arrives before the application has accepted waits: a client may not send it yet,
+        and the protocol cannot read it yet.
         """
         if self.handshake_initiated and not self.handshake_complete:
             self._early += data
@@ -149,7 +149,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(f"{head}{ended}".encode() + said)
             self.transport.close()
 
-    # uvicorn 0.35 does not hear that a client is slow: all would wait in memory
+    # uvicorn 0.35 does not notice a slow client, so all data would wait in memory
 
     def pause_writing(self) -> None:
         self.writable.clear()
@@ -162,9 +162,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.writable.set()
 
     async def send(self, message: Any) -> None:
-        """Pass on what the application says; the length of a refusal is uvicorn's to tell.
+        """Pass on a message of the application, without the content-length of a refusal.
 
-        Before 0.53 it adds one of its own to one that is there, and clients take neither.
+        uvicorn before 0.53 adds a second content-length, and clients reject both.
         """
         if message["type"] == "websocket.http.response.start":
             kept = [

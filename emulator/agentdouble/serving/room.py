@@ -1,4 +1,4 @@
-"""How many connections a server has at once, and which give way when there are too many."""
+"""The number of connections that a server may have, and which are closed if there are too many."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ MOST = 10_000
 
 
 class Leaving(Protocol):
-    """A connection that can be told to go."""
+    """A connection that can be closed to make room."""
 
     def give_way(self) -> None:
         """Close at once."""
 
 
 class Room:
-    """The connections whose clients have the next word, the one longest silent first."""
+    """The connections that wait for their clients to send, the longest silent first."""
 
     def __init__(self) -> None:
         self._silent: OrderedDict[Leaving, None] = OrderedDict()
 
     def listen_to(self, connection: Leaving) -> None:
-        """Note that a client has the word."""
+        """Note that the server waits for this client to send."""
         self._silent[connection] = None
         self._silent.move_to_end(connection)
 
     def hear(self, connection: Leaving) -> None:
-        """Note that a client that has the word has said something."""
+        """Note that a client that the server waits for has sent data."""
         if connection in self._silent:
             self._silent.move_to_end(connection)
 
     def forget(self, connection: Leaving) -> None:
-        """Note that a client waits for its answer, or is gone."""
+        """Note that a client waits for its answer, or has disconnected."""
         self._silent.pop(connection, None)
 
     def has_place(self, count: int) -> bool:
-        """Return whether there is a place for the last of so many connections.
+        """Return whether there is a place for the last of ``count`` connections.
 
-        Where there is none, the client that has been silent longest gives way.
+        If there is no free place, close the connection that has been silent longest.
         """
         if count <= limit():
             return True
@@ -53,7 +53,7 @@ class Room:
 
 
 def limit() -> int:
-    """Return how many connections there may be: half of the descriptors are for sessions."""
+    """Return the allowed number of connections: half of the descriptors are for sessions."""
     with suppress(ImportError):  # not on Windows
         import resource
 

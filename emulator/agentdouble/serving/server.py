@@ -1,4 +1,4 @@
-"""uvicorn's server, which starts and stops as a double does."""
+"""uvicorn's server, with a start and a stop that suit a double."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from agentdouble.serving.sockets import BACKLOG
 
 ACCEPTED_AT_ONCE = 64  # connections in a step of the loop, as asyncio takes its backlog
 TICK_S = 1
-QUIET_S = 1  # how long it stops without a word
-CANCELLED_S = 1  # how long what is cancelled has to say so
+QUIET_S = 1  # seconds after which a stop is logged
+CANCELLED_S = 1  # how long to wait for cancelled requests
 
 _log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server that tells when it is up and stops when told, without polling.
+    """uvicorn's server that reports when it has started and stops on request, without polling.
 
-    uvicorn looks ten times a second whether it should stop, and then rests a tenth of a second
-    for its connections to close: 0.2 s for every double that a test starts.
+    uvicorn checks ten times a second whether it should stop, and then waits a tenth of a second
+    for its connections to close. That costs 0.2 s for every double that a test starts.
     """
 
     def __init__(
@@ -39,40 +39,40 @@ class Server(uvicorn.Server):
         self._wake: Callable[[], None] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does; what is not accepted at once waits in the system's own queue."""
+        """Start as uvicorn does; let the system's queue hold connections not accepted at once."""
         await super().startup(sockets)
         for listener in sockets or ():
             with contextlib.suppress(OSError):  # it failed, and is closed
                 listener.listen(BACKLOG)
 
     def exit(self) -> None:
-        """Stop serving; from any thread, at any time, more than once."""
+        """Stop serving; may be called from any thread, at any time, more than once."""
         self.should_exit = True
         self._wake()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop serving, because a signal says so."""
+        """Stop serving because of a signal."""
         super().handle_exit(sig, frame)
         self._wake()
 
     async def main_loop(self) -> None:
-        """Serve until told to stop; uvicorn's tick renews the header Date meanwhile."""
+        """Serve until the stop is requested; uvicorn's tick renews the header Date meanwhile."""
         told, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: it has stopped
                 loop.call_soon_threadsafe(told.set)
 
-        self._wake = wake  # before the first tick, which sees what was said earlier
+        self._wake = wake  # before the first tick, which sees earlier calls of exit()
         self._tell_started()
         while not await self.on_tick(0):
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(told.wait(), TICK_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop as uvicorn does, without its rest: an idle connection closes in the next step.
+        """Stop as uvicorn does, but without its pause: an idle connection closes in the next step.
 
-        It says that the end has come before it waits for what is being answered.
+        It reports the stop before it waits for running requests.
         """
         self._tell_stopping()
         await self._accept_no_more()
@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
         await self.lifespan.shutdown()
 
     async def _let_answers_end(self) -> None:
-        """Wait for what is being answered as long as the grace, then cancel it."""
+        """Wait for running requests for the grace period, then cancel them."""
         grace = self.config.timeout_graceful_shutdown or 0
         await self._wait(min(QUIET_S, grace))
         rest, count = grace - QUIET_S, len(self.server_state.tasks)
@@ -104,25 +104,25 @@ class Server(uvicorn.Server):
             await asyncio.wait_for(self._wait_tasks_to_complete(), at_most_s)
 
     async def _accept_no_more(self) -> None:
-        """Let the connections that are accepted become the server's, and accept no others.
+        """Take the accepted connections into the server, and accept no others.
 
         asyncio drops, unclosed, a connection that is accepted in the step before its server is
-        closed: the new transport cannot be attached any more.
+        closed, because the new transport cannot be attached any more.
         """
         loop = asyncio.get_running_loop()
         if not isinstance(loop, asyncio.SelectorEventLoop):  # uvloop has no such gap
             return
         for listener in (one for server in self.servers for one in server.sockets):
             loop.remove_reader(listener.fileno())
-        for _ in range(2):  # the transport is made in the first step, its protocol told in the next
+        for _ in range(2):  # one step makes the transport, the next gives it to the protocol
             await asyncio.sleep(0)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop cleanly on SIGINT and SIGTERM, in the main thread.
 
-        uvicorn raises the signal once more afterwards, which would end the process before
-        the caller has cleaned up.
+        uvicorn raises the signal once more afterwards, which would end the process before the
+        caller has cleaned up.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

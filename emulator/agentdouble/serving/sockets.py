@@ -1,7 +1,7 @@
-"""Sockets that listen, and the address that reaches them.
+"""Listening sockets, and the addresses that reach them.
 
-A socket made with ``proto=0`` gets no TCP_NODELAY from asyncio and costs 44 ms a request, so ours
-says IPPROTO_TCP.
+A socket made with ``proto=0`` gets no TCP_NODELAY from asyncio, which costs 44 ms a request. So
+ours are made with IPPROTO_TCP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BACKLOG = 4096
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return a listening TCP socket; raise AddressInUseError if the port is taken."""
+    """Return a listening TCP socket; raise AddressInUseError if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -35,7 +35,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def open_unix_socket(path: Path) -> socket.socket:
-    """Return a listening Unix socket at a path that nobody else can write to."""
+    """Return a listening Unix socket at a path that only this user can write to."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -51,11 +51,11 @@ def open_unix_socket(path: Path) -> socket.socket:
 def open_grpc(
     host: str, port: int, largest_message: int, interceptors: Sequence[Any]
 ) -> tuple[Any, int]:
-    """Return a grpc.aio server that listens, for the running loop, and its port.
+    """Return a listening grpc.aio server for the running loop, and its port.
 
-    gRPC opens its sockets by itself and takes none of ours. A message may have
-    ``largest_message`` bytes, and none is compressed: a few bytes could become more than that.
-    Raises AddressInUseError if the port is taken.
+    gRPC opens its sockets itself and does not accept ours. A message may have ``largest_message``
+    bytes. Compression is off, because a few bytes could decompress to more than that. Raises
+    AddressInUseError if the port is in use.
     """
     import grpc.aio
 
@@ -75,10 +75,10 @@ def open_grpc(
 
 
 def _log_unless_grpc_s(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an exception, but for two that are nobody's.
+    """Log an exception, except two that have no meaning.
 
-    All loops of a process that use grpc.aio share one queue there: each hears of the others'
-    events, finds it empty, or belonging to a loop that has been closed meanwhile.
+    All loops of a process that use grpc.aio share one queue there. Each loop gets the events of
+    the others, and finds the queue empty or its owner, another loop, closed.
     """
     from_queue = "PollerCompletionQueue" in repr(context.get("handle"))
     if not (from_queue and isinstance(context.get("exception"), (BlockingIOError, RuntimeError))):
@@ -86,7 +86,7 @@ def _log_unless_grpc_s(loop: asyncio.AbstractEventLoop, context: dict[str, Any])
 
 
 def _say_why(host: str, port: int) -> None:
-    """Raise what keeps us from listening there, which gRPC does not say."""
+    """Raise AddressInUseError if the port is in use, because gRPC does not report it."""
     try:
         open_socket(host, port).close()
     except AddressInUseError:

@@ -1,4 +1,4 @@
-"""An application served: in the foreground, or in a thread of its own."""
+"""Functions that serve an application in the foreground, or in its own thread."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ T = TypeVar("T")
 Prepare = Callable[[], Coroutine[Any, Any, None]]
 
 GRACE_S = 2
-# Clients keep an idle connection 4 to 30 s, httpx 5, as uvicorn would: a request that is sent in
-# the moment in which the server gives it up is lost.
+# Clients keep an idle connection 4 to 30 s, httpx and uvicorn 5. A request that is sent at the
+# moment when the server closes the connection is lost.
 KEPT_S = 75
 
 
@@ -49,14 +49,14 @@ def serve(
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers.
 
-    ``prepare`` runs before, in the same loop; what it raises is raised here. ``stopping`` is
-    called there when the end has come, to end answers that would not end by themselves.
+    ``prepare`` runs before, in the same loop; its errors are raised here. ``stopping`` is called
+    in the loop when the server stops, to end answers that would not end by themselves.
     """
     run(_prepared(_server(app, started, tls, stopping), listener, prepare))
 
 
 class ServerThread:
-    """A server in a thread of its own; it changes nothing of its process."""
+    """A server in its own thread that changes nothing else in its process."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ServerThread:
         self._thread = threading.Thread(target=self._run, name="agentdouble", daemon=True)
 
     def start(self) -> None:
-        """Return when the server answers; raise what stopped it from starting."""
+        """Start, and return when the server answers; raise the error that prevented the start."""
         self._thread.start()
         self._up.wait()
         if self._error is not None:
@@ -97,7 +97,7 @@ class ServerThread:
     def _run(self) -> None:
         try:
             run(self._serve())
-        except SystemExit:  # how uvicorn says that the startup failed
+        except SystemExit:  # uvicorn reports a failed startup in this way
             pass
         except BaseException as error:
             self._error = error
@@ -141,5 +141,5 @@ def _server(
         forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
     )
     config.load()
-    config.ssl = tls  # uvicorn itself would take files only
+    config.ssl = tls  # uvicorn itself accepts only files
     return Server(config, started, stopping)

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with connections that take turns, and that give way to others."""
+"""uvicorn's HTTP protocol with connections that take turns and make room for others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from agentdouble.serving.turns import Rank, Turns
 
 LARGEST_HEAD = 256 * 1024  # bytes
 _END_OF_HEAD = b"\r\n\r\n"
-_PIECE = 4 * 1024  # bytes in which the end of a head is looked for
-_SMALL_PIECE = 1024  # of what is no whole head: a hundred chunks, perhaps
+_PIECE = 4 * 1024  # bytes in which the end of a head is searched
+_SMALL_PIECE = 1024  # of data that is not a whole head: perhaps a hundred chunks
 _LARGE_PIECE = 64 * 1024  # of a body whose length is known, which costs next to nothing
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,6})[ \t]*(?=\r\n|$)", re.IGNORECASE)
 _UNKNOWN, _ANYBODY = -2, -1  # callers, besides the numbers of users
@@ -26,7 +26,7 @@ _TOO_LARGE = b"The head of the request is too large.\n"
 
 
 class Place:
-    """What the connections of one server share: turns, and room."""
+    """The turns and the room that the connections of one server share."""
 
     def __init__(self) -> None:
         self.room = room.Room()
@@ -39,32 +39,32 @@ class Place:
 
 
 class _Flow(FlowControl):
-    """Reads no more from a connection while something of it waits for a turn."""
+    """A flow control that stops reading a connection while its data waits for a turn."""
 
     held = False
 
     def hold(self) -> None:
-        """Read no more, whoever wants to."""
+        """Stop reading, even if other code resumes it."""
         self.held = True
         self.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on, unless it is held."""
+        """Continue to read, unless the connection is held."""
         if not self.held:
             super().resume_reading()
 
 
 class TurnTaking(OneProtocol):
-    """A connection that is read a piece at a time, when it is its turn.
+    """A connection that is read a piece at a time, when it has a turn.
 
-    ``place`` is what the connections of its server share.
+    ``place`` is shared by the connections of its server.
     """
 
     def __init__(self, *args: Any, place: Place, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._room = place.room
         self._turns = place.turns(self.loop)
-        self._turn = self._have_turn  # one and the same object
+        self._turn = self._have_turn  # keep one bound method, because turns are compared by it
         self._waits = False
         self._rank = Rank.NEW
         self._caller = _UNKNOWN
@@ -73,7 +73,7 @@ class TurnTaking(OneProtocol):
         self._rest = 0  # bytes of a body that are still to come
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a connection; without room for it its request is refused."""
+        """Accept a connection; if there is no room, its request will be refused."""
         super().connection_made(cast("asyncio.Transport", transport))
         self.flow: _Flow = _Flow(self.transport)
         if self._room.has_place(len(self.connections)):
@@ -82,16 +82,16 @@ class TurnTaking(OneProtocol):
             self.app = cast("Any", room.refuse)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget a connection."""
+        """Forget the connection."""
         self._leave()
         super().connection_lost(exc)
 
     def give_way(self) -> None:
-        """Close the connection at once: another takes its place."""
+        """Close the connection at once, to make room for another."""
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Read what has come when it is the connection's turn."""
+        """Read the received data when the connection has a turn."""
         self._unset_keepalive_if_required()
         self._room.hear(self)
         if self.cycle is not None and self.cycle.response_complete and not self._unread:
@@ -106,7 +106,7 @@ class TurnTaking(OneProtocol):
             self._go_on()
 
     def _is_whole(self, data: bytes) -> bool:
-        """Return whether it is one small request, as most that is received is, and none before it."""
+        """Return whether the data is one small request, as is usual, with nothing before it."""
         if len(data) > _PIECE or self._unread or self._waits or self.pipeline:
             return False
         if self._head or self._rest:
@@ -116,7 +116,7 @@ class TurnTaking(OneProtocol):
         return end > 0 and rest == (_length_of_body(data[:end]) if rest else 0)
 
     def _go_on(self) -> None:
-        """Read on until all is read, or a turn must be waited for, or an answer."""
+        """Read until all is read, or until a turn or an answer must be waited for."""
         while self._unread and not self.pipeline:
             if not self._turns.take(self._rank):
                 self._wait()
@@ -129,7 +129,7 @@ class TurnTaking(OneProtocol):
         self._waits = True
         if self._unread:
             self.flow.hold()
-        if self._caller == _UNKNOWN:  # nobody asks while all are served at once
+        if self._caller == _UNKNOWN:  # not needed while all connections are served at once
             self._caller = user_of(self.transport)
         self._turns.wait(self._turn, self._rank, self._caller)
 
@@ -153,14 +153,14 @@ class TurnTaking(OneProtocol):
             self._unread.clear()
 
     def _piece_size(self) -> int:
-        """Return how much is read now: a head to its end, what is there of a body, or a piece."""
+        """Return how much to read now: a head to its end, the body so far, or a piece."""
         if self._rest > 0:
             return min(self._rest, _LARGE_PIECE)
         end = self._unread.find(_END_OF_HEAD, 0, _PIECE)
         return _SMALL_PIECE if end < 0 else end + len(_END_OF_HEAD)
 
     def _let_come(self) -> None:
-        """Have more come, unless what has come waits for the application."""
+        """Resume reading, unless the received data waits for the application."""
         self.flow.held = False
         cycle = self.cycle
         if cycle is None or cycle.response_complete or len(cycle.body) <= HIGH_WATER_LIMIT:
@@ -179,7 +179,7 @@ class TurnTaking(OneProtocol):
         self._unread.clear()
 
     def handle_websocket_upgrade(self) -> None:
-        """Give the connection, with what has come already, to the protocol of WebSockets."""
+        """Give the connection, and the data already received, to the WebSocket protocol."""
         unread = bytes(self._unread)
         self._leave()
         self.flow.held = False
@@ -210,7 +210,7 @@ class TurnTaking(OneProtocol):
         self._room.forget(self)
 
     def on_response_complete(self) -> None:
-        """Have the next request, if it is here already, wait for its turn."""
+        """Make the next request, if it has arrived, wait for its turn."""
         if self.pipeline and not self.transport.is_closing():
             self._wait()
             return
@@ -220,7 +220,7 @@ class TurnTaking(OneProtocol):
 
 
 def user_of(transport: asyncio.BaseTransport) -> int:
-    """Return the user at the other end; sessions are users of their own where that can be."""
+    """Return the user id at the other end; sessions have their own users where possible."""
     client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
     try:
         ends = [(address_of(host), port) for host, port, *_ in (client, server)]
@@ -231,6 +231,6 @@ def user_of(transport: asyncio.BaseTransport) -> int:
 
 
 def _length_of_body(head: bytes) -> int:
-    """Return the length that a head tells, -1 if it tells none or more than one."""
+    """Return the Content-Length of a head, or -1 if it has none or more than one."""
     found = _LENGTH.findall(head)
     return int(found[0]) if len(found) == 1 else -1

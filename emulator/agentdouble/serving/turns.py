@@ -1,9 +1,9 @@
-"""Whose turn it is to be read and answered: a few connections in each step of the event loop.
+"""The turns in which connections are read and answered: a few in each step of the event loop.
 
-What comes from thousands of connections at once would otherwise be taken up in one step, and
-every call of others waits for the whole of it at each of its own steps, of which an answer takes
-some thirty. Requests are not limited in number, because many are long and idle. A session that is
-a user of its own is a caller of its own.
+Without turns, data from thousands of connections would be read in one step. Every other call would
+wait for all of it at each of its own steps, and an answer takes some thirty steps. The number of
+requests is not limited, because many are long and idle. A session with its own user counts as its
+own caller.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Turn = Callable[[], None]
 
 
 class Rank(IntEnum):
-    """Who goes first: a connection that has been answered, a new one, one that asks on and on."""
+    """The order of connections: an answered one, a new one, then one that sends more and more."""
 
     KNOWN = 0
     NEW = 1
@@ -29,10 +29,10 @@ class Rank(IntEnum):
 class Turns:
     """The turns of one server's connections; belongs to one event loop.
 
-    The last turn of each step is for a lower rank, and within a rank callers go one after
-    another, however many connections each has. Of a caller's new connections the newest and the
-    oldest go alternately: those that came before do not hold up a new one, nor do those that
-    keep coming hold up an old one.
+    The last turn of each step is for a lower rank. Within a rank callers take turns one after
+    another, however many connections each has. The newest and the oldest of a caller's new
+    connections alternate: earlier ones do not delay a new one, and a stream of new ones does not
+    delay an old one.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -42,7 +42,7 @@ class Turns:
         self._stepping = False
 
     def take(self, rank: Rank) -> bool:
-        """Return whether a turn is to be had at once, which is then taken."""
+        """Return whether a turn is free now; if so, take it."""
         if not self._left or (self._stepping and any(self._waiting[: rank + 1])):
             return False
         self._left -= 1
@@ -51,12 +51,12 @@ class Turns:
         return True
 
     def wait(self, turn: Turn, rank: Rank, caller: int) -> None:
-        """Call ``turn`` when it has come; ``caller`` is whoever's connection it is."""
+        """Call ``turn`` when there is a turn for it; ``caller`` owns the connection."""
         self._waiting[rank].add(turn, caller)
         self._step_soon()
 
     def leave(self, turn: Turn, caller: int) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         for waiting in self._waiting:
             waiting.remove(turn, caller)
 
@@ -80,7 +80,7 @@ class Turns:
 
 
 class _Waiting:
-    """The turns of one rank that are waited for, by caller; ``newest``: also from the end."""
+    """The waiting turns of one rank, by caller; ``newest``: taken also from the end."""
 
     def __init__(self, *, newest: bool) -> None:
         self._newest = newest
@@ -112,7 +112,7 @@ class _Waiting:
 
 
 class _Line:
-    """The turns that one caller waits for, in the order in which they came."""
+    """The turns that one caller waits for, in the order of their arrival."""
 
     def __init__(self) -> None:
         self.turns: OrderedDict[Turn, None] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What outlives the process: records by kind and id, in memory or in a file."""
+"""The state that outlives the process: records by kind and id, in memory or in a file."""
 
 from agentdouble.state.changes import Change, Record, Undo, restoring, unbroken
 from agentdouble.state.registry import Registry, Resource, digest, times_of

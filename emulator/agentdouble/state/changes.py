@@ -1,4 +1,4 @@
-"""Changes that are written together or not at all, and how memory follows when they are not."""
+"""Changes that are written together or not at all, and how memory is restored if they fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Undo = Callable[[], None]
 
 @dataclass(frozen=True)
 class Change:
-    """A record that takes the place of the one with its kind and id; None removes that one."""
+    """A record that replaces the record with its kind and id; None removes that record."""
 
     kind: str
     id: str
@@ -25,7 +25,7 @@ class Change:
 
 
 def restoring(mapping: dict[K, V], *keys: K) -> Undo:
-    """Return what gives these keys of a mapping the values, and the places, they have now."""
+    """Return a function that restores the current values and order of these keys in a mapping."""
     before = {key: mapping[key] for key in keys if key in mapping}
     order = list(mapping)
 
@@ -39,5 +39,5 @@ def restoring(mapping: dict[K, V], *keys: K) -> Undo:
 
 
 async def unbroken(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Do something to its end, also if who asked for it goes away meanwhile."""
+    """Run work to its end, even if the caller is cancelled meanwhile."""
     return await asyncio.shield(asyncio.ensure_future(work))

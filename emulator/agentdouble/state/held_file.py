@@ -1,4 +1,4 @@
-"""A file that is held: locked beside SQLite's own lock, and looked for where it was."""
+"""A file that is locked in addition to SQLite's own lock, and checked to be still at its path."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _PAUSE_S = 0.02
 
 
 class HeldFile:
-    """A file of a path, from ``hold()`` until ``release()``.
+    """A file at a path, held from ``hold()`` until ``release()``.
 
-    SQLite's lock is the process's, and ends when anything in the process that has read the file
-    closes it. On Linux a second one is held that does not; elsewhere it would meet SQLite's.
+    SQLite's lock belongs to the process, and ends when any code in the process closes the file
+    after reading it. On Linux a second lock is held that does not end so. On other systems it
+    would conflict with SQLite's.
     """
 
     def __init__(self, path: Path) -> None:
@@ -24,12 +25,12 @@ class HeldFile:
         self._descriptor: int | None = None
 
     def make(self) -> None:
-        """Make the file if there is none, for its user alone, as it holds keys."""
-        with suppress(OSError):  # SQLite says what is wrong with a path in better words
+        """Make the file if there is none, readable only by its user, because it contains keys."""
+        with suppress(OSError):  # SQLite's error about a wrong path is clearer
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def hold(self, patience_s: float) -> None:
-        """Lock the file; raise OSError if another process or store has it."""
+        """Lock the file; raise OSError if another process or store has locked it."""
         self._descriptor = descriptor = os.open(self._path, os.O_RDONLY)
         if sys.platform != "linux":
             return
@@ -41,7 +42,7 @@ class HeldFile:
         raise OSError("the file is locked")
 
     def is_there(self) -> bool:
-        """Whether the file is still at its path."""
+        """Return whether the file is still at its path."""
         if self._descriptor is None:
             return False
         held = os.fstat(self._descriptor)
@@ -52,7 +53,7 @@ class HeldFile:
         return (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
 
     def release(self) -> None:
-        """Let go of the file; once is enough."""
+        """Release the file; later calls do nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

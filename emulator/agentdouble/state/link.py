@@ -1,11 +1,11 @@
-"""The one connection to PostgreSQL that owns the records; made anew when it is lost.
+"""The one connection to PostgreSQL that owns the records; it is made again when it is lost.
 
-Who owns them holds an advisory lock on the connection that it writes with, and has its name in
-the table ``owner``. A connection made anew takes the lock again, and finds its name there unless
-another double was the owner meanwhile: then what is in memory is not what is kept.
+The owner holds an advisory lock on the connection that it writes with, and its name is in the
+table ``owner``. A new connection takes the lock again, and finds the name there unless another
+double was the owner meanwhile. In that case memory and the database differ.
 
-Nobody knows whether a commit that got no answer was made. So it is kept what the records were
-before, and put back if the callers were refused.
+A commit without an answer may have been made or not. So the earlier records are kept, and restored
+if the callers got an error.
 """
 
 from __future__ import annotations
@@ -25,36 +25,41 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from agentdouble.errors import StateError
 from agentdouble.state import owning
 
-ANSWER_S = 10.0  # a server that says nothing for so long is gone
-PATIENCE_S = 15.0  # how long who wants to write waits for a server that is gone
+ANSWER_S = 10.0  # a server that does not answer for so long counts as lost
+PATIENCE_S = 15.0  # how long a writer waits for a lost server
 _CLOSE_S = 2.0
 _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 MakeError = Callable[[str, BaseException], StateError]
-FAILURES = (DBAPIError, PostgresError, OSError, asyncio.TimeoutError)  # SQLAlchemy wraps not all
+FAILURES = (
+    DBAPIError,
+    PostgresError,
+    OSError,
+    asyncio.TimeoutError,
+)  # SQLAlchemy wraps only some
 
 _log = logging.getLogger(__name__)
 
 
 class LostError(Exception):
-    """The connection has ended; what it was doing may be done or not."""
+    """The connection has ended; its last work may be done or not."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A connection, and asyncpg's own below it: one that is lost must not be asked for that."""
+    """A connection and asyncpg's own connection below it, which a lost connection cannot return."""
 
     connection: AsyncConnection
     raw: Any
 
     async def close(self) -> None:
-        """End it, and have the server hear of that if it listens."""
+        """End the connection, and report that to the server if it listens."""
         with suppress(*FAILURES):
             await asyncio.wait_for(self.raw.close(), _CLOSE_S)
         await self.end()
 
     async def end(self) -> None:
-        """Break it off."""
+        """Break the connection off."""
         self.raw.terminate()
         with suppress(*FAILURES):
             await self.connection.invalidate()
@@ -64,7 +69,7 @@ class _Line:
 class Link:
     """The connection of one owner; belongs to one event loop.
 
-    ``error`` makes a StateError of what was tried and what came of it.
+    ``error`` makes a StateError from the failed action and its error.
     """
 
     def __init__(self, engine: AsyncEngine, error: MakeError) -> None:
@@ -82,20 +87,21 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has been opened and not been closed."""
+        """Whether the link has been opened and not closed."""
         return self._line is not None or self._connecting is not None
 
     async def open(self, lock_timeout_s: float) -> None:
-        """Connect and become the owner; raise StateError."""
+        """Connect and become the owner; raise StateError if that fails."""
         async with self._connected("cannot be opened") as connection:
             await owning.lock(connection, lock_timeout_s)
             await owning.begin(connection, self.owner)
 
     @asynccontextmanager
     async def transaction(self, until: float) -> AsyncIterator[AsyncConnection]:
-        """Give the connection to one user; wait for it until then, by the loop's time.
+        """Yield the connection to one user at a time; wait for it until ``until`` in loop time.
 
-        Rolls back what fails. Raises StateError if there is none, LostError if it ends.
+        Rolls back after an error. Raises StateError if there is no connection, LostError if it
+        ends.
         """
         async with self._used(until) as line:
             watchdog = asyncio.get_running_loop().call_later(ANSWER_S, line.raw.terminate)
@@ -108,18 +114,18 @@ class Link:
                 watchdog.cancel()
 
     def refusal(self) -> StateError | None:
-        """Return why nothing can be asked now, if that is known."""
+        """Return why no query is possible now, or None if no reason is known."""
         if self.owner.lost is not None:
             return self.owner.lost
         return None if self._line is not None else self._why
 
     def stop_waiting(self) -> None:
-        """Have nobody wait for a server that is gone any more."""
+        """Let no caller wait any longer for a server that does not answer."""
         self._closing = True
         self._changed.set()
 
     async def close(self) -> None:
-        """Let go of the lock and the connection, also of one that says nothing."""
+        """Release the lock and the connection, even if the server does not answer."""
         self.stop_waiting()
         connecting, line = self._connecting, self._line
         self._connecting = self._line = None
@@ -153,7 +159,7 @@ class Link:
         return self._line
 
     async def _recover(self, line: _Line, error: BaseException) -> None:
-        """Roll back what has failed; raise LostError if the connection is of no use any more."""
+        """Roll back after an error; raise LostError if the connection cannot be used any more."""
         other = isinstance(error, owning.OtherOwnerError)
         if not line.raw.is_closed() and not other and not owning.is_read_only(error):
             with suppress(*FAILURES):
@@ -165,7 +171,7 @@ class Link:
         raise LostError from error
 
     def _lose(self, line: _Line, error: BaseException) -> None:
-        """Look for the server again, once for each connection."""
+        """Start to connect again, once for each lost connection."""
         if self._line is not line or self._closing:
             return
         self._line = None
@@ -192,7 +198,7 @@ class Link:
         self._changed.set()
 
     async def _resume(self) -> None:
-        """Connect and be the owner still; raise StateError."""
+        """Connect and confirm that this double still is the owner; raise StateError if not."""
         async with self._connected("is lost") as connection:
             await owning.look(connection, self.owner)
             await owning.end_backend(connection, *self._backend)
@@ -201,9 +207,9 @@ class Link:
 
     @asynccontextmanager
     async def _connected(self, what: str) -> AsyncIterator[AsyncConnection]:
-        """Take a new connection into use, once what is done inside has been committed.
+        """Start to use a new connection after the work inside is committed.
 
-        All of that in the time that a server has to answer; raises StateError.
+        All of it must end within the server's answer time; raises StateError.
         """
         try:
             connection = await self._engine.connect()

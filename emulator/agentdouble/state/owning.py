@@ -1,7 +1,7 @@
-"""Who owns the records in PostgreSQL: a lock for as long as a connection lives, and a name.
+"""The ownership of the records in PostgreSQL: a lock that a connection holds, and a name.
 
-Nothing but the owner writes: each transaction names it, and counts. So a pooler, behind which a
-lock says little, cannot make two owners.
+Only the owner writes: each transaction checks the owner's name and counts. So even a pooler,
+behind which a lock has little meaning, cannot make two owners.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _READ_ONLY = "25006"
 
 
 class OtherOwnerError(Exception):
-    """Another double has been the owner meanwhile, or the records are not those that were."""
+    """Another double has been the owner meanwhile, or the records have been replaced."""
 
 
 class LockedError(Exception):
@@ -53,7 +53,7 @@ class LockedError(Exception):
 
 @dataclass
 class Owner:
-    """One owner: its name, how often it has written, and why it is the owner no more."""
+    """One owner: its name, how many times it has written, and why it is not the owner any more."""
 
     name: str
     writes: int = 0
@@ -61,7 +61,7 @@ class Owner:
 
 
 async def lock(connection: AsyncConnection, patience_s: float) -> None:
-    """Take the lock, for as long as the connection lives; raise LockedError."""
+    """Take the lock for the lifetime of the connection; raise LockedError if that fails."""
     for _ in range(1 + round(patience_s / _PAUSE_S)):
         found = await connection.execute(text(f"SELECT pg_try_advisory_lock({LOCK})"))
         if found.scalar_one():
@@ -71,7 +71,7 @@ async def lock(connection: AsyncConnection, patience_s: float) -> None:
 
 
 async def begin(connection: AsyncConnection, owner: Owner) -> None:
-    """Become the owner, under the lock; make what is not there yet."""
+    """Become the owner, with the lock held; make missing tables."""
     found = await connection.execute(text(f"SELECT to_regnamespace('{SCHEMA}')::text"))
     if found.scalar_one() is None:
         await connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
@@ -85,7 +85,7 @@ async def begin(connection: AsyncConnection, owner: Owner) -> None:
 
 
 async def look(connection: AsyncConnection, owner: Owner) -> None:
-    """Raise OtherOwnerError if the owner is another one."""
+    """Raise OtherOwnerError if there is another owner."""
     found = await connection.execute(
         text(f"SELECT to_regclass('{SCHEMA}.owner')::text, to_regclass('{SCHEMA}.records')::text")
     )
@@ -95,18 +95,18 @@ async def look(connection: AsyncConnection, owner: Owner) -> None:
     row = found.one_or_none()
     if row is None or row.name != owner.name:
         raise OtherOwnerError("another double has used it meanwhile")
-    if row.writes not in (owner.writes, owner.writes + 1):  # the last may have got no answer
+    if row.writes not in (owner.writes, owner.writes + 1):  # the last write may have got no answer
         raise OtherOwnerError("it has gone back to an earlier state")
 
 
 async def resume(connection: AsyncConnection, owner: Owner) -> None:
-    """Be the owner still, under the lock, where one can write; raise OtherOwnerError."""
+    """Confirm the ownership, with the lock held and writing possible; raise OtherOwnerError."""
     await look(connection, owner)
     await connection.execute(update(_owner).values(name=owner.name))
 
 
 async def count(connection: AsyncConnection, owner: Owner) -> None:
-    """Have a transaction be the owner's next; raise OtherOwnerError if there is another one."""
+    """Count a transaction as the owner's next; raise OtherOwnerError if there is another owner."""
     counted = await connection.execute(
         update(_owner).where(_owner.c.name == owner.name).values(writes=owner.writes + 1)
     )
@@ -115,7 +115,7 @@ async def count(connection: AsyncConnection, owner: Owner) -> None:
 
 
 async def backend(connection: AsyncConnection) -> tuple[int, dt.datetime]:
-    """Return what the server knows a connection by."""
+    """Return the process id and the start time by which the server knows a connection."""
     found = await connection.execute(
         text("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
     )
@@ -124,7 +124,7 @@ async def backend(connection: AsyncConnection) -> tuple[int, dt.datetime]:
 
 
 async def end_backend(connection: AsyncConnection, pid: int, start: dt.datetime) -> None:
-    """Have the server end a connection of ours that it may take for alive."""
+    """Make the server end a lost connection of ours that it may still consider alive."""
     await connection.execute(
         text(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -135,5 +135,5 @@ async def end_backend(connection: AsyncConnection, pid: int, start: dt.datetime)
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Whether a server has refused to write because it is, by now, no primary."""
+    """Return whether a server refused to write because it is no longer the primary."""
     return getattr(getattr(error, "orig", None), "sqlstate", None) == _READ_ONLY

@@ -1,6 +1,6 @@
-"""The store in PostgreSQL, through SQLAlchemy and asyncpg; import it only where it is asked for.
+"""The store in PostgreSQL, through SQLAlchemy and asyncpg; import it only if it is configured.
 
-The records have a schema of their own, ``agentdouble``, which belongs to one double at a time.
+The records have their own schema, ``agentdouble``, which belongs to one double at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentdouble.state import link, owning, writing
 from agentdouble.state.link import Link, LostError
 from agentdouble.state.sql import SqlStore
 
-_LOCK_TIMEOUT_S = 2  # one that was killed a moment ago may still be going
+_LOCK_TIMEOUT_S = 2  # a double that was just killed may still be ending
 _CONNECT_S = 5.0
 _CHECK_S = 2.0
 
@@ -59,19 +59,19 @@ class PostgresqlStore(SqlStore):
         self._unknown: _Rows = {}
 
     async def open(self) -> None:
-        """Open and lock the schema; raise StateError if it is not ours to use."""
+        """Open and lock the schema; raise StateError if we cannot use it."""
         if not self._link.is_open:
             await self._link.open(_LOCK_TIMEOUT_S)
 
     async def close(self) -> None:
-        """Write what is queued and let go of the database, whether it answers or not."""
+        """Write all queued changes and release the database, whether it answers or not."""
         if self._link.is_open:
             self._link.stop_waiting()
             await self._writing.close()
         await self._link.close()
 
     async def check(self) -> None:
-        """Raise StateError if the server does not answer, or the records are not ours."""
+        """Raise StateError if the server does not answer or the records are not ours."""
         refusal = self._link.refusal()
         if refusal is not None:
             raise refusal
@@ -102,12 +102,12 @@ class PostgresqlStore(SqlStore):
                     await connection.rollback()
                     return rows
             except LostError:
-                continue  # there is another connection by then, or StateError
+                continue  # the next try has another connection, or raises StateError
             except link.FAILURES as error:
                 raise self._error("cannot be read", error) from None
 
     async def _commit(self, rows: Sequence[writing.Row]) -> None:
-        """Write rows, once more on another connection where one is lost: that changes nothing."""
+        """Write rows; repeat on a new connection if one is lost, which changes nothing."""
         until = asyncio.get_running_loop().time() + link.PATIENCE_S
         while True:
             try:
@@ -119,10 +119,10 @@ class PostgresqlStore(SqlStore):
                 raise self._error("cannot be written", error) from None
 
     async def _commit_once(self, rows: _Rows, until: float) -> None:
-        """Write rows; first take back what a lost connection may have left written.
+        """Write rows; first undo what a lost connection may have written.
 
-        Of a commit without an answer nobody knows whether it was made, and who waited for it
-        may have been refused since. What the rows were before it is kept until that is settled.
+        A commit without an answer may have been made or not, and the caller that waited for it may
+        have got an error since. The earlier rows are kept until that is settled.
         """
         owner, settled = self._link.owner, self._unknown
         try:
@@ -133,7 +133,7 @@ class PostgresqlStore(SqlStore):
                 await connection.commit()
         except LostError:
             raise
-        except BaseException:  # the server has answered, or was not asked
+        except BaseException:  # the server has answered, or nothing was sent
             self._unknown = settled
             raise
         self._unknown = {}
@@ -141,7 +141,7 @@ class PostgresqlStore(SqlStore):
 
 
 async def _exchange(connection: AsyncConnection, rows: _Rows) -> _Rows:
-    """Put rows in the place of what is there, and return that."""
+    """Replace the stored rows by these, and return the earlier ones."""
     named = {"kinds": [kind for kind, _ in rows], "ids": [id_ for _, id_ in rows]}
     before = {name: writing.Row(*name, None) for name in rows}
     for row in await connection.execute(_TAKE, named):

@@ -1,4 +1,4 @@
-"""One registry for what is made by requests: found, made once, changed, deleted, and kept."""
+"""One registry for resources that requests create: it finds, changes, deletes and keeps them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TIMES = ("created_at", "updated_at")
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """What has an id, a name, and a record in the state.
+    """A resource with an id, a name, and a record in the state.
 
-    ``client_token`` and ``request`` are the token of the request that made it, and a digest of
-    that request: the same one, sent again, makes nothing more.
+    ``client_token`` and ``request`` are the token of the request that created the resource, and a
+    digest of that request. The same request, sent again, creates nothing.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Resource:
     request: str | None = None
 
     def to_record(self) -> Record | None:
-        """Return it as JSON-ready data; None if it goes with the process."""
+        """Return the resource as JSON-ready data, or None if it ends with the process."""
         record = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**record, **{name: record[name].isoformat() for name in _TIMES}}
 
@@ -43,10 +43,11 @@ R = TypeVar("R", bound=Resource)
 
 
 class Registry(Generic[R]):
-    """The resources of one kind; everything is called on the event loop of the double.
+    """The resources of one kind; all methods are called on the event loop of the double.
 
-    A change is written first and then takes place in memory, one after the other, and whoever asked
-    for it may go away meanwhile. A kind says what else happens when one begins, changes and ends.
+    A change is written first and then made in memory, one change after another, even if the caller
+    disconnects meanwhile. A subclass says what else happens when a resource starts, changes and
+    ends.
     """
 
     kind: ClassVar[str]  # of the records
@@ -59,47 +60,47 @@ class Registry(Generic[R]):
         self._changing = asyncio.Lock()
 
     async def load(self) -> None:
-        """Restore what the store has kept."""
+        """Restore the resources from the store."""
         records = (await self._store.load(self.kind)).items()
         for id_, record in sorted(records, key=lambda one: str(one[1]["created_at"])):
             self._items[id_] = await self._restore(id_, record)
         await self._add_fixed()
 
     def all(self) -> tuple[R, ...]:
-        """Return every one, the oldest first."""
+        """Return all resources, the oldest first."""
         return tuple(self._items.values())
 
     def get(self, id_: str) -> R:
-        """Return the one of that id; raise the error of its kind if there is none."""
+        """Return the resource of that id; raise the error of its kind if there is none."""
         found = self._items.get(id_)
         if found is None:
             raise self._unknown(id_, "id")
         return found
 
     def named(self, name: str) -> R:
-        """Return the one of that name; raise the error of its kind if there is none."""
+        """Return the resource of that name; raise the error of its kind if there is none."""
         for one in self._items.values():
             if one.name == name:
                 return one
         raise self._unknown(name, "name")
 
     def made_by(self, client_token: str | None) -> R | None:
-        """Return the one that a request with this token has made."""
+        """Return the resource that a request with this token created, or None."""
         every = self._items.values() if client_token is not None else ()
         return next((one for one in every if one.client_token == client_token), None)
 
     async def delete(self, id_: str) -> None:
-        """Delete one; raise the error of its kind if it is not there."""
+        """Delete a resource; raise the error of its kind if it does not exist."""
         await unbroken(self._delete(id_))
 
     async def reset(self) -> None:
-        """Leave what is always there, as it was at first."""
+        """Restore the initial state: only the resources that always exist."""
         await unbroken(self._reset())
 
     def _described(
         self, id_: str, name: str, client_token: str | None = None, request: Any = None
     ) -> dict[str, Any]:
-        """Return what every new resource is made with; ``request`` is JSON-ready."""
+        """Return the common fields of a new resource; ``request`` is JSON-ready."""
         now = self._clock.now()
         return {
             "id": id_,
@@ -111,14 +112,14 @@ class Registry(Generic[R]):
         }
 
     async def _add(self, new: R) -> R:
-        """Add one, or return what the same request with the same token has made.
+        """Add a resource, or return the one that the same request with the same token created.
 
-        Raises ClientTokenError if another request had the token.
+        Raises ClientTokenError if another request used the token.
         """
         return await unbroken(self._add_once(new))
 
     async def _change(self, id_: str, change: Callable[[R], R]) -> R:
-        """Put what a change makes of one in its place."""
+        """Replace a resource by the result of ``change``."""
         return await unbroken(self._replace(id_, change))
 
     async def _add_once(self, new: R) -> R:
@@ -134,7 +135,7 @@ class Registry(Generic[R]):
 
     async def _begin(self, new: R) -> R:
         await self._start(new)
-        self._items[new.id] = new  # what it does may look itself up
+        self._items[new.id] = new  # its own work may look it up
         try:
             await self._keep(new)
         except BaseException:
@@ -156,7 +157,7 @@ class Registry(Generic[R]):
             found = self.get(id_)
             await self._write(Change(self.kind, id_))
             del self._items[id_]
-        # it may take a minute to stop, and others need not wait for that
+        # the stop may take a minute, and other changes need not wait for it
         await self._stop(found)
 
     async def _reset(self) -> None:
@@ -173,34 +174,34 @@ class Registry(Generic[R]):
         self._items[one.id] = one
 
     async def _write(self, *changes: Change) -> None:
-        # nothing to take back: memory follows what is kept
+        # nothing to undo, because memory is changed after the store
         await self._store.write(changes, lambda: None)
 
-    # What a kind says of itself
+    # What each kind defines
 
     def _unknown(self, asked: str, by: str) -> Exception:
-        """Return the error of an id or a name that none has; ``by`` is "id" or "name"."""
+        """Return the error for an id or a name that does not exist; ``by`` is "id" or "name"."""
         raise NotImplementedError
 
     async def _restore(self, id_: str, record: Record) -> R:
-        """Return what a record says, begun."""
+        """Return the resource of a record, started."""
         raise NotImplementedError
 
     async def _start(self, new: R) -> None:
-        """Begin what a new one does; raise what keeps it from being made."""
+        """Start the work of a new resource; raise the error that prevents its creation."""
 
     async def _exchange(self, before: R, after: R) -> None:
-        """Let what one does follow its change."""
+        """Apply a change to the running work of a resource."""
 
     async def _stop(self, gone: R) -> None:
-        """End what one does."""
+        """End the work of a resource."""
 
     async def _stop_all(self, gone: Sequence[R]) -> None:
         for one in gone:
             await self._stop(one)
 
     async def _add_fixed(self) -> None:
-        """Add what is always there."""
+        """Add the resources that always exist."""
 
 
 def times_of(record: Record) -> dict[str, dt.datetime]:
@@ -209,5 +210,5 @@ def times_of(record: Record) -> dict[str, dt.datetime]:
 
 
 def digest(request: Any) -> str:
-    """Return what tells a request from others; ``request`` is JSON-ready."""
+    """Return a digest that identifies a request; ``request`` is JSON-ready."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

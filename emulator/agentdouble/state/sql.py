@@ -1,4 +1,4 @@
-"""What the stores in SQL have in common: one table of records, changes written in bulk."""
+"""The common part of the stores in SQL: one table of records, changes written in bulk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records_of(metadata: MetaData) -> Table:
 class SqlStore(ABC):
     """Records in a database; belongs to one event loop.
 
-    ``what`` names the database in messages, ``where`` says which.
+    ``what`` is the kind of database in messages, and ``where`` says which one.
     """
 
     what = "state"
@@ -46,7 +46,7 @@ class SqlStore(ABC):
         self._writing = writing.Writing(self._commit)
 
     async def load(self, kind: str) -> Mapping[str, Record]:
-        """Return every saved record of a kind by its id."""
+        """Return all saved records of a kind by id."""
         table = self._records.c
         rows = await self._found(select(table.id, table.record).where(table.kind == kind))
         return {row.id: self._read(row.record) for row in rows}
@@ -62,16 +62,16 @@ class SqlStore(ABC):
     def write(
         self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
     ) -> Awaitable[None]:
-        """Queue changes, to be written together or taken back by ``undo``."""
+        """Queue changes that are written together or undone by ``undo``."""
         rows = _rows(changes)
         return _answered(self._writing.add(rows, undo, about) if rows else None)
 
     def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record that cannot be taken back; it is kept until it is written."""
+        """Queue a record that cannot be undone; it is kept until it is written."""
         self._writing.add(_rows([Change(kind, id_, record)]), None, ())
 
     def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record, as ``put``; one that is not there is no error."""
+        """Queue the removal of a record, as ``put`` does; a missing record is not an error."""
         self._writing.add(_rows([Change(kind, id_)]), None, ())
 
     async def saved(self) -> None:
@@ -79,11 +79,11 @@ class SqlStore(ABC):
         await self._writing.saved()
 
     async def settled(self, name: Hashable) -> None:
-        """Return when no change of that name is under way, whatever came of it."""
+        """Return when no change of that name is pending, whether it succeeded or failed."""
         await self._writing.settled(name)
 
     async def check(self) -> None:
-        """Raise StateError if nothing can be written now; try it where the last write failed."""
+        """Raise StateError if nothing can be written now; try a write if the last one failed."""
         if self._writing.failure is not None:
             room = {"text": "x" * _ROOM}
             await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, room)])))
@@ -92,11 +92,11 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Make the database ready; raise StateError if it is not ours to use."""
+        """Make the database ready; raise StateError if we cannot use it."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Write what is queued and let go of the database."""
+        """Write all queued changes and release the database."""
 
     @abstractmethod
     async def _commit(self, rows: Sequence[writing.Row]) -> None:
@@ -104,10 +104,11 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
-        """Return what a query finds; raise StateError."""
+        """Return the rows of a query; raise StateError if it fails."""
 
     async def _found(self, query: Select[Any]) -> Sequence[Any]:
-        """Return what a query finds, whoever goes away: a query broken off ends its connection."""
+        """Return the rows of a query, and finish it even if the caller is cancelled."""
+        # a query that is broken off would end its connection
         return await unbroken(self._fetch(query))
 
     def _read(self, text: str) -> Record:

@@ -1,7 +1,7 @@
-"""The store in an SQLite file, through SQLAlchemy; import it only where such a state is asked for.
+"""The store in an SQLite file, through SQLAlchemy; import it only if it is configured.
 
-The file belongs to one double at a time: it is locked as long as it is open, because a second
-one would take the first one's living sessions for lost.
+The file belongs to one double at a time. It is locked while it is open, because a second double
+would consider the living sessions of the first one lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agentdouble.state.held_file import HeldFile
 from agentdouble.state.sql import SqlStore, records_of
 
 _FORMAT = 1
-_LOCK_TIMEOUT_S = 2  # one that was killed a moment ago may still be going
+_LOCK_TIMEOUT_S = 2  # a double that was just killed may still be ending
 
 _metadata = MetaData()
 _records = records_of(_metadata)
@@ -54,7 +54,7 @@ class SqliteStore(SqlStore):
         self._using = asyncio.Lock()  # one connection does one thing at a time
 
     async def open(self) -> None:
-        """Open and lock the file; raise StateError if it is not ours to use."""
+        """Open and lock the file; raise StateError if we cannot use it."""
         if self._connection is not None:
             return
         try:
@@ -74,7 +74,7 @@ class SqliteStore(SqlStore):
         self._connection = connection
 
     async def close(self) -> None:
-        """Write what is queued and let go of the file."""
+        """Write all queued changes and release the file."""
         if self._connection is None:
             return
         await self._writing.close()
@@ -86,12 +86,12 @@ class SqliteStore(SqlStore):
         await self._engine.dispose()
 
     async def check(self) -> None:
-        """Raise StateError if the file is not where it was, or takes no writes."""
+        """Raise StateError if the file was moved or cannot be written."""
         self._check_place()
         await super().check()
 
     def _touch(self) -> None:
-        """Open the file once: aiosqlite leaves a thread to its fate when it cannot open one."""
+        """Open the file once, because aiosqlite leaves a thread behind if it cannot open it."""
         self._file.make()
         sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_S).close()
         self._file.hold(_LOCK_TIMEOUT_S)
@@ -126,7 +126,7 @@ class SqliteStore(SqlStore):
         async with self._using:
             self._check_place()
             failure = await self._try(self._open, rows)
-        # Raised here, without the error of the database: whoever keeps that keeps its statement.
+        # Raised here without the database's error, because that would keep its statement open.
         if failure is not None:
             raise failure
 
@@ -149,7 +149,7 @@ class SqliteStore(SqlStore):
         return self._connection
 
     def _check_place(self) -> None:
-        """Raise StateError if another file is at the path: who opens that is another owner."""
+        """Raise StateError if another file is at the path: its user would be another owner."""
         if not self._file.is_there():
             raise StateError(
                 f"The state file {self.where} was removed or replaced while the double ran. Put "

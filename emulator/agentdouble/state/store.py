@@ -1,9 +1,9 @@
-"""The store of records: its protocol, the one in memory, and which URL gives which.
+"""The protocol of a store, the store in memory, and the function that makes a store from a URL.
 
-Who owns records keeps them in memory and answers from there, except for what is large. It
-changes memory, and in the same step queues in the store what it changed, with what takes that
-back: so no step waits between a decision and its record, and many changes are written together.
-When the store has answered, they cannot be lost any more, or are taken back.
+The owner of records keeps them in memory and reads them there, except large ones. It changes
+memory, and in the same step queues the change in the store with a function that undoes it. So no
+step waits between a decision and its record, and many changes are written together. When the store
+has answered, the changes cannot be lost any more, or have been undone.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _POSTGRESQL = "postgresql://"
 class Store(Protocol):
     """Records by kind and id; each is a JSON object.
 
-    ``directory`` is where its owners may keep files beside the records, made when it is needed;
-    None where there is no place for files.
+    ``directory`` is where the owners of records may keep files in addition, made when needed, or
+    None if there is no place for files.
     """
 
     directory: Path | None
 
     async def open(self) -> None:
-        """Make the store ready; raise StateError if it cannot be used. Once is enough."""
+        """Make the store ready; raise StateError if it cannot be used. Later calls do nothing."""
 
     async def load(self, kind: str) -> Mapping[str, Record]:
-        """Return every saved record of a kind by its id."""
+        """Return all saved records of a kind by id."""
 
     async def read(self, kind: str, id_: str) -> Record | None:
         """Return one record as it was last put, or None."""
@@ -43,30 +43,30 @@ class Store(Protocol):
     def write(
         self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
     ) -> Awaitable[None]:
-        """Queue changes; what is returned waits until they are kept, all of them together.
+        """Queue changes; the returned awaitable waits until all of them are kept together.
 
-        Where they cannot be, it calls ``undo``, which takes them back in memory, and raises
-        StateError; nobody need wait for that. Later changes of the same records are refused with
-        them and taken back before them. ``about`` are names of what else they build upon.
+        If they cannot be kept, the store calls ``undo``, which undoes them in memory, and raises
+        StateError, even if no caller waits. Later changes of the same records are refused too, and
+        undone before these. ``about`` are names of other things that the changes depend on.
         """
 
     def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record that nobody can take back: it is tried again until it is kept."""
+        """Queue a record that cannot be undone; the write is repeated until it succeeds."""
 
     def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record, as ``put``; one that is not there is no error."""
+        """Queue the removal of a record, as ``put`` does; a missing record is not an error."""
 
     async def saved(self) -> None:
         """Return when everything that was queued before is kept; raise StateError if it cannot."""
 
     async def settled(self, name: Hashable) -> None:
-        """Return when no change is under way of a record ``(kind, id)``, whatever came of it."""
+        """Return when no change of a record ``(kind, id)`` is pending, whether it failed or not."""
 
     async def check(self) -> None:
-        """Raise StateError, soon, if the store could not keep anything now."""
+        """Raise StateError, without long waiting, if the store cannot keep anything now."""
 
     async def close(self) -> None:
-        """Keep what is queued and let go of the store; what cannot be kept is logged."""
+        """Write all queued changes and release the store; log changes that cannot be kept."""
 
 
 class MemoryStore:
@@ -91,7 +91,7 @@ class MemoryStore:
     def write(
         self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
     ) -> Awaitable[None]:
-        """Keep changes."""
+        """Keep the changes."""
         for one in changes:
             if one.record is None:
                 self.delete(one.kind, one.id)
@@ -104,20 +104,20 @@ class MemoryStore:
         self._records.setdefault(kind, {})[id_] = record
 
     def delete(self, kind: str, id_: str) -> None:
-        """Forget a record."""
+        """Remove a record."""
         self._records.get(kind, {}).pop(id_, None)
 
     async def saved(self) -> None:
-        """Do nothing: what is queued is kept."""
+        """Do nothing: changes are kept at once."""
 
     async def settled(self, name: Hashable) -> None:
-        """Do nothing: nothing is under way."""
+        """Do nothing: no change is ever pending."""
 
     async def check(self) -> None:
         """Do nothing: memory is ready."""
 
     async def close(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._records.clear()
 
 
@@ -125,7 +125,8 @@ def make_store(url: str) -> Store:
     """Return the store of a URL: ``memory``, ``sqlite:///file`` or ``postgresql://...``.
 
     ``sqlite:///a.db`` is a file in the working directory, ``sqlite:////tmp/a.db`` an absolute
-    one. Raises StateError for another URL, MissingExtraError for PostgreSQL without its extra.
+    path. Raises StateError for another URL, and MissingExtraError for PostgreSQL without its
+    extra.
     """
     name = check_url(url)
     if name is None:
@@ -138,13 +139,13 @@ def make_store(url: str) -> Store:
 
         return PostgresqlStore(name)
     import_now("agentdouble.state.sqlite")
-    from agentdouble.state.sqlite import SqliteStore  # SQLAlchemy, only where it is asked for
+    from agentdouble.state.sqlite import SqliteStore  # SQLAlchemy, imported only if it is used
 
     return SqliteStore(name)
 
 
 def check_url(url: str) -> str | None:
-    """Return the file or the server that a URL names, None for memory; raise StateError."""
+    """Return the file or the server of a URL, or None for memory; raise StateError."""
     if url == MEMORY:
         return None
     if url.startswith(_POSTGRESQL) and len(url) > len(_POSTGRESQL):

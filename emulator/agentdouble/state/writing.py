@@ -1,11 +1,11 @@
-"""The order in which changes are written: many together, and each set whole or not at all.
+"""The order in which changes are written: many together, and each set completely or not at all.
 
-Where a write of many fails, each set of changes is tried alone. One that is refused is taken back,
-after the later ones that share a record with it. What nothing can take back, the end of a sandbox
-session, is tried again until it is written.
+If a write of many sets fails, each set is tried alone. A refused set is undone, after the later
+sets that share a record with it. Changes that cannot be undone, such as the end of a sandbox
+session, are tried again until they are written.
 
-A double that stops writes no ends: the next one finds sessions without an end and says that it
-was restarted, the same as after a kill.
+A double that stops does not write the ends of its sessions. The next double finds sessions without
+an end and reports a restart, the same as after a kill.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Row:
-    """A record as it is written; None removes it."""
+    """A record in its written form; None removes it."""
 
     kind: str
     id: str
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def name(self) -> tuple[str, str]:
-        """What it is found by."""
+        """The key of the record: its kind and id."""
         return self.kind, self.id
 
 
@@ -44,7 +44,8 @@ Commit = Callable[[Sequence[Row]], Awaitable[None]]
 class Changes:
     """Rows that belong together; without ``undo`` they are kept until they can be written.
 
-    ``names`` are those of the rows, and whatever else of its owner's memory they change.
+    ``names`` are those of the rows, and of everything else that they change in their owner's
+    memory.
     """
 
     rows: tuple[Row, ...]
@@ -54,11 +55,11 @@ class Changes:
 
 
 class Writing:
-    """Writes changes in the order in which they come; belongs to one event loop.
+    """A queue that writes changes in the order of their arrival; belongs to one event loop.
 
-    What comes while something is written is written together afterwards. Where that fails, each
-    set is tried alone. A set that is refused is taken back, and with it every later one that
-    shares a name with it, the latest first: so each finds memory as it left it.
+    Changes that arrive during a write are written together afterwards. If that fails, each set is
+    tried alone. A refused set is undone together with every later set that shares a name with it,
+    the latest first. So each ``undo`` finds memory as its set left it.
     """
 
     def __init__(self, commit: Commit) -> None:
@@ -71,7 +72,7 @@ class Writing:
         self.failure: StateError | None = None
 
     def add(self, rows: Iterable[Row], undo: Undo | None, about: Iterable[Hashable]) -> Changes:
-        """Queue changes; ``done`` of what is returned tells what has become of them."""
+        """Queue changes; the ``done`` future of the result reports whether they were written."""
         changes = tuple(rows)
         names = frozenset({*about, *(row.name for row in changes)})
         added = Changes(changes, undo, names)
@@ -80,7 +81,7 @@ class Writing:
         return added
 
     async def saved(self) -> None:
-        """Return when everything that was added before is written; raise StateError."""
+        """Return when everything that was added before is written; raise StateError if it was not."""
         self._start()
         waiting = [one.done for one in (*self._kept, *self._batch, *self._queued)]
         if waiting:
@@ -89,13 +90,13 @@ class Writing:
             one.result()
 
     async def settled(self, name: Hashable) -> None:
-        """Return when nothing of that name is under way any more, whatever came of it."""
+        """Return when no change of that name is pending, whether it succeeded or failed."""
         waiting = {one.done for one in (*self._batch, *self._queued) if name in one.names}
         if waiting:
             await asyncio.wait(waiting)
 
     async def close(self) -> None:
-        """Try once more to write what is left; tell what cannot be written."""
+        """Try once more to write the rest; log what cannot be written."""
         self._start()
         if self._worker is not None:
             await asyncio.wait({self._worker})
@@ -137,7 +138,7 @@ class Writing:
             await self._write_each(batch)
 
     async def _write_each(self, batch: Sequence[Changes]) -> None:
-        """Write one after the other; refuse what fails and what builds upon it."""
+        """Write one set after another; refuse those that fail and those that depend on them."""
         failed: list[Changes] = []
         names: set[Hashable] = set()
         last: StateError | None = None
@@ -163,7 +164,7 @@ class Writing:
         return None
 
     def _refuse(self, failed: Sequence[Changes], error: StateError) -> None:
-        """Take back what failed and what came after it and builds upon it; keep the rest."""
+        """Undo the failed sets and later ones that depend on them; keep the rest."""
         refused = [one for one in failed if one.undo is not None]
         names = set[Hashable]().union(*(one.names for one in refused))
         kept, queued = [one for one in failed if one.undo is None], self._queued
@@ -180,7 +181,7 @@ class Writing:
         for one in (*refused, *kept):
             one.done.set_exception(StateError(str(error), where=error.where, status=error.status))
         for one in self._kept:
-            one.done = _future()  # for who waits for the next try
+            one.done = _future()  # for callers that wait for the next try
 
 
 def _accept(batch: Sequence[Changes]) -> None:
@@ -192,11 +193,13 @@ def _take_back(one: Changes) -> None:
     try:
         if one.undo is not None:
             one.undo()
-    except Exception:  # the others must be taken back and told all the same
+    except Exception:  # the other sets must be undone and reported all the same
         _log.exception("What was refused could not be taken back: %s.", one.names)
 
 
 def _future() -> asyncio.Future[None]:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(lambda one: one.cancelled() or one.exception())  # nobody may wait
+    future.add_done_callback(
+        lambda one: one.cancelled() or one.exception()
+    )  # perhaps no caller waits
     return future

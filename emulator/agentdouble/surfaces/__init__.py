@@ -1,4 +1,4 @@
-"""The surfaces of a double, each a room of this package and a file here that makes it one of them."""
+"""The surfaces of a double; each is a package of agentdouble and a module here that includes it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
     "Surface",
 ]
 
-# In the order of paths: the first that has a path answers, so A2A's /v1/tasks comes before the
-# sandbox's /v1. They start the other way round and stop in this order: callers before what they call.
+# In the order of paths: the first surface with a path answers, so A2A's /v1/tasks comes before
+# the sandbox's /v1. They start in reverse order and stop in this order, callers first.
 SURFACES: tuple[type[Surface], ...] = (
     ControlPlaneActions,  # the busiest
     HostedApplications,

@@ -1,4 +1,4 @@
-"""The A2A applications of the program that has made the double."""
+"""The A2A applications of the program that made the double."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentdouble.surfaces.surface import Context, Surface
 
 
 class HostedA2A(Surface):
-    """Serves them at the root and below ``/runtimes``, the first one over gRPC as well (A2A)."""
+    """The A2A applications, at the root and below ``/runtimes``, the first also over gRPC (A2A)."""
 
     name = "A2A applications"
 
@@ -24,7 +24,7 @@ class HostedA2A(Surface):
         self.hosted = A2AApplications(context.apps)
 
     def paths(self) -> Mapping[str, str]:
-        """Return those of the applications, and of the first one's card."""
+        """Return the paths of the applications and of the first one's card."""
         return {
             paths.CARD: "the card of the application at /",
             **{
@@ -33,11 +33,11 @@ class HostedA2A(Surface):
         }
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return them, ``POST /`` among them."""
+        """Return the routes of the applications, including ``POST /``."""
         return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
 
     async def restore(self) -> None:
-        """Listen for gRPC: where that fails, the double does not start."""
+        """Listen for gRPC; if that fails, the double does not start."""
         await self.hosted.listen_grpc(self._grpc_binding())
 
     async def reset(self, *, wait: bool) -> None:
@@ -46,7 +46,7 @@ class HostedA2A(Surface):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         context = self.context
-        agents = context.surface(ApiServerMode).agents  # which an application can name
+        agents = context.surface(ApiServerMode).agents  # an application can name these agents
         async with self.hosted.running(context.clock, context.store, agents):
             yield
 

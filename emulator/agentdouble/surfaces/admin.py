@@ -1,6 +1,6 @@
-"""``/_emulator/...``: the double's own routes, the only ones the specification does not know.
+"""``/_emulator/...``: the double's own routes, the only ones outside the specification.
 
-``admission`` says whom they answer.
+``admission`` says who may call them.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ _LONGEST_ID = 18  # digits
 
 
 class RefusedError(Exception):
-    """A request that is refused, and how that is said."""
+    """A request that is refused, with the refusal for the answer."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         self.refusal = Refusal(status, kind, message)
 
 
 class Admin(Surface):
-    """Serves the double's own routes, those of the other surfaces among them."""
+    """The double's own routes, including those of the other surfaces."""
 
     name = "The double's own"
 
     def paths(self) -> Mapping[str, str]:
-        """Return the pages that can be read as they are, without an id or a query."""
+        """Return the pages that can be read without an id or a query."""
         return {OWN + path: says for path, says in _PAGES.items()}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return one for all."""
+        """Return one route for all."""
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
         failures = (RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError)
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(failures, _refuse))
         return [Mount(OWN, app)]
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return those of the double as a whole."""
+        """Return the routes for the whole double."""
         return [
             Route("/health", self._health),
             Route("/reset", self._reset, methods=["POST"]),
@@ -73,7 +73,7 @@ class Admin(Surface):
         ]
 
     async def _health(self, _request: Request) -> Response:
-        """Say that the double lives, which version, and what it has; 503 if it keeps nothing."""
+        """Return the double's state, its version and what it has; status 503 if it cannot keep its state."""
         context = self.context
         status, failure = 200, {}
         try:
@@ -92,7 +92,7 @@ class Admin(Surface):
         return JSONResponse(shown, status)
 
     async def _reset(self, request: Request) -> Response:
-        """Destroy every session instance, empty the journal, set the clock back.
+        """Destroy every session instance, empty the journal and reset the clock.
 
         With ``wait=false`` it does not wait for the instances' processes to end.
         """
@@ -100,13 +100,13 @@ class Admin(Surface):
         return JSONResponse({"status": "reset"})
 
     async def _clock(self, _request: Request) -> Response:
-        """Say what time it is on the platform."""
+        """Return the platform's time."""
         clock = self.context.clock
         shown = {"now": clock.now().isoformat(), "offset_s": clock.offset.total_seconds()}
         return JSONResponse(shown)
 
     async def _advance(self, request: Request) -> Response:
-        """Move the platform's time by ``advance_s`` seconds; return when what is due is destroyed."""
+        """Move the platform's time by ``advance_s`` seconds; return when all that is due is destroyed."""
         try:
             await self.context.advance(seconds(await request.body(), "advance_s"))
         except ValueError as error:
@@ -114,9 +114,9 @@ class Admin(Surface):
         return await self._clock(request)
 
     async def _unknowns(self, request: Request) -> Response:
-        """Say which answers are in force, and which the entries of the journal relied on.
+        """Return the answers in force, and those that the entries of the journal relied on.
 
-        With ``after``, the id of an entry, only those that came after it.
+        With ``after``, the id of an entry, only later entries count.
         """
         after = request.query_params.get("after", "0")
         if not after.isdecimal() or len(after) > _LONGEST_ID:
@@ -124,9 +124,9 @@ class Admin(Surface):
         return JSONResponse(self._shown_unknowns(int(after)))
 
     async def _change_unknowns(self, request: Request) -> Response:
-        """Choose other answers, on top of those the double was started with, until told anew.
+        """Choose other answers, on top of those of the double's start, until the next change.
 
-        A reset leaves them, so that tests can be run under an alternative.
+        A reset keeps them, so that tests can run under an alternative.
         """
         try:
             self.context.ledger.change(_choices(await request.body()))
@@ -186,7 +186,7 @@ def _choices(body: bytes) -> Mapping[str, str]:
 
 
 def seconds(body: bytes, name: str) -> dt.timedelta:
-    """Return the seconds that a body has by a name; raise ValueError for any other body."""
+    """Return the seconds in the field ``name`` of a body; raise ValueError for any other body."""
     explanation = f'The body must be {{"{name}": N}} with N seconds, 0 or more'
     document = _json(body, explanation)
     number = document.get(name) if isinstance(document, dict) else None

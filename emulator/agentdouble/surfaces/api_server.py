@@ -1,4 +1,4 @@
-"""API-server mode: agents, their sessions and runs."""
+"""API-server mode: agents, with their sessions and runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SERVER = "agentdouble.api_server.server"
 
 
 class ApiServerMode(Surface):
-    """Serves agents as an API server does (API)."""
+    """The agents, served as an API server does (API)."""
 
     name = "API server"
 
@@ -39,7 +39,7 @@ class ApiServerMode(Surface):
         self.app = LateApp(lambda: self._made().app, _SERVER)
 
     def paths(self) -> Mapping[str, str]:
-        """Return those that a client needs first."""
+        """Return the paths that a client needs first."""
         return {
             "/list-apps": "the agents",
             "/apps/<agent>/users/<user>/sessions": "a user's sessions",
@@ -47,7 +47,7 @@ class ApiServerMode(Surface):
         }
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return all but ``/health``, which a simple application has, too."""
+        """Return all routes except ``/health``, which a simple application has too."""
         return [
             *(Route(path, self.app) for path in PATHS),
             WebSocketRoute(RUN_LIVE, self.app),

@@ -1,4 +1,4 @@
-"""The simple and MCP applications of the program that has made the double."""
+"""The simple and MCP applications of the program that made the double."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentdouble.surfaces.surface import Context, Surface
 
 
 class HostedApplications(Surface):
-    """Serves them at the root, at ``/mcp`` and below ``/runtimes`` (INV, MCP)."""
+    """The applications, at the root, at ``/mcp`` and below ``/runtimes`` (INV, MCP)."""
 
     name = "Applications"
 
@@ -24,12 +24,12 @@ class HostedApplications(Surface):
         self.hosted = Applications(*context.apps)
 
     def paths(self) -> Mapping[str, str]:
-        """Return those of the applications, and of the first one's probe."""
+        """Return the paths of the applications and of the first one's probe."""
         found = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
         return {**found, "/ping": "a probe: whether the application at /invoke is alive"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return them, ``/health`` among them, which API-server mode has, too."""
+        """Return the routes of the applications, including ``/health``, which API-server mode has too."""
         api_server = self.context.surface(ApiServerMode).app
         health = _Health({"simple-first": self.hosted.root, "api-server": api_server})
         return [Route("/health", health), *self.hosted.routes()]
@@ -44,7 +44,7 @@ class HostedApplications(Surface):
 
 
 class _Health:
-    """Has the application answer that the ledger says."""
+    """The route ``/health``, answered by the application that the ledger chooses."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps

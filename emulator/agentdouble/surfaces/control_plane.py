@@ -20,23 +20,23 @@ from agentdouble.invoke_tool import VERSION
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
 
-# the actions, and what those of runtimes are made with
+# the actions, and the module that the actions of runtimes need
 _LATE = ("agentdouble.control_plane.actions", "agentdouble.runtimes.hosting")
 
 
 class ControlPlaneActions(Surface):
-    """Answers requests to ``/`` that name an action (CTL)."""
+    """The requests to ``/`` that name an action (CTL)."""
 
     name = "Control plane"
 
     def paths(self) -> Mapping[str, str]:
-        """Return the one at which actions are posted."""
+        """Return the path to which actions are posted."""
         return {
             f"/?Action=InvokeTool&Version={VERSION}": "InvokeTool and every other action, by a signed POST"
         }
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return the one for actions."""
+        """Return the route for actions."""
         return [_ActionRoute("/", LateApp(self._make, *_LATE))]
 
     def _make(self) -> ASGIApp:

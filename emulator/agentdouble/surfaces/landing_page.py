@@ -1,7 +1,8 @@
-"""``/`` for people and programs that have only the double's address: what answers where.
+"""``/`` for people and programs that know only the double's address: the paths and their use.
 
-It is asked for like everything else: with the API key where there is one, and never by a foreign
-Host, web page or session. It tells paths and versions, no keys and nothing of sessions.
+The same rules hold as for other requests: it needs the API key if there is one, and a foreign
+Host, web page or session never gets it. It shows paths and versions, but no keys and nothing of
+sessions.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _HINTS = {
 
 
 class LandingPage(Surface):
-    """Says at ``/`` what answers where, unless the application at ``/invoke`` has something there."""
+    """The page at ``/``, unless the application at ``/invoke`` answers there."""
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return the one for ``GET /``; a request that names an action never comes here."""
+        """Return the route for ``GET /``; requests that name an action never reach it."""
         application = self.context.surface(HostedApplications).hosted.root
         return [Route("/", _Otherwise(application, self._answer), methods=["GET"])]
 
@@ -61,7 +62,7 @@ class LandingPage(Surface):
 
 
 class _Otherwise:
-    """An ASGI application that answers where another one has nothing (404)."""
+    """An ASGI application that answers if another one answers with 404."""
 
     def __init__(self, app: ASGIApp, otherwise: Callable[[Request], Response]) -> None:
         self._app = app
@@ -90,7 +91,7 @@ def _section(title: str, rows: Mapping[str, str]) -> str:
     return f"<section><h2>{html.escape(title)}</h2><dl>{shown}</dl></section>"
 
 
-# No links: the double refuses every page of its own origin, since runtimes serve pages there, too.
+# No links: the double refuses pages of its own origin, because runtimes serve pages there too.
 _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

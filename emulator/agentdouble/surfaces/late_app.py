@@ -1,4 +1,4 @@
-"""An ASGI application that is imported when its first request comes."""
+"""An ASGI application that is imported when its first request arrives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from agentdouble.threads import import_in_thread
 
 
 class LateApp:
-    """Imports modules in a thread and makes the application of them, when it is first asked.
+    """An application that imports its modules in a thread when it is first called.
 
-    So a double starts without what nobody uses, and others are answered while one is imported.
+    So a double starts without parts that no client uses, and answers other requests during an
+    import.
     """
 
     def __init__(self, make: Callable[[], ASGIApp], *modules: str) -> None:
@@ -23,5 +24,5 @@ class LateApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
             await import_in_thread(*self._modules)
-            self._app = self._app or self._make()  # many may have waited
+            self._app = self._app or self._make()  # many requests may have waited
         await self._app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The MCP services and toolsets that are created by actions."""
+"""The MCP services and toolsets that actions create."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentdouble.surfaces.surface import Context, Surface
 
 
 class MCPServices(Surface):
-    """Hosts MCP services (MCS) and toolsets, each at an address of its own."""
+    """MCP services (MCS) and toolsets, each at its own address."""
 
     name = "MCP services and toolsets"
 
@@ -27,15 +27,15 @@ class MCPServices(Surface):
         self.toolsets = Toolsets(clock, self._host, self.services, store)
 
     def paths(self) -> Mapping[str, str]:
-        """Return that of all endpoints."""
+        """Return the path of all endpoints."""
         return {f"{mcp_hosting.PREFIX}<name>": "the service or toolset of that name, with its key"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return that of all endpoints."""
+        """Return the route of all endpoints."""
         return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
 
     def actions(self) -> Mapping[str, Action]:
-        """Return what services and toolsets are managed with."""
+        """Return the actions that manage services and toolsets."""
         from agentdouble.control_plane.actions import MCPServiceActions, MCPToolsetActions
 
         return {
@@ -48,7 +48,7 @@ class MCPServices(Surface):
         await self.toolsets.load()
 
     async def reset(self, *, wait: bool) -> None:
-        await self.toolsets.reset()  # first: they are made of services
+        await self.toolsets.reset()  # first, because toolsets are made of services
         await self.services.reset()
 
     @asynccontextmanager

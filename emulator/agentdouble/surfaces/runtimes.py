@@ -1,7 +1,7 @@
-"""Hosted runtimes: programs of others behind a gateway.
+"""Hosted runtimes: other programs behind a gateway.
 
-What hosts them is imported, made and begun when it is first asked for, unless the settings
-declare runtimes, or say something else that has to be right before the double serves.
+The part that hosts them is imported, made and started on first use. It is made at the start of the
+double if the settings declare runtimes or a trace endpoint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HOSTING = "agentdouble.runtimes.hosting"
 
 
 class Runtimes(Surface):
-    """Hosts runtimes (HST)."""
+    """The hosted runtimes (HST)."""
 
     name = "Runtimes"
 
@@ -42,7 +42,7 @@ class Runtimes(Surface):
         super().__init__(context)
         settings = context.settings
         self._taken = _taken(context)
-        sources = settings.runtime_sources or (Path.cwd(),)  # of this moment
+        sources = settings.runtime_sources or (Path.cwd(),)  # the current one, at this moment
         self._sources = tuple(path.resolve() for path in sources)
         self._hosting: Hosting | None = None
         self._serving: contextvars.Context | None = None
@@ -50,45 +50,45 @@ class Runtimes(Surface):
             self._made()
 
     def has_pages(self, connection: HTTPConnection) -> bool:
-        """Whether a request is for a runtime, and none of this process's applications."""
+        """Return whether a request is for a runtime, and not for an application of this process."""
         path: str = connection.scope["path"]
         name, _, _ = path.removeprefix(PREFIX).partition("/")
         return path.startswith(PREFIX) and name not in self._taken
 
     def authenticates(self, connection: HTTPConnection) -> bool:
-        """Whether a request is for a runtime that has keys or an issuer of its own."""
+        """Return whether a request is for a runtime with its own keys or issuer."""
         if self._hosting is None or not self.has_pages(connection):
             return False
         return self._hosting.authenticates(connection.scope)
 
     def roots(self) -> tuple[int, ...]:
-        """Return the processes below which instances run as this process's user."""
+        """Return the root processes of instances that run as this process's user."""
         return () if self._hosting is None else self._hosting.roots()
 
     def below(self) -> tuple[int, ...]:
-        """Return the processes below which all instances run."""
+        """Return the root processes of all instances."""
         return () if self._hosting is None else self._hosting.below()
 
     def addresses(self, url: str) -> Mapping[str, str]:
-        """Return where each runtime answers, by name; ``url`` is the double's."""
+        """Return the address of each runtime, by name; ``url`` is the double's."""
         return {} if self._hosting is None else self._hosting.addresses(url)
 
     def handle(self, call: Call, url: str) -> HostedRuntimes:
-        """Return what the program that started the double has of them."""
+        """Return the object by which the program that started the double uses the runtimes."""
         return HostedRuntimes(self._registry, call, url)
 
     def paths(self) -> Mapping[str, str]:
-        """Return that of all runtimes."""
+        """Return the path of all runtimes."""
         return {f"{PREFIX}<name>": "the runtime of that name"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return those of the gateway."""
+        """Return the routes of the gateway."""
         path = f"{PREFIX}{{rest:path}}"
         app = LateApp(lambda: self._made().app, HOSTING)
         return [Route(path, app), WebSocketRoute(path, app)]
 
     def actions(self) -> Mapping[str, Action]:
-        """Return what runtimes and their versions are managed with."""
+        """Return the actions that manage runtimes and their versions."""
         from agentdouble.control_plane.actions import RuntimeActions, RuntimeVersionActions
         from agentdouble.control_plane.runtime_artifacts import Sources
 
@@ -99,7 +99,7 @@ class Runtimes(Surface):
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return their figures, lists and logs."""
+        """Return the routes for metrics, lists and logs of the runtimes."""
         app = LateApp(lambda: self._made().admin_app(), HOSTING)
         return [Route(path, app) for path in ADMIN_PATHS]
 
@@ -135,7 +135,7 @@ class Runtimes(Surface):
         return self._made().registry
 
     def _made(self) -> Hosting:
-        """Return what hosts runtimes; it begins if the double serves already."""
+        """Return the part that hosts runtimes; start it if the double already serves."""
         if self._hosting is None:
             import_now(HOSTING)
             from agentdouble.runtimes.hosting import Hosting
@@ -150,13 +150,13 @@ class Runtimes(Surface):
                 version=context.version,
             )
             if self._serving is not None:
-                # what it does for ever is done for the double, not for the request at hand
+                # its background work belongs to the double, not to the current request
                 self._serving.run(self._hosting.begin)
         return self._hosting
 
 
 def _taken(context: Context) -> frozenset[str]:
-    """Return the names of the applications of this process that answer below PREFIX."""
+    """Return the names of this process's applications that answer below PREFIX."""
     hosted = context.surface(HostedApplications).hosted, context.surface(HostedA2A).hosted
     below = [path for one in hosted for path in one.addresses if path.startswith(PREFIX)]
     return frozenset(path.removeprefix(PREFIX).partition("/")[0] for path in below)

@@ -22,7 +22,7 @@ from agentdouble.surfaces.surface import Context, Surface
 
 
 class Sandbox(Surface):
-    """Runs code in sessions (SBX)."""
+    """The sessions, which run code (SBX)."""
 
     name = "Sessions of the sandbox"
 
@@ -34,11 +34,11 @@ class Sandbox(Surface):
         self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
 
     def paths(self) -> Mapping[str, str]:
-        """Return that of the data plane."""
+        """Return the path of the data plane."""
         return {f"{data_plane.PREFIX}/...": "a session's files, terminals, code and browser"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return those of the data plane."""
+        """Return the routes of the data plane."""
         app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
@@ -52,7 +52,7 @@ class Sandbox(Surface):
         return make(self.instances, settings, browser, self.context.version)
 
     def actions(self) -> Mapping[str, Action]:
-        """Return InvokeTool, and what tools and sessions are managed with."""
+        """Return InvokeTool and the actions that manage tools and sessions."""
         from agentdouble.control_plane.actions import InvokeTool, SessionActions, ToolActions
 
         return {
@@ -62,14 +62,14 @@ class Sandbox(Surface):
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return those that show and end sessions, and at which programs listen to them."""
+        """Return the routes that show and end sessions, and those for live output."""
         return [
             *session_routes(self.instances, self.context.clock),
             *live_routes(self.instances, self.context.settings.tool_id),
         ]
 
     def health(self) -> Mapping[str, Any]:
-        """Return how many sessions live."""
+        """Return the number of living sessions."""
         return {"instances": len(self.instances)}
 
     async def restore(self) -> None:

@@ -1,4 +1,4 @@
-"""``/_emulator/sessions``: show the sessions of the sandbox, destroy, pause and prolong them."""
+"""``/_emulator/sessions``: routes that show, destroy, pause and prolong sandbox sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentdouble.surfaces.admin import RefusedError, seconds
 
 
 def session_routes(instances: Instances, clock: Clock) -> list[Route]:
-    """Return the routes, below the double's own prefix; they raise RefusedError."""
+    """Return the routes, relative to the double's own prefix; they raise RefusedError."""
     routes = _Routes(instances, clock)
     return [
         Route("/sessions", routes.all),
@@ -36,7 +36,7 @@ class _Routes:
         self._clock = clock
 
     async def all(self, _request: Request) -> Response:
-        """Return the living session instances, and why the others have ended."""
+        """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
         living = [self._shown(instance) for instance in self._instances.living()]
         ended = [_ended(one) for one in self._instances.ended()]
@@ -49,19 +49,19 @@ class _Routes:
         return JSONResponse({"SessionId": instance.id, "state": "destroyed"})
 
     async def pause(self, request: Request) -> Response:
-        """Let a session instance run nothing until it is resumed."""
+        """Stop a session instance from running anything until it is resumed."""
         instance = await self._find(request)
         self._instances.pause(instance)
         return JSONResponse(self._shown(instance))
 
     async def resume(self, request: Request) -> Response:
-        """Let a paused session instance run code again."""
+        """Let a paused session instance run again."""
         instance = await self._find(request)
         self._instances.resume(instance)
         return JSONResponse(self._shown(instance))
 
     async def set_ttl(self, request: Request) -> Response:
-        """Let a session instance live for ``ttl_s`` seconds from now on."""
+        """Set a session instance to live for ``ttl_s`` seconds from now."""
         instance = await self._find(request)
         try:
             self._instances.set_ttl(instance, seconds(await request.body(), "ttl_s"))

@@ -1,4 +1,4 @@
-"""What a surface of the platform is: what it serves, and its life."""
+"""The base class of the surfaces of the platform: what each serves, and its start and end."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ S = TypeVar("S", bound="Surface")
 
 @dataclass(frozen=True)
 class Context:
-    """What every surface of a double is made with, and where it finds the others.
+    """The objects that every surface of a double uses, including the other surfaces.
 
-    ``environment`` are the variables that point a client at the double. ``refuses`` tells
-    whether a caller, by its address and ours, may not call what asks for no credentials.
-    ``reset`` and ``advance`` do so to the whole double.
+    ``environment`` are the variables that point a client at the double. ``refuses`` returns
+    whether a caller, given by its address and ours, may not call routes without credentials.
+    ``reset`` and ``advance`` act on the whole double.
     """
 
     settings: Settings
@@ -49,18 +49,19 @@ class Context:
     surfaces: list[Surface] = field(default_factory=list)
 
     def surface(self, kind: type[S]) -> S:
-        """Return the surface of this type; while surfaces are made, only an earlier one."""
+        """Return the surface of this type; while surfaces are made, only earlier ones exist."""
         for surface in self.surfaces:
             if isinstance(surface, kind):
                 return surface
         raise LookupError(f"There is no surface of the type {kind.__name__} yet.")
 
 
-# a base class and no Protocol: most surfaces need three or four of these, and say no more
+# a base class and not a Protocol, because most surfaces need only three or four methods
 class Surface:
-    """A part of the platform, which overrides what it has.
+    """A part of the platform; a subclass overrides the methods that it needs.
 
-    A double restores its surfaces before it serves, and enters ``running`` when it begins to.
+    A double restores its surfaces before it serves, and enters ``running`` when it starts to
+    serve.
     """
 
     name = ""  # its title on the landing page
@@ -69,44 +70,44 @@ class Surface:
         self.context = context
 
     def paths(self) -> Mapping[str, str]:
-        """Return what the landing page says: the paths, each with what answers there."""
+        """Return the paths for the landing page, each with a description."""
         return {}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return the routes that it serves, the busiest first."""
+        """Return the routes, the busiest first."""
         return ()
 
     def actions(self) -> Mapping[str, Action]:
-        """Return its actions of the control plane, by name; called when the first one is asked for.
+        """Return the control-plane actions by name; called at the first action.
 
-        Their classes are imported in it, from ``control_plane.actions``.
+        Their classes are imported inside, from ``control_plane.actions``.
         """
         return {}
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return its routes below ``/_emulator``."""
+        """Return the routes below ``/_emulator``."""
         return ()
 
     def health(self) -> Mapping[str, Any]:
-        """Return what ``/_emulator/health`` says of it."""
+        """Return this surface's part of ``/_emulator/health``."""
         return {}
 
     async def restore(self) -> None:
-        """Take from the store what an earlier double has kept."""
+        """Restore what an earlier double kept in the store."""
 
     async def reset(self, *, wait: bool) -> None:
-        """Go back to the beginning; without ``wait`` what has to end may do so afterwards."""
+        """Return to the initial state; without ``wait`` running work may end afterwards."""
 
     async def settle(self) -> None:
-        """Return when what has become due by a move of the clock has been dealt with."""
+        """Return when everything is handled that became due when the clock was moved."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside; afterwards nothing is left."""
+        """Serve while the block runs; clean up afterwards."""
         yield
 
     def begin_shutdown(self) -> None:
-        """End what only waits, before calls have their time to finish.
+        """End all waiting work, before calls have their time to finish.
 
-        Whoever listens for notifications would hold up the end until uvicorn's patience ends.
+        A client that listens for notifications would delay the end until uvicorn's timeout.
         """

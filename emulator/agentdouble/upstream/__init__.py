@@ -1,7 +1,7 @@
-"""HTTP/1.1 to what stands behind the double: an MCP service's backend, an instance of a runtime.
+"""HTTP/1.1 to servers behind the double: an MCP service's backend, an instance of a runtime.
 
-``connection`` is one connection, a request at a time, both bodies streamed at once;
-``connections`` keeps those to one server.
+``connection`` is one connection with one request at a time, whose two bodies are streamed at the
+same time. ``connections`` keeps the connections to one server.
 """
 
 from agentdouble.upstream.connection import Answer, Connection, RawHeaders
