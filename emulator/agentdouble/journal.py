@@ -115,7 +115,7 @@ class Entry:
         return shlex.join(words)
 
     def to_dict(self, *, bodies: bool = True) -> dict[str, Any]:
-        """Return the entry as JSON-ready data, with headers, bodies and curl command if ``bodies``."""
+        """Return the entry as JSON-ready data, with headers and bodies if ``bodies`` is true."""
         if not bodies:
             return {
                 "id": self.id,

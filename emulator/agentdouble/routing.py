@@ -153,5 +153,5 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
 
 
 def _is_json_rpc(connection: HTTPConnection) -> bool:
-    """Return whether a request is JSON-RPC, which has no path, for the A2A application at the root."""
+    """Return whether a request is JSON-RPC for the A2A application at the root."""
     return connection.scope["path"] == "/" and connection.scope.get("method") == "POST"

@@ -9,7 +9,7 @@ from agentdouble.imports import without_collecting
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on stderr and exit code 2."""
+    """Run the command line; print an error of ours in one line on stderr and exit with code 2."""
     with without_collecting():
         from agentdouble.cli.app import app
 
@@ -17,7 +17,7 @@ def main() -> None:
         app(prog_name="agentdouble")
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe went away, as head does
+    except BrokenPipeError:  # the reader of a pipe ended, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as error:

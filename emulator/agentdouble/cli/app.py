@@ -1,4 +1,4 @@
-"""The commands: what each takes, and the examples its help teaches by."""
+"""The commands: their options, and the examples in their help texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``agentdouble attach``: a console into the living kernel of a session."""
+"""``agentdouble attach``: a console on the running kernel of a session."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PYTHON = frozenset(("python", "python3"))
 
 
 def attach(name: str, tool_id: str | None, language: str, timeout_s: int, url: str | None) -> int:
-    """Read code, run it in the session and print what comes back; return the exit code.
+    """Read code, run it in the session and print the results; return the exit code.
 
-    On a terminal cell by cell, until Ctrl-D. What comes by a pipe is one cell, and the exit
-    code is 1 if it failed.
+    On a terminal the function reads cell by cell, until Ctrl-D. Input from a pipe is one cell, and
+    the exit code is 1 if it failed.
     """
     plane = control.connect(url)
     kernel = _Kernel(plane, plane.session(name, tool_id), language, timeout_s)
@@ -36,7 +36,7 @@ def attach(name: str, tool_id: str | None, language: str, timeout_s: int, url: s
 
 
 class _Kernel:
-    """Runs cells in one session and prints their outputs."""
+    """The kernel of one session, which runs cells and prints their outputs."""
 
     def __init__(
         self, plane: ControlPlane, session: Mapping[str, Any], language: str, timeout_s: int
@@ -48,7 +48,7 @@ class _Kernel:
         self.next_count = self._last_count() + 1
 
     def run(self, code: str) -> bool:
-        """Run a cell; return whether it succeeded. Raises PlatformError."""
+        """Run a cell and return whether it succeeded; raise PlatformError."""
         if not code.strip():
             return True
         payload = {"code": code, "kernel_name": self.language, "timeout": self._timeout_s}
@@ -67,7 +67,7 @@ class _Kernel:
         return bool(inner["data"]["status"] == "ok")
 
     def _last_count(self) -> int:
-        """Return the number of the last execution, as the session's log has it."""
+        """Return the number of the last execution, from the session's log."""
         logs = self._plane.call("GetSessionLogs", **self._ids, Limit=1000)["Logs"]
         ran = _RAN.findall(logs)
         return int(ran[-1]) if ran else 0
@@ -76,7 +76,7 @@ class _Kernel:
 def _interact(kernel: _Kernel) -> None:
     import contextlib
 
-    with contextlib.suppress(ImportError):  # line editing and history, where there are any
+    with contextlib.suppress(ImportError):  # line editing and history, if available
         import readline  # noqa: F401
     while True:
         try:
@@ -91,10 +91,10 @@ def _interact(kernel: _Kernel) -> None:
 
 
 def _run(kernel: _Kernel, code: str) -> None:
-    """Run a cell; Ctrl-C interrupts it, and an ended session ends the console."""
+    """Run a cell; Ctrl-C interrupts it, and the end of the session ends the console."""
     try:
         kernel.run(code)
-    except KeyboardInterrupt:  # the connection is closed by it, which interrupts the code
+    except KeyboardInterrupt:  # Ctrl-C closes the connection, which interrupts the code
         kernel.next_count += 1
         typer.echo("\nKeyboardInterrupt")
     except PlatformError as error:
@@ -104,7 +104,7 @@ def _run(kernel: _Kernel, code: str) -> None:
 
 
 def _read(kernel: _Kernel) -> str:
-    """Return a cell; one that is not complete goes on in the next line."""
+    """Read a cell; an incomplete cell continues on the next line."""
     prompt = f"In [{kernel.next_count}]: "
     lines = [input(prompt)]
     whole = _completeness(kernel.language)
@@ -114,7 +114,7 @@ def _read(kernel: _Kernel) -> str:
 
 
 def _completeness(language: str) -> Callable[[str], bool]:
-    """Return what tells whether code is complete; of other languages each line is."""
+    """Return a function that says whether code is complete; outside Python each line is."""
     if language.lower() not in _PYTHON:
         return lambda _code: True
     compiler = codeop.CommandCompiler()
@@ -123,7 +123,11 @@ def _completeness(language: str) -> Callable[[str], bool]:
     def complete(code: str) -> bool:
         try:
             return compiler(code, "<cell>", "single") is not None
-        except (SyntaxError, ValueError, OverflowError):  # the kernel knows more, or says why not
+        except (
+            SyntaxError,
+            ValueError,
+            OverflowError,
+        ):  # the kernel may accept it, or reports the error
             return True
 
     return complete
@@ -143,7 +147,7 @@ def _show(output: Mapping[str, Any]) -> None:
 
 
 def _text(data: Mapping[str, Any] | None) -> str:
-    """Return what is there as text, and the names of what is not text."""
+    """Return the text of an output, and the names of its data that is not text."""
     others = [kind for kind in data or {} if not kind.startswith("text/")]
     text = str((data or {}).get("text/plain", ""))
     return f"{text} ({', '.join(others)})" if others else text

@@ -1,4 +1,4 @@
-"""What the commands share: the control plane of a running double, and how a session is found."""
+"""The common part of the commands: the control plane of a running double, and its sessions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ADVICE = (
 
 
 class ControlPlane:
-    """Signed calls of the control plane."""
+    """A client of the control plane that signs its calls."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -42,19 +42,19 @@ class ControlPlane:
         self._address = Address(connection.url, credentials, connection.region)
 
     def call(self, action: str, **body: Any) -> Mapping[str, Any]:
-        """Return the Result of an action; fields that are None are left out.
+        """Call an action and return its Result; fields that are None are left out.
 
-        Raises PlatformError, and PlatformUnreachableError if nothing answers.
+        Raises PlatformError, and PlatformUnreachableError if there is no answer.
         """
         with self._reached(), httpx.Client(**self._options()) as client:
             answer = client.request(**self._request(action, body))
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
     def call_until_interrupted(self, action: str, **body: Any) -> Mapping[str, Any]:
-        """Do as ``call`` does; Ctrl-C closes the connection, by which the platform stops as well.
+        """Call an action as ``call`` does; Ctrl-C closes the connection, so that the platform stops too.
 
-        Raises KeyboardInterrupt then. A blocking call could miss the signal: one that comes just
-        before it blocks wakes nobody.
+        Raises KeyboardInterrupt then. A blocking call could miss a signal that comes just before
+        it blocks.
         """
 
         async def work() -> httpx.Response:
@@ -75,7 +75,7 @@ class ControlPlane:
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
     def own(self, path: str, query: Mapping[str, str]) -> httpx.Response:
-        """Return what one of the double's own routes answers; raise AgentDoubleError."""
+        """Return the answer of one of the double's own routes; raise AgentDoubleError."""
         with self._reached(), httpx.Client(**self._options()) as client:
             return _accepted(client.get(self.url + path, params=query, headers=_key()))
 
@@ -83,7 +83,7 @@ class ControlPlane:
     async def own_events(
         self, path: str, query: Mapping[str, str]
     ) -> AsyncIterator[httpx_sse.EventSource]:
-        """Give the events that one of the double's own routes streams; raise AgentDoubleError."""
+        """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
@@ -108,11 +108,13 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy reaches this machine
+            "trust_env": not is_here(
+                urlsplit(self.url).hostname
+            ),  # a proxy cannot reach this machine
         }
 
     def _verify(self) -> ssl.SSLContext | bool:
-        """Return how the server is verified; plain http needs no certificate store."""
+        """Return how httpx verifies the server; plain http needs no certificate store."""
         if not self.url.startswith("https") or self._ca_file is None:
             return self.url.startswith("https")
         try:
@@ -130,7 +132,7 @@ class ControlPlane:
             raise PlatformUnreachableError(self.url, reason, advice=_ADVICE) from None
 
     def all(self, action: str, items: str, **query: Any) -> Iterator[Mapping[str, Any]]:
-        """Yield the items of every page of a List action."""
+        """Yield the items of all pages of a List action."""
         token = None
         while token != "":
             page = self.call(action, MaxResults=_PAGE, NextToken=token, **query)
@@ -138,7 +140,7 @@ class ControlPlane:
             token = page.get("NextToken") or ""
 
     def sessions(self, tool_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the sessions of a tool or of every tool, each with its ToolId."""
+        """Return the sessions of one tool or of all tools, each with its ToolId."""
         tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
         return [
             {"ToolId": tool, **session}
@@ -149,8 +151,8 @@ class ControlPlane:
     def session(self, name: str, tool_id: str | None = None) -> dict[str, Any]:
         """Return the living session with that SessionId or UserSessionId.
 
-        Raises AgentDoubleError if there is none, with when and why it ended if it has, or if
-        several tools have one of that name.
+        Raises AgentDoubleError if there is none, or if several tools have such a session. If the
+        session has ended, the error says when and why.
         """
         ids = ("SessionId", "UserSessionId")
         found = [s for s in self.sessions(tool_id) if name in (s[key] for key in ids)]
@@ -175,13 +177,15 @@ class ControlPlane:
 
 
 def connect(url: str | None) -> ControlPlane:
-    """Return the control plane at a URL, or that of the running double.
+    """Return the control plane at a URL, or the one of the running double.
 
-    Raises AgentDoubleError if no double runs, or if nobody knows the keys of that URL.
+    Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
     """
     if url is not None:
         return ControlPlane(_at(url))
-    from agentdouble.cli.env import double_at  # the rest of this module needs no terminal
+    from agentdouble.cli.env import (
+        double_at,
+    )  # imported here, because only this function needs a terminal
 
     return ControlPlane(double_at(None, choice="--url"))
 
@@ -215,7 +219,7 @@ def _at(url: str) -> Connection:
 
 
 def _key() -> Mapping[str, str]:
-    """Return the header for a double whose own routes are open to holders of a key."""
+    """Return the API key as a header, for the double's own routes."""
     key = os.environ.get(_API_KEY)
     return {"X-API-Key": key} if key else {}
 
@@ -233,5 +237,5 @@ def _accepted(answer: httpx.Response) -> httpx.Response:
 
 
 def is_here(host: str | None) -> bool:
-    """Return whether a host is this machine, by its loopback names."""
+    """Return whether a host is a loopback name of this machine."""
     return host in ("127.0.0.1", "localhost", "::1")

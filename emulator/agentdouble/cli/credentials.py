@@ -1,4 +1,4 @@
-"""Keys that a command is given: by the name of a variable or a file, not on the command line."""
+"""Keys for commands, given by the name of a variable or a file and not on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER = "X-API-Key"
 
 
 def secret(option: str, source: str) -> str:
-    """Return what ``env:NAME`` or ``file:PATH`` holds; raise AgentDoubleError.
+    """Return the content of ``env:NAME`` or ``file:PATH``; raise AgentDoubleError.
 
     No error shows the source if it may be the secret itself.
     """
@@ -33,7 +33,7 @@ def secret(option: str, source: str) -> str:
 
 
 def state(url: str | None) -> str | None:
-    """Return the URL of a state, which may have a password; raise AgentDoubleError if it shows one."""
+    """Return the URL of a state; raise AgentDoubleError if it shows a password."""
     if url is None or url.startswith(("env:", "file:")):
         return None if url is None else secret("--state", url)
     parts = urlsplit(url)
@@ -57,7 +57,7 @@ def _read(option: str, path: str) -> str:
 
 
 def inbound(key: str | None) -> dict[str, Any] | None:
-    """Return the authorizer of a service's clients, None where the platform makes the key."""
+    """Return the authorizer of a service's clients, or None if the platform makes the key."""
     if key is None:
         return None
     return _by_key(secret("--key", key), name="default")
@@ -66,7 +66,7 @@ def inbound(key: str | None) -> dict[str, Any] | None:
 def outbound(
     bearer: str | None, api_key: str | None, *, definition: bool
 ) -> Mapping[str, Any] | None:
-    """Return the authorizer for a backend; the key of a ``definition`` is where that has it."""
+    """Return the authorizer for a backend; a ``definition`` itself says where the key is sent."""
     if bearer is not None and api_key is not None:
         raise AgentDoubleError("Say --bearer or --api-key, not both.")
     if bearer is not None:

@@ -1,8 +1,8 @@
-"""``agentdouble demo``: a session's whole life, in one transcript.
+"""``agentdouble demo``: the whole life of a session, in one transcript.
 
-It starts a double and talks to the shipped coder as any client would, over POST /invoke with
-user_id and session_id. The coder runs the code of each prompt through run_code. Nothing is
-canned: each step states what must come out, and is checked.
+It starts a double and calls the shipped coder as any client would, over POST /invoke with user_id
+and session_id. The coder runs the code of each prompt through run_code. Nothing is prepared: each
+step says what the result must be, and the result is checked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Check = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Turn:
-    """One prompt of the transcript: who sends it, the code in it, what must come back."""
+    """One prompt of the transcript: its sender, its code, and the required result."""
 
     title: str
     session: str
@@ -97,7 +97,7 @@ AFTER = Turn("", "s1", "squares", "the session was destroyed: its state is gone"
 
 
 def run() -> int:
-    """Play the transcript; return 0 if every step came out as stated, else 1."""
+    """Run the transcript; return 0 if every step had the required result, else 1."""
     console = Console(highlight=False)
     started = time.monotonic()
     open_files.raise_limit()
@@ -119,7 +119,7 @@ def run() -> int:
 
 
 class _Stage:
-    """Where the transcript is played: sends, shows, checks, counts."""
+    """The run of a transcript: it sends, shows, checks and counts."""
 
     def __init__(self, console: Console, client: httpx.Client) -> None:
         self.passed = 0
@@ -138,7 +138,7 @@ class _Stage:
             self._verdict(turn.check(answer), turn.claim)
 
     def let_time_pass(self) -> None:
-        """Advance the platform's clock by 30 minutes and look for the sessions."""
+        """Move the platform's clock by 30 minutes and check that the sessions have ended."""
         self._title("After 30 minutes a session is destroyed")
         before = self._sessions()
         self._client.post("/_emulator/clock", json={"advance_s": HALF_HOUR_S})
@@ -192,7 +192,7 @@ def _describe(image: re.Match[str]) -> str:
 
 
 def _png_size(data: str) -> tuple[int, int] | None:
-    """Return width and height in pixels as the PNG's header says them."""
+    """Return width and height in pixels, from the PNG's header."""
     head = base64.b64decode(data)[:24]
     if not head.startswith(_PNG) or len(head) < 24:
         return None

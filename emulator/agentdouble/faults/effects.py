@@ -1,4 +1,4 @@
-"""What each kind of fault does to a call."""
+"""The effect of each kind of fault on a call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agentdouble.guard import Refusal, Render
 
 
 class InjectedFault:
-    """A fault that happens to code while it runs, once, ``after`` so many messages of output."""
+    """A fault that happens once to running code, after ``after`` messages of output."""
 
     def __init__(self, armed: ArmedFault, kind: str, after: int) -> None:
         self.kind = kind
@@ -44,12 +44,12 @@ class InjectedFault:
         self._done = False
 
     def take(self) -> bool:
-        """Return whether it is still to happen, and let this be the last time that it is."""
+        """Return whether the fault has not been taken yet, and mark it as taken."""
         taken, self._done = not self._done, True
         return taken
 
     def happened(self) -> None:
-        """Count that it has happened."""
+        """Count that the fault has happened."""
         self._armed.happened()
 
 
@@ -57,14 +57,14 @@ _current: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fa
 
 
 def injected_fault() -> InjectedFault | None:
-    """Return the fault for the code that is about to run, to the first who asks."""
+    """Return the fault for the code that is about to run; only the first caller gets it."""
     found = _current.get()
     return found if found is not None and found.take() else None
 
 
 @contextmanager
 def injecting(found: InjectedFault) -> Iterator[None]:
-    """Let a fault happen to the first code that runs inside."""
+    """Make a fault happen to the first code that runs inside."""
     token = _current.set(found)
     try:
         yield
@@ -74,7 +74,7 @@ def injecting(found: InjectedFault) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FaultyCall:
-    """A call to which a fault happens; ``app`` would answer it."""
+    """A call to which a fault happens; without the fault ``app`` would answer it."""
 
     armed: ArmedFault
     app: ASGIApp
@@ -85,7 +85,7 @@ Effect = Callable[[FaultyCall, Any, Scope, Receive, Send], Awaitable[None]]
 
 
 async def answer(faulty: FaultyCall, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a call as its fault says."""
+    """Answer a call according to its fault."""
     fault = faulty.armed.fault
     await _EFFECTS[type(fault)](faulty, fault, scope, receive, send)
 
@@ -131,7 +131,7 @@ async def _cut(call: FaultyCall, fault: Cut, scope: Scope, receive: Receive, sen
 
 
 class _Cutter:
-    """Sends the start of a response, then closes the connection."""
+    """A wrapper of ``send`` that sends the start of a response and then closes the connection."""
 
     def __init__(
         self, armed: ArmedFault, fault: Cut, scope: Scope, receive: Receive, send: Send
@@ -161,7 +161,7 @@ class _Cutter:
         await serving.hang_up(*self._connection)
 
     def _end(self, content: bytes) -> int | None:
-        """Return where to cut a piece of the body, None for not in this piece."""
+        """Return where to cut a piece of the body, or None if the cut is not in this piece."""
         if self._events is not None:
             return self._events.within(content)
         left = self._bytes_left or 0
@@ -186,7 +186,7 @@ async def _reset(
     call: FaultyCall, fault: Reset, scope: Scope, receive: Receive, send: Send
 ) -> None:
     while (await receive()).get("more_body", False):
-        pass  # a client that still sends may take a reset for an end
+        pass  # a client that is still sending may see a reset as an end
     call.armed.happened()
     await serving.hang_up(scope, receive, reset=True)
 

@@ -1,4 +1,4 @@
-"""The middleware between the journal and the surfaces that lets faults happen to calls."""
+"""The middleware between the journal and the surfaces that applies faults to calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agentdouble.guard import Render
 
 
 class FaultLayer:
-    """An ASGI application in front of the surfaces; ``render`` shows errors in their shapes.
+    """An ASGI application in front of the surfaces; ``render`` makes errors in their formats.
 
-    Nothing happens to requests below ``except_prefix``.
+    Requests below ``except_prefix`` have no faults.
     """
 
     def __init__(self, app: ASGIApp, faults: Faults, render: Render, *, except_prefix: str) -> None:
@@ -42,7 +42,7 @@ class FaultLayer:
         return path.startswith(self._except_prefix)
 
     async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
-        """Return what a request asks for; if that is in its body, read the body and replay it."""
+        """Return the call of a request; if the operation is in the body, read the body and replay it."""
         method, path = scope["method"], scope["path"]
         body, query = None, scope["query_string"].decode("latin-1")
         if self._faults.reads_bodies and operations.has_rpc(method, path, query):

@@ -1,4 +1,4 @@
-"""Operations by their names in the specification, and which of them a request asks for."""
+"""Operations by their names in the specification, and the operations of a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED: Mapping[str, tuple[str, str]] = {
     **{name: (name, "POST") for name in ("invoke", "run", "run_sse")},
     **{name: (name, "GET") for name in _PROBES},
 }
-_A2A: Mapping[str, tuple[str, str]] = {  # version 0.3's name: that of 1.0, the route of REST
+_A2A: Mapping[str, tuple[str, str]] = {  # the name in version 0.3: the name in 1.0, the REST route
     "message/send": ("SendMessage", r"POST (/v1)?/message:send"),
     "message/stream": ("SendStreamingMessage", r"POST (/v1)?/message:stream"),
     "tasks/get": ("GetTask", r"GET (/v1)?/tasks/[^/:]+"),
@@ -32,7 +32,7 @@ _RUNTIME = re.compile(r"^/runtimes/[^/]+(?=/|$)")
 _PATTERN = re.compile(r"^(?:(?P<method>[A-Z]+) )?(?P<path>/\S*)$")
 _RUNS_CODE = ("/v1/jupyter/", "/v1/code/")
 _NEVER = "/_emulator"
-_REST = "**"  # at the end of a path: whatever follows
+_REST = "**"  # at the end of a path: everything that follows
 _SHAPES = (
     "an action of the control plane such as InvokeTool, mcp:<tool> or mcp:<method> "
     "(mcp:tools/list), a2a:<method> (a2a:message/send), or a path, 'POST /v1/bash/exec' or "
@@ -42,7 +42,7 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Call:
-    """A request as operations see it; ``names`` are the operations that it asks for."""
+    """A request in terms of operations; ``names`` are the operations that it calls."""
 
     method: str
     path: str
@@ -50,21 +50,21 @@ class Call:
 
     @property
     def label(self) -> str:
-        """Its name for people to read."""
+        """The name of the call for people."""
         named = sorted(self.names)
         return ", ".join(named) if named else f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation that a fault is for: a name, or a pattern of paths."""
+    """The operation that a fault is for: a name, or a pattern of paths."""
 
     text: str
     segments: tuple[str, ...] = ()
     method: str | None = None
 
     def matches(self, call: Call) -> bool:
-        """Whether a call asks for it."""
+        """Return whether a call calls this operation."""
         if not self.segments:
             return self.text in call.names
         return self.method in (None, call.method) and self._is_path(call.path.split("/"))
@@ -78,18 +78,18 @@ class Operation:
 
     @property
     def is_in_body(self) -> bool:
-        """Whether only a request's body says if this operation is asked for."""
+        """Whether only a request's body says if it calls this operation."""
         return self.text.startswith(("mcp:", "a2a:"))
 
     @property
     def runs_code(self) -> bool:
-        """Whether code runs in a kernel where it is asked for."""
+        """Whether this operation runs code in a kernel."""
         path = self.text.rpartition(" ")[2]
         return self.text == "InvokeTool" or path.startswith(_RUNS_CODE)
 
 
 def call_of(method: str, path: str, query: str, body: bytes | None = None) -> Call:
-    """Return a request as operations see it; its body is needed for JSON-RPC only."""
+    """Return the call of a request; the body is needed only for JSON-RPC."""
     return Call(method, path, frozenset(_names(method, path, query, body)))
 
 
@@ -107,7 +107,7 @@ def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[s
 
 
 def has_rpc(method: str, path: str, query: str) -> bool:
-    """Whether a request may be JSON-RPC, of MCP or A2A, and is no action of the control plane."""
+    """Return whether a request may be JSON-RPC of MCP or A2A, and is not a control-plane action."""
     inner = _RUNTIME.sub("", path) or "/"
     is_a2a = inner == "/" and not (path == "/" and "Action" in parse_qs(query))
     return method == "POST" and (is_a2a or f"{inner}/".startswith("/mcp/"))
@@ -136,9 +136,9 @@ def _mcp(message: Mapping[str, Any]) -> Iterable[str]:
 
 
 def find(text: str, actions: Iterable[str]) -> Operation:
-    """Return the operation of that name; raise FaultError, suggesting the nearest, for another.
+    """Return the operation of that name; raise FaultError, which suggests the nearest name.
 
-    ``actions`` are the names of the control plane's.
+    ``actions`` are the names of the control plane's actions.
     """
     pattern = _PATTERN.match(text)
     if pattern is not None:

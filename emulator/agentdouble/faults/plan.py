@@ -1,4 +1,4 @@
-"""The plan: which faults are armed, for which calls, and how often each has happened."""
+"""The plan of faults: which are armed, for which calls, and how often each has happened."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MOST_SEEN = 200
 class FaultState:
     """The state of a fault.
 
-    ``calls`` asked for its operation, it was for ``met`` of them, and ``fired`` times it did
-    happen.
+    ``calls`` is the number of calls of its operation, ``met`` the number of those it was for, and
+    ``fired`` the number of times it happened.
     """
 
     id: str
@@ -35,14 +35,14 @@ class FaultState:
     fired: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready data."""
+        """Return the state as JSON-ready data."""
         counts = {"calls": self.calls, "met": self.met, "fired": self.fired}
         given = self.fault.model_dump(mode="json")
         return {"id": self.id, **given, "described": self.fault.described(), **counts}
 
 
 class ArmedFault:
-    """One armed fault; it shares the lock of its plan."""
+    """One armed fault; it uses the lock of its plan."""
 
     def __init__(self, id_: str, fault: Fault, operation: Operation, lock: threading.Lock) -> None:
         self.id = id_
@@ -50,13 +50,13 @@ class ArmedFault:
         self.operation = operation
         self._lock = lock
         self._calls = self._met = self._fired = 0
-        # Tests wait in their own thread for what happens on the server's.
+        # Tests wait in their own thread for events in the server's thread.
         self._happened = threading.Condition(lock)
         self._held_calls: set[_HeldCall] = set()
         self._is_disarmed = False
 
     def is_for(self, call: Call) -> bool:
-        """Count a call and return whether the fault is for it; the plan has the lock."""
+        """Count a call and return whether the fault is for it; the plan holds the lock."""
         if not self.operation.matches(call):
             return False
         self._calls += 1
@@ -67,21 +67,21 @@ class ArmedFault:
         return True
 
     def happened(self) -> None:
-        """Count that it did happen to the current call, and note it in the journal."""
+        """Count that the fault happened to the current call, and note it in the journal."""
         journal.note_fault(f"{self.id} {self.fault.kind}")
         with self._lock:
             self._fired += 1
             self._happened.notify_all()
 
     def wait(self, fired: int, timeout_s: float) -> bool:
-        """Block until it has happened so often; return False if the timeout passes before."""
+        """Block until the fault has happened ``fired`` times; return False after the timeout."""
         with self._lock:
             return self._happened.wait_for(
                 lambda: self._fired >= fired or self._is_disarmed, timeout_s
             ) and (self._fired >= fired)
 
     async def pause(self, seconds: float | None) -> bool:
-        """Wait; return whether the whole time has passed and nobody released the call."""
+        """Wait; return whether the whole time passed without a release of the call."""
         hold = _HeldCall()
         with self._lock:
             if self._is_disarmed:
@@ -97,7 +97,7 @@ class ArmedFault:
         return False
 
     def release(self, *, disarm: bool) -> None:
-        """Release the calls that it holds; with ``disarm`` hold none that comes, either."""
+        """Release the calls that the fault holds; with ``disarm`` hold no later calls either."""
         with self._lock:
             held = tuple(self._held_calls)
             self._is_disarmed = self._is_disarmed or disarm
@@ -106,7 +106,7 @@ class ArmedFault:
             hold.release()
 
     def state(self) -> FaultState:
-        """Return its state; the plan has the lock."""
+        """Return the state of the fault; the plan holds the lock."""
         return FaultState(self.id, self.fault, self._calls, self._met, self._fired)
 
 
@@ -123,10 +123,10 @@ class _HeldCall:
 
 
 class Faults:
-    """The faults of one double; from any thread.
+    """The faults of one double; may be used from any thread.
 
-    ``actions`` are the names of the control plane's actions. ``at_start`` are armed from the
-    start, and again when the double is reset. Raises FaultError for a wrong one.
+    ``actions`` are the names of the control plane's actions. ``at_start`` are armed at the start,
+    and again when the double is reset. Raises FaultError for a wrong fault.
     """
 
     def __init__(self, actions: Iterable[str], at_start: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -175,40 +175,40 @@ class Faults:
             return armed.state()
 
     def clear(self) -> None:
-        """Disarm every fault and forget which calls were seen."""
+        """Disarm every fault and forget the calls that were counted."""
         with self._lock:
             armed, self._armed, self._seen = self._armed, (), {}
         for one in armed:
             one.release(disarm=True)
 
     def reset(self) -> None:
-        """Disarm every fault, then arm those of the start: they are the double's first state."""
+        """Disarm every fault, then arm those of the start again."""
         self.clear()
         with self._lock:
             for fault, operation in self._at_start:
                 self._add(fault, operation)
 
     def release(self, id_: str) -> FaultState:
-        """Release the calls that a fault holds, but none that comes; raise FaultError."""
+        """Release the calls that a fault holds, but no later ones; raise FaultError."""
         armed = self.find(id_)
         armed.release(disarm=False)
         with self._lock:
             return armed.state()
 
     def wait(self, id_: str, *, fired: int = 1, timeout_s: float = 10.0) -> FaultState:
-        """Return when a fault has happened so often, or the timeout has passed; raise FaultError."""
+        """Return when a fault has happened ``fired`` times or the time is over; raise FaultError."""
         armed = self.find(id_)
         armed.wait(fired, timeout_s)
         with self._lock:
             return armed.state()
 
     def states(self) -> tuple[FaultState, ...]:
-        """Return the state of each armed fault, in the order they were armed."""
+        """Return the state of each armed fault, in the order in which they were armed."""
         with self._lock:
             return tuple(armed.state() for armed in self._armed)
 
     def seen(self) -> Mapping[str, int]:
-        """Return how often each operation was asked for while a fault was armed."""
+        """Return how often each operation was called while a fault was armed."""
         with self._lock:
             return dict(self._seen)
 
@@ -221,7 +221,7 @@ class Faults:
         raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {known}.", "id")
 
     def matching(self, call: Call) -> tuple[ArmedFault, ...]:
-        """Count a call and return the faults for it, in the order they were armed."""
+        """Count a call and return the faults for it, in the order in which they were armed."""
         with self._lock:
             if call.label in self._seen or len(self._seen) < _MOST_SEEN:
                 self._seen[call.label] = self._seen.get(call.label, 0) + 1

@@ -1,4 +1,4 @@
-"""Responses on their way out: where their events end, and how their bodies are rewritten."""
+"""Functions on outgoing responses: find the ends of events, and rewrite bodies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NO_JSON = '{"success": tru'
 
 
 class EventEnds:
-    """Finds the end of the ``wanted``-th server-sent event in a body that comes in pieces.
+    """A search for the end of the ``wanted``-th server-sent event in a body that comes in pieces.
 
-    A block without data is no event: it may be a comment that keeps the connection alive.
+    A block without data is not an event: it may be a comment that keeps the connection alive.
     """
 
     def __init__(self, wanted: int) -> None:
@@ -27,7 +27,7 @@ class EventEnds:
         self._block = b""
 
     def within(self, piece: bytes) -> int | None:
-        """Return where in this piece that event ends, None if it does not."""
+        """Return where the event ends in this piece, or None if it does not."""
         before = len(self._block)
         self._block += piece
         taken = 0
@@ -41,7 +41,7 @@ class EventEnds:
 
 
 class RewrittenResponse:
-    """Buffers a response until it is complete, and sends it with another body."""
+    """A wrapper of ``send`` that buffers a response until it is complete, then rewrites its body."""
 
     def __init__(self, send: Send, rewrite: Callable[[bytes], bytes]) -> None:
         self._send = send
@@ -64,7 +64,7 @@ class RewrittenResponse:
 
 
 def wrong_json(body: bytes, fault: WrongJson) -> bytes | None:
-    """Return a response of InvokeTool with wrong inner JSON, None if there is no inner JSON."""
+    """Return a response of InvokeTool with wrong inner JSON, or None if it has no inner JSON."""
     try:
         answer = json.loads(body)
         inner = answer["Result"]["Result"]

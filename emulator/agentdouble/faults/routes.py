@@ -1,4 +1,4 @@
-"""``/_emulator/faults``: arm faults, show their states, disarm them."""
+"""``/_emulator/faults``: routes that arm faults, show their states and disarm them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def fault_routes(faults: Faults) -> list[Route]:
-    """Return the routes, below the double's own prefix; they raise FaultError."""
+    """Return the routes, relative to the double's own prefix; they raise FaultError."""
     routes = _Routes(faults)
     return [
         Route("/faults", routes.show),
@@ -34,7 +34,7 @@ class _Routes:
         self._faults = faults
 
     async def show(self, _request: Request) -> Response:
-        """Return the armed faults, and the operations that were asked for meanwhile."""
+        """Return the armed faults, and the operations that were called meanwhile."""
         return JSONResponse(self._shown())
 
     async def arm(self, request: Request) -> Response:
@@ -60,7 +60,7 @@ class _Routes:
         return JSONResponse(self._faults.release(request.path_params["id"]).to_dict())
 
     async def wait(self, request: Request) -> Response:
-        """Return a fault when it has happened ``fired`` times, or ``within_s`` have passed."""
+        """Return a fault when it has happened ``fired`` times, or after ``within_s`` seconds."""
         query = request.query_params
         fired = int(_number(query.get("fired", "0"), "fired"))
         within_s = min(_number(query.get("within_s", "0"), "within_s"), LONGEST_WAIT_S)
@@ -79,6 +79,6 @@ def _number(text: str, name: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number < 1e6:  # also what is no number
+    if not 0 <= number < 1e6:  # also for text that is not a number
         raise FaultError(f"{name} must be a number, 0 or more, not {text[:40]!r}.", name)
     return number

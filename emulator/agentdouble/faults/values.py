@@ -1,4 +1,4 @@
-"""The kinds of faults: what each does to a call, and for which calls it is."""
+"""The kinds of faults: the effect of each on a call, and the calls that it is for."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Body = Annotated[str, Field(max_length=_LARGEST_BODY)]
 
 
 class Fault(BaseModel):
-    """A fault: it happens to the ``nth`` matching call since it was armed, then to each ``every``-th.
+    """A fault that happens to the ``nth`` matching call after it was armed, then to each ``every``-th.
 
-    ``times`` is to how many calls in all, a number or "all": 1, but "all" for a fault whose
-    ``every`` is given.
+    ``times`` is the total number of calls to which it happens, or "all". The default is 1, but
+    "all" if ``every`` is given.
     """
 
-    # built when the first one is parsed: most doubles start without a fault
+    # built when the first fault is parsed, because most doubles start without one
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     kind: str
@@ -31,7 +31,7 @@ class Fault(BaseModel):
     every: int = Field(1, ge=1)
     times: Annotated[int, Field(ge=1)] | Literal["all"] = 1
 
-    only: ClassVar[str | None] = None  # the operations that it is for, None for all
+    only: ClassVar[str | None] = None  # the operations that the fault is for, None for all
 
     @model_validator(mode="before")
     @classmethod
@@ -39,11 +39,11 @@ class Fault(BaseModel):
         return {"times": "all", **given} if "every" in given else given
 
     def is_for(self, call: int) -> bool:
-        """Whether it may happen to the call of that number, counted from 1."""
+        """Return whether the fault may happen to the call of this number, counted from 1."""
         return call >= self.nth and (call - self.nth) % self.every == 0
 
     def described(self) -> str:
-        """Describe it in one line: kind, operation, call, fields."""
+        """Return a description in one line: kind, operation, call, fields."""
         shown = self.model_dump(exclude_defaults=True, exclude={"kind", "operation"})
         given = {name: _short(value) for name, value in {"nth": self.nth, **shown}.items()}
         told = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -58,8 +58,8 @@ def _short(value: Any) -> str:
 class Fail(Fault):
     """The call is refused, and nothing is executed.
 
-    Without a ``body`` the answer is the error of the surface that was asked, with ``code`` and
-    ``message``.
+    Without a ``body`` the answer is an error in the format of the called surface, with ``code``
+    and ``message``.
     """
 
     kind: Literal["fail"] = "fail"
@@ -84,7 +84,7 @@ class Fail(Fault):
         return code, self.message or "A fault that was armed for this call."
 
     def extra_headers(self) -> dict[str, str]:
-        """Return the headers that the answer has besides its own."""
+        """Return the headers that the answer has in addition to its own."""
         given = dict(self.headers)
         if self.retry_after_s is not None:
             given["Retry-After"] = str(self.retry_after_s)
@@ -92,7 +92,7 @@ class Fail(Fault):
 
 
 class Gateway(Fault):
-    """A gateway answers with a page, and nothing is executed."""
+    """A gateway answers with an HTML page, and nothing is executed."""
 
     kind: Literal["gateway"] = "gateway"
     status: Literal[502, 503, 504] = 502
@@ -107,7 +107,7 @@ class Gateway(Fault):
 class Delay(Fault):
     """The call waits for ``seconds``, or until it is released, at most 60 s.
 
-    It waits before it is executed, or before its response where ``after_execution`` says so.
+    It waits before it is executed, or before its response if ``after_execution`` is true.
     """
 
     # Real time, as clients wait in real time; a test that needs none holds a call and releases it.
@@ -118,7 +118,7 @@ class Delay(Fault):
 
 
 class Cut(Fault):
-    """The connection closes within the answer: after so many events of its stream, or bytes."""
+    """The connection closes during the answer: after ``after`` events of its stream, or some bytes."""
 
     kind: Literal["cut"] = "cut"
     after: int = Field(0, ge=0)
@@ -132,7 +132,7 @@ class Cut(Fault):
 
 
 class LoseAnswer(Fault):
-    """The call is executed, and its connection closes before any of the answer."""
+    """The call is executed, and the connection closes before any part of the answer."""
 
     kind: Literal["lose_answer"] = "lose_answer"
 
@@ -144,7 +144,7 @@ class Reset(Fault):
 
 
 class Drip(Fault):
-    """The answer's body comes in pieces of ``size`` bytes with a pause before each."""
+    """The answer's body is sent in pieces of ``size`` bytes, with a pause before each."""
 
     kind: Literal["drip"] = "drip"
     size: int = Field(1, ge=1)
@@ -152,7 +152,7 @@ class Drip(Fault):
 
 
 class WrongJson(Fault):
-    """The code runs, and Result.Result is ``text`` instead, or lacks the fields ``without``."""
+    """The code runs, but Result.Result is ``text``, or does not have the fields ``without``."""
 
     kind: Literal["wrong_json"] = "wrong_json"
     text: Body | None = None
@@ -168,9 +168,9 @@ class WrongJson(Fault):
 
 
 class DuringCode(Fault):
-    """Something happens as soon as the code runs, or ``after`` so many messages of its output.
+    """The fault happens when the code starts to run, or after ``after`` messages of its output.
 
-    What is printed within a fifth of a second is one message.
+    Output that is printed within a fifth of a second is one message.
     """
 
     after: int = Field(0, ge=0)
@@ -179,7 +179,7 @@ class DuringCode(Fault):
 
 
 class KillKernel(DuringCode):
-    """The kernel is killed while it runs the code that was asked for."""
+    """The kernel is killed while it runs the code of the call."""
 
     kind: Literal["kill_kernel"] = "kill_kernel"
 

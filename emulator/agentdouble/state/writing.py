@@ -81,7 +81,7 @@ class Writing:
         return added
 
     async def saved(self) -> None:
-        """Return when everything that was added before is written; raise StateError if it was not."""
+        """Return when everything that was added before is written; raise StateError if not."""
         self._start()
         waiting = [one.done for one in (*self._kept, *self._batch, *self._queued)]
         if waiting:

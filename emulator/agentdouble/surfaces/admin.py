@@ -73,7 +73,7 @@ class Admin(Surface):
         ]
 
     async def _health(self, _request: Request) -> Response:
-        """Return the double's state, its version and what it has; status 503 if it cannot keep its state."""
+        """Return the double's health, version and time; status 503 if it cannot keep its state."""
         context = self.context
         status, failure = 200, {}
         try:
@@ -106,7 +106,7 @@ class Admin(Surface):
         return JSONResponse(shown)
 
     async def _advance(self, request: Request) -> Response:
-        """Move the platform's time by ``advance_s`` seconds; return when all that is due is destroyed."""
+        """Move the platform's time by ``advance_s`` seconds; return when all due is destroyed."""
         try:
             await self.context.advance(seconds(await request.body(), "advance_s"))
         except ValueError as error:

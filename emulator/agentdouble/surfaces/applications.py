@@ -29,7 +29,7 @@ class HostedApplications(Surface):
         return {**found, "/ping": "a probe: whether the application at /invoke is alive"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return the routes of the applications, including ``/health``, which API-server mode has too."""
+        """Return the routes, including ``/health``, which API-server mode has too."""
         api_server = self.context.surface(ApiServerMode).app
         health = _Health({"simple-first": self.hosted.root, "api-server": api_server})
         return [Route("/health", health), *self.hosted.routes()]

@@ -1,4 +1,4 @@
-"""The connections to one server, kept for the next request for a while."""
+"""The connections to one server, kept for some time for later requests."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from agentdouble.threads import import_in_thread, run_in_thread
 from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
 CONNECT_TIMEOUT_S = 10.0
-KEPT_S = 2.0  # servers close after 5 s: a request must not meet that
+KEPT_S = 2.0  # less than the 5 s after which servers close
 Dial = Callable[[], Awaitable[socket.socket]]
 _PORTS = {"http": 80, "https": 443}
 
 
 class Connections:
-    """Asks the server at ``url``, scheme and host and port, over as many connections as it takes.
+    """The connections to the server at ``url`` (scheme, host and port), as many as are needed.
 
-    ``dial`` connects to it in another way than by its name.
+    ``dial`` connects to the server in another way than by its name.
     """
 
     def __init__(self, url: str, kept_s: float = KEPT_S, dial: Dial | None = None) -> None:
@@ -36,15 +36,16 @@ class Connections:
         self._all: set[Connection] = set()
 
     async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
-        """Send a request and return its answer, the body to be read; raise AnswerLostError.
+        """Send a request and return its answer with an unread body; raise AnswerLostError.
 
-        ``target`` is path and query. Cancelling it, or closing the answer, closes the connection.
+        ``target`` is path and query. The connection is closed if the call is cancelled or the
+        answer is closed.
         """
         connection = await self.open()
         return await connection.ask(_request(self._parts, method, target, headers, body))
 
     async def open(self) -> Connection:
-        """Return a connection that is free; raise AnswerLostError, ``unreached``."""
+        """Return a free connection; raise AnswerLostError with ``unreached`` if there is none."""
         return self._take() or await self._connect()
 
     def close(self) -> None:
@@ -57,7 +58,7 @@ class Connections:
         while self._idle:
             connection, expiry = self._idle.popitem()
             expiry.cancel()
-            in_time = now < expiry.when()  # else the loop is late to give it up
+            in_time = now < expiry.when()  # otherwise the loop is late to close it
             if in_time and not connection.closing and connection.quiet:
                 return connection
             connection.abort()
