@@ -1,4 +1,4 @@
-"""The command line: ``agentdouble serve | demo | env | tool | session | mcp | runtime | attach | ...``."""
+"""The command line: ``agentdouble serve | demo | env | tool | session | mcp | runtime | ...``."""
 
 from __future__ import annotations
 

@@ -123,11 +123,7 @@ def _completeness(language: str) -> Callable[[str], bool]:
     def complete(code: str) -> bool:
         try:
             return compiler(code, "<cell>", "single") is not None
-        except (
-            SyntaxError,
-            ValueError,
-            OverflowError,
-        ):  # the kernel may accept it, or reports the error
+        except (SyntaxError, ValueError, OverflowError):  # the kernel reports it, or accepts it
             return True
 
     return complete

@@ -51,7 +51,7 @@ class ControlPlane:
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
     def call_until_interrupted(self, action: str, **body: Any) -> Mapping[str, Any]:
-        """Call an action as ``call`` does; Ctrl-C closes the connection, so that the platform stops too.
+        """Call an action as ``call`` does; Ctrl-C closes the connection, and the work stops.
 
         Raises KeyboardInterrupt then. A blocking call could miss a signal that comes just before
         it blocks.
@@ -108,9 +108,7 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not is_here(
-                urlsplit(self.url).hostname
-            ),  # a proxy cannot reach this machine
+            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy reaches this machine
         }
 
     def _verify(self) -> ssl.SSLContext | bool:
@@ -183,9 +181,7 @@ def connect(url: str | None) -> ControlPlane:
     """
     if url is not None:
         return ControlPlane(_at(url))
-    from agentdouble.cli.env import (
-        double_at,
-    )  # imported here, because only this function needs a terminal
+    from agentdouble.cli.env import double_at  # only this needs a terminal
 
     return ControlPlane(double_at(None, choice="--url"))
 

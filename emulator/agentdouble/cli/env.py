@@ -32,9 +32,9 @@ def exports(variables: Mapping[str, str]) -> str:
 
 
 def double_at(port: int | None, *, choice: str = "--port") -> Connection:
-    """Return the running double, on that port if one is named; raise AgentDoubleError.
+    """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
 
-    Where several run, it says so, and that ``choice`` is the option that names another.
+    If several run, it prints that, and that ``choice`` is the option to select another.
     """
     doubles = running.doubles()
     if port is not None:

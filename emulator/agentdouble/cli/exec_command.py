@@ -1,4 +1,4 @@
-"""``agentdouble exec``: what it takes, and the examples its help teaches by."""
+"""``agentdouble exec``: its options, and the examples in its help text."""
 
 from __future__ import annotations
 

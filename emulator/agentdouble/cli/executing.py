@@ -1,8 +1,8 @@
-"""``agentdouble exec``: a command in the foreground, beside a double that its clients find.
+"""``agentdouble exec``: a command in the foreground, with a double that its clients find.
 
-It passes a Ctrl-C on only where no terminal has. A terminal signals its whole foreground group, so
-the command has heard it already; a second one makes many programs give up their cleaning. It passes
-everything else on, and the double stops when the command has ended.
+It passes Ctrl-C on only if no terminal has done so. A terminal signals its whole foreground group,
+so the command has already got the signal, and a second one makes many programs stop their cleanup.
+It passes all other signals on, and the double stops when the command has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_LETTER = re.compile(r"[^A-Z0-9]")
 
 
 def known(clients: Sequence[str]) -> tuple[str, ...]:
-    """Return the clients whose variables are wanted, all if none is named."""
+    """Return the clients whose variables are needed; all if none is given."""
     for client in clients:
         if client not in CLIENTS:
             names = ", ".join(CLIENTS)
@@ -56,7 +56,7 @@ def run(
     serving.log_to_terminal(quiet=not verbose)
     foreground = Foreground()
     with foreground.hearing(), Emulator(*map(load, specs), settings=settings) as double:
-        os.environ.update(double.environment())  # for hosted code that reads it by itself
+        os.environ.update(double.environment())  # for hosted code that reads the environment itself
         variables = variables_of(double, clients)
         if verbose:
             _say(double, variables)
@@ -65,7 +65,7 @@ def run(
 
 
 def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
-    """Return what a command is told of a double: where it is, and as whom to ask."""
+    """Return the variables for a command: the addresses of a double, and credentials to call it."""
     found = {OWN_ADDRESS: double.url, "DOUBLECHECK_URL": double.url}
     for name in double.runtimes.names:
         found[f"{OWN_ADDRESS}_{_NO_LETTER.sub('_', name.upper())}"] = double.runtimes.address(name)
@@ -77,7 +77,7 @@ def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
 
 
 class Foreground:
-    """The command that has the terminal; what is signalled to us is passed on to it."""
+    """The command that has the terminal; signals to this process are passed on to it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -86,7 +86,7 @@ class Foreground:
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
-        """Leave what signals do to the command, and end by none, until all has been stopped."""
+        """Pass signals on to the command instead of ending, until everything has been stopped."""
         before = {number: signal.signal(number, self._hear) for number in _FORWARDED}
         try:
             yield
@@ -95,8 +95,8 @@ class Foreground:
                 signal.signal(number, handler)
 
     def run(self, command: Sequence[str], variables: Mapping[str, str]) -> int:
-        """Run the command to its end, unless a signal came before it."""
-        self._starting = True  # from now on the terminal's Ctrl-C is the command's to hear
+        """Run the command to its end, unless a signal came before its start."""
+        self._starting = True  # from now on the command gets the terminal's Ctrl-C
         if self._heard:
             return BY_SIGNAL + self._heard[0]
         try:
@@ -121,10 +121,10 @@ class Foreground:
 
 
 def _has_terminal() -> bool:
-    """Whether the terminal's Ctrl-C goes to this process's group, and so to the command too."""
+    """Return whether the terminal's Ctrl-C goes to this process's group, and so to the command."""
     try:
         terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
-    except OSError:  # there is none
+    except OSError:  # there is no terminal
         return False
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()

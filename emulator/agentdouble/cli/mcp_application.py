@@ -1,8 +1,8 @@
-"""An application as a service: served on this machine, for the double alone, until Ctrl-C.
+"""An application as a service: served on this machine, only for the double, until Ctrl-C.
 
-It stays in a process of its own: a request of the control plane that had the double import a
-file would be a way out of the sandbox for whoever can sign one. It serves on loopback, behind a
-key that only its service knows.
+It stays in its own process. If a control-plane request made the double import a file, every client
+that can sign a request could leave the sandbox. It serves on loopback, and needs a key that only
+its service knows.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Application:
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """The fields of CreateMCPService that name it."""
+        """The fields of CreateMCPService for this application."""
         where = mcp_backends.located(serving.address_of(self.listener) + "/mcp", self.spec)
         by = {"KeyAuth": {"ApiKeys": [{"Name": "application", "Key": self.key}]}}
         outbound = {"AuthorizerType": "ApiKey", "Authorizer": by}
         return {"ProtocolType": "MCP", **where, "OutboundAuthorizerConfiguration": outbound}
 
     def check_reach(self, url: str) -> None:
-        """Raise AgentDoubleError for a double that does not run on this machine."""
+        """Raise AgentDoubleError if the double does not run on this machine."""
         if not is_here(urlsplit(url).hostname):
             raise AgentDoubleError(
                 f"{self.spec} is served on this machine, where the double at {url} does not "
@@ -65,7 +65,7 @@ class Application:
             )
 
     def serve(self, connection: Connection, stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM, and then call ``stopping``; run_code finds the double."""
+        """Serve until SIGINT or SIGTERM, then call ``stopping``; run_code finds the double."""
         os.environ.update(environment.variables(connection, "platform"))
         policy = guard.Policy(hosts=guard.LOOPBACK_NAMES, api_key=self.key)
         guarded = guard.Guard(ShutdownMiddleware(self.app, policy.render), policy)
@@ -74,7 +74,7 @@ class Application:
 
 @contextmanager
 def listening(spec: str) -> Iterator[Application]:
-    """Load an application and take a port for it; raise AgentDoubleError for what is none."""
+    """Load an application and open a port for it; raise AgentDoubleError for another object."""
     app = load(spec)
     if not isinstance(app, MCPApp):
         raise AgentDoubleError(
@@ -86,6 +86,6 @@ def listening(spec: str) -> Iterator[Application]:
 
 
 def forget(plane: ControlPlane, service_id: str) -> None:
-    """Delete a service; one that is gone, or whose double is, is no error."""
+    """Delete a service; it is not an error if the service or its double has ended."""
     with contextlib.suppress(PlatformError, PlatformUnreachableError):
         plane.call("DeleteMCPService", MCPServiceId=service_id)

@@ -1,4 +1,4 @@
-"""What may stand behind a service, as it is named on the command line."""
+"""The backends of services, as they are given on the command line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import httpx
 from agentdouble.cli.control import is_here
 from agentdouble.errors import AgentDoubleError
 
-LARGEST = 24 * 1024 * 1024  # bytes of a definition: as JSON in JSON it still fits a request
+LARGEST = 24 * 1024 * 1024  # bytes of a definition: even as JSON in JSON it fits into a request
 _FETCH_S = 30.0
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
 class Kind(Enum):
-    """What a backend is."""
+    """The kind of a backend."""
 
     SERVER = auto()
     DEFINITION = auto()
@@ -26,7 +26,7 @@ class Kind(Enum):
 
 
 def kind_of(backend: str, *, openapi: bool) -> Kind:
-    """Return what is meant; raise AgentDoubleError if that cannot be told."""
+    """Return the kind of a backend; raise AgentDoubleError if it is unclear."""
     url = _is_url(backend)
     path = urlsplit(backend).path if url else backend
     if openapi or path.lower().endswith(_SUFFIXES):
@@ -42,7 +42,7 @@ def kind_of(backend: str, *, openapi: bool) -> Kind:
 
 
 def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
-    """Return the fields of CreateMCPService that name a server or a definition."""
+    """Return the fields of CreateMCPService for a server or a definition."""
     if kind is Kind.SERVER:
         return {"ProtocolType": "MCP", **located(backend, "BACKEND")}
     where = {"Path": "/", "BackendType": "Custom"}
@@ -57,7 +57,7 @@ def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
 
 
 def located(url: str, what: str) -> dict[str, Any]:
-    """Return the fields that say where a backend is."""
+    """Return the fields with the address of a backend."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -81,7 +81,7 @@ def _is_url(text: str) -> bool:
 
 
 def _text(source: str) -> str:
-    """Return a definition as it is written."""
+    """Return the text of a definition."""
     try:
         content = _fetched(source) if _is_url(source) else _read(Path(source))
         return content.decode("utf-8-sig")

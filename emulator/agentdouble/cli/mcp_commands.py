@@ -1,4 +1,4 @@
-"""``agentdouble mcp``: what its commands take."""
+"""``agentdouble mcp``: the options of its commands."""
 
 from __future__ import annotations
 

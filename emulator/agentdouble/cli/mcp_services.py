@@ -20,7 +20,7 @@ _TOOLSET = ("MCPToolsetId", "AuthorizerConfiguration")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for besides the backend itself; keys as the sources to read them from."""
+    """The options in addition to the backend; keys are given by their sources."""
 
     name: str
     openapi: bool = False
@@ -35,7 +35,7 @@ def create(
 ) -> None:
     """Make a service, or a toolset of services, and print its access record.
 
-    An application is served for it until Ctrl-C, and the service goes with it.
+    If the backend is an application, it is served until Ctrl-C, and then the service is deleted.
     """
     if (backend is None) == (not services):
         raise AgentDoubleError("Say what stands behind: a BACKEND, or --of SERVICE. See --help.")
@@ -77,7 +77,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
 
 
 def show(name: str, url: str | None, *, as_json: bool) -> None:
-    """Print the access record of a service, or all that is said of it."""
+    """Print the access record of a service, or all its fields."""
     plane = control.connect(url)
     found = _whole(plane, _find(plane, name))
     typer.echo(json.dumps(found if as_json else record(found), indent=2))
@@ -93,7 +93,7 @@ def delete(name: str, url: str | None, *, as_json: bool) -> None:
 
 
 def record(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the access record of section 2.5, by what the platform shows of a service."""
+    """Return the access record of section 2.5 from the platform's data about a service."""
     _, authorizer = _TOOLSET if "MCPToolsetId" in found else _SERVICE
     keys = found[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"]
     if not keys:
@@ -146,7 +146,7 @@ def _serve(wanted: Wanted, spec: str, url: str | None, *, as_json: bool) -> None
         application.check_reach(plane.url)
         made = _create(plane, wanted, application.request)
 
-        def forget() -> None:  # before the server waits for those who only listen
+        def forget() -> None:  # before the server waits for clients that only listen
             mcp_application.forget(plane, made["MCPServiceId"])
 
         try:
@@ -169,7 +169,7 @@ def _whole(plane: ControlPlane, id_: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
-    """Return the id of the service or toolset with that name or id, by its field."""
+    """Return the id of the service or toolset with that name or id, by its field name."""
     for action, items, field in (
         ("ListMCPServices", "MCPServices", "MCPServiceId"),
         ("ListMCPToolsets", "MCPToolsets", "MCPToolsetId"),

@@ -1,4 +1,4 @@
-"""Options that commands which start a double share, and that mean the same in each."""
+"""Options that are shared by the commands that start a double."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 import typer
 
-# only for a person: rich takes longer to import than everything else that a help text needs
+# only on a terminal: rich takes longer to import than everything else that a help text needs
 MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
-PLAIN_WIDTH = None if MARKUP else 110  # columns, so that what each command does is a whole sentence
+PLAIN_WIDTH = None if MARKUP else 110  # columns, so that each command has a whole sentence
 
 
 def formatted(text: str) -> str:
-    """Return a help text as this run shows it: with its markup, or plain and in its own lines."""
+    """Return a help text for this run: with its markup, or plain and in its own lines."""
     if MARKUP:
         return text
     bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")

@@ -1,4 +1,4 @@
-"""``agentdouble runtime``: what its commands take."""
+"""``agentdouble runtime``: the options of its commands."""
 
 from __future__ import annotations
 

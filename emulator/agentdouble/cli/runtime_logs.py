@@ -1,4 +1,4 @@
-"""``agentdouble runtime logs``: what the instances of a runtime print, and go on printing."""
+"""``agentdouble runtime logs``: the output of a runtime's instances, past and live."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES = {"stdout": "", "stderr": "red", "double": "bold yellow"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which lines of which runtime."""
+    """The runtime, and the selection of its lines."""
 
     runtime: str
     tail: int
@@ -35,7 +35,7 @@ class Wanted:
 
     @property
     def path(self) -> str:
-        """The double's own route."""
+        """The path of the double's own route."""
         return f"/_emulator/runtimes/{quote(self.runtime, safe='', errors='replace')}/logs"
 
     @property
@@ -48,7 +48,7 @@ class Wanted:
 
 
 def show(wanted: Wanted, url: str | None, *, as_json: bool) -> None:
-    """Print the lines, as JSON or for people; go on until Ctrl-C if that is wanted."""
+    """Print the lines, as JSON or for people; with ``follow`` continue until Ctrl-C."""
     printer = _Printer(as_json=as_json)
     plane = control.connect(url)
     if wanted.follow:
@@ -59,7 +59,7 @@ def show(wanted: Wanted, url: str | None, *, as_json: bool) -> None:
 
 
 class _Printer:
-    """Prints lines; colours, the application's own too, are for terminals."""
+    """A printer of lines; it uses colours, also those of the application, only on a terminal."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -74,7 +74,7 @@ class _Printer:
 
 def _shown(line: Mapping[str, Any]) -> Text:
     at = dt.datetime.fromisoformat(line["at"]).astimezone()
-    text = AnsiDecoder().decode_line(line["text"])  # from_ansi may break it at more than newlines
+    text = AnsiDecoder().decode_line(line["text"])  # from_ansi breaks it at more
     text.style = _STYLES[line["stream"]]
     return Text.assemble(
         (f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} ", "dim"),
@@ -89,7 +89,7 @@ def _follow(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
 
 
 async def _print_events(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
-    """Print until the runtime is no more, or Ctrl-C: a blocking call could miss the signal."""
+    """Print until the runtime ends or until Ctrl-C, which a blocking call could miss."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     loop.add_signal_handler(signal.SIGINT, task.cancel)

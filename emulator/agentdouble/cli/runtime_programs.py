@@ -1,4 +1,4 @@
-"""What a runtime is to run, as it was typed: a directory of this machine, and a program in it."""
+"""The program of a runtime, as typed: a directory of this machine, and what runs in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentdouble.errors import AgentDoubleError
 
 @dataclass(frozen=True)
 class Program:
-    """What is to run, as it was typed; None for what was not."""
+    """A program, as typed; None for options that were not given."""
 
     application: str | None = None
     command: str | None = None
@@ -22,12 +22,12 @@ class Program:
 
     @property
     def said(self) -> bool:
-        """Whether anything of it was typed."""
+        """Whether any of the options was given."""
         return any(value is not None for value in vars(self).values())
 
 
 def artifact_url(program: Program, before: Mapping[str, str]) -> str:
-    """Return the ArtifactUrl of a program, its paths absolute; what is not said is as ``before``."""
+    """Return the ArtifactUrl of a program, with absolute paths; take the rest from ``before``."""
     if program.application is not None and program.command is not None:
         raise AgentDoubleError("Say MODULE:APP or --command, not both.")
     directory, application = _placed(program)
@@ -50,13 +50,13 @@ def artifact_url(program: Program, before: Mapping[str, str]) -> str:
 
 
 def program_of(url: str) -> dict[str, str]:
-    """Return what an ArtifactUrl says: the directory, and the keys of its query."""
+    """Return the parts of an ArtifactUrl: the directory, and the keys of its query."""
     parts = urlsplit(url)
     return {"directory": unquote(parts.path), **dict(parse_qsl(parts.query))}
 
 
 def _placed(program: Program) -> tuple[str | None, str | None]:
-    """Return the directory, if one is said, and the application as seen from there."""
+    """Return the directory, if there is one, and the application relative to it."""
     directory = None if program.directory is None else Path(program.directory).absolute()
     module, colon, attribute = (program.application or "").partition(":")
     file = Path(module)

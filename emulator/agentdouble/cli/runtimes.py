@@ -24,7 +24,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Limits:
-    """How far it scales; memory in megabytes."""
+    """The limits of scaling; memory is in megabytes."""
 
     least: int | None = None
     most: int | None = None
@@ -34,7 +34,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What create and update both take."""
+    """The options that create and update share."""
 
     program: Program
     limits: Limits
@@ -44,7 +44,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Callers:
-    """Who may call it: whoever has a key, by its source, or a token of an issuer."""
+    """Who may call: clients with a key, given by its source, or with a token of an issuer."""
 
     key: str | None = None
     jwt: str | None = None
@@ -52,7 +52,7 @@ class Callers:
 
 
 def create(name: str, wanted: Wanted, callers: Callers, url: str | None, *, as_json: bool) -> None:
-    """Make a runtime and print its address; wait for its instances if it is to have some."""
+    """Make a runtime and print its address; wait for its instances if it needs some."""
     request = {
         **_request(wanted),
         "ArtifactType": "file",
@@ -87,7 +87,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
 
 
 def show(name: str, url: str | None, *, as_json: bool) -> None:
-    """Print what a runtime is, its versions and its instances."""
+    """Print a runtime, its versions and its instances."""
     plane = control.connect(url)
     found = plane.call("GetRuntime", RuntimeId=_find(plane, name))
     if as_json:
@@ -106,7 +106,7 @@ def show(name: str, url: str | None, *, as_json: bool) -> None:
 
 
 def show_key(name: str, url: str | None) -> None:
-    """Print the key that opens a runtime."""
+    """Print the key of a runtime."""
     plane = control.connect(url)
     found = plane.call("GetRuntime", RuntimeId=_find(plane, name))
     by_key = found.get("AuthorizerConfiguration", {}).get("KeyAuth")
@@ -118,7 +118,7 @@ def show_key(name: str, url: str | None) -> None:
 
 
 def update(name: str, wanted: Wanted, url: str | None, *, release: bool, as_json: bool) -> None:
-    """Make a new version of a runtime, and bring it into force unless told otherwise."""
+    """Make a new version of a runtime, and put it into force if ``release`` is true."""
     plane = control.connect(url)
     id_ = _find(plane, name)
     request = _request(wanted)
@@ -136,7 +136,7 @@ def update(name: str, wanted: Wanted, url: str | None, *, release: bool, as_json
 
 
 def release(name: str, version: int | None, url: str | None, *, as_json: bool) -> None:
-    """Bring a version of a runtime into force."""
+    """Put a version of a runtime into force."""
     plane = control.connect(url)
     id_ = _find(plane, name)
     plane.call("ReleaseRuntime", RuntimeId=id_, VersionNumber=version)
@@ -189,7 +189,7 @@ def _find(plane: ControlPlane, name: str) -> str:
 
 
 def _settled(plane: ControlPlane, id_: str) -> Mapping[str, Any]:
-    """Return a runtime that has come to rest; raise AgentDoubleError if that is an error."""
+    """Wait until a runtime's status is final and return it; raise AgentDoubleError for an error."""
     until = time.monotonic() + _PATIENCE_S
     found = plane.call("GetRuntime", RuntimeId=id_)
     while found["Status"] in _SETTLING and time.monotonic() < until:

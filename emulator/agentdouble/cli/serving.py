@@ -1,4 +1,4 @@
-"""``agentdouble serve``: start the double, say what a newcomer needs next, log the requests."""
+"""``agentdouble serve``: start the double, print the next steps, log the requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serve(
     open_files.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
-    os.environ.update(emulator.environment())  # for hosted code that reads it by itself
+    os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
     with running.announced(emulator.connection):
         emulator.serve(lambda: _say(emulator))
 
@@ -72,7 +72,7 @@ def settings_of(
         local = running.credentials()
         changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
     if settings.tls and settings.tls_directory is None:
-        changes["tls_directory"] = running.directory()  # so that what is trusted stays right
+        changes["tls_directory"] = running.directory()  # so that the trusted file stays valid
     _check_exposure(settings)
     return Settings.load(config, **{**overrides, **changes})
 
@@ -89,7 +89,7 @@ def _choice(text: str) -> tuple[str, str]:
 
 
 def _check_exposure(settings: Settings) -> None:
-    """Refuse to let the network run code here unless somebody says so."""
+    """Refuse to let the network run code here, unless the user allows it."""
     if settings.host in guard.LOOPBACK_NAMES or settings.insecure or settings.api_key:
         return
     raise SettingsError(
@@ -107,7 +107,7 @@ def log_to_terminal(*, quiet: bool) -> None:
 
 
 def _say(emulator: Emulator) -> None:
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
+    with contextlib.suppress(BrokenPipeError):  # serve even if no program reads the output
         _greet(emulator)
 
 

@@ -1,4 +1,4 @@
-"""``agentdouble session`` and ``agentdouble attach``: what the commands take."""
+"""``agentdouble session`` and ``agentdouble attach``: the options of the commands."""
 
 from __future__ import annotations
 

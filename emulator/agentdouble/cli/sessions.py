@@ -43,7 +43,7 @@ def show(name: str, tool_id: str | None, url: str | None, *, as_json: bool) -> N
 
 
 def destroy(name: str, tool_id: str | None, url: str | None, *, as_json: bool) -> None:
-    """End a session; return when its processes are gone."""
+    """End a session; return when its processes have ended."""
     plane = control.connect(url)
     session = plane.session(name, tool_id)
     asked = {key: session[key] for key in ("ToolId", "SessionId")}

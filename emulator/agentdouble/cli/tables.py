@@ -1,4 +1,4 @@
-"""Tables of what the double has, on a terminal and for programs that read lines."""
+"""Tables on a terminal, and for programs that read lines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _UNBOUNDED = 10_000  # columns
 
 
 def show(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table of those columns; nothing in it is cut, so that it can be copied.
+    """Print a table of these columns without cutting any value, so that values can be copied.
 
-    Elsewhere than on a terminal nothing is folded either, so that a row is found by its line.
+    Outside a terminal nothing is folded either, so that each row is one line.
     """
     made = Table()
     for index, column in enumerate(columns):

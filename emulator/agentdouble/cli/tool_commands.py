@@ -1,4 +1,4 @@
-"""``agentdouble tool``: what its commands take."""
+"""``agentdouble tool``: the options of its commands."""
 
 from __future__ import annotations
 

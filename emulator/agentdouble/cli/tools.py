@@ -32,7 +32,7 @@ def create(
 
 
 def show(name: str | None, url: str | None, *, as_json: bool) -> None:
-    """Print the tools, those whose name has ``name`` in it if it is given."""
+    """Print the tools; if ``name`` is given, only those whose name contains it."""
     filters = [{"NameContains": "Name", "Values": [name]}] if name else None
     tools = list(control.connect(url).all("ListTools", "Tools", Filters=filters))
     if as_json:
@@ -51,7 +51,7 @@ def delete(tool_id: str, url: str | None, *, as_json: bool) -> None:
 def variables(texts: Sequence[str]) -> list[dict[str, str]]:
     """Return ``NAME=VALUE`` texts as the platform's Envs; raise AgentDoubleError.
 
-    ``NAME`` alone has the value that it has here, which no command line shows.
+    ``NAME`` alone takes its value from this environment, so that no command line shows the value.
     """
     return [_variable(text) for text in texts]
 

@@ -89,7 +89,7 @@ class RuntimeStartError(HostingError):
 
 
 class RuntimeBusyError(HostingError):
-    """No instance is free for a request; ``reason`` says why, ``retry_after_s`` how long to wait."""
+    """No instance is free; ``reason`` says why, ``retry_after_s`` how long to wait."""
 
     def __init__(self, name: str, reason: str, retry_after_s: int) -> None:
         super().__init__(

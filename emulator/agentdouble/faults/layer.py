@@ -42,7 +42,7 @@ class FaultLayer:
         return path.startswith(self._except_prefix)
 
     async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
-        """Return the call of a request; if the operation is in the body, read the body and replay it."""
+        """Return the call of a request; read and replay the body if it names the operation."""
         method, path = scope["method"], scope["path"]
         body, query = None, scope["query_string"].decode("latin-1")
         if self._faults.reads_bodies and operations.has_rpc(method, path, query):

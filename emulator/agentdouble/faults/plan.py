@@ -166,7 +166,7 @@ class Faults:
         return armed
 
     def disarm(self, id_: str) -> FaultState:
-        """Disarm a fault and release the calls that it holds; raise FaultError for an unknown id."""
+        """Disarm a fault and release its held calls; raise FaultError for an unknown id."""
         armed = self.find(id_)
         with self._lock:
             self._armed = tuple(one for one in self._armed if one is not armed)
@@ -196,7 +196,7 @@ class Faults:
             return armed.state()
 
     def wait(self, id_: str, *, fired: int = 1, timeout_s: float = 10.0) -> FaultState:
-        """Return when a fault has happened ``fired`` times or the time is over; raise FaultError."""
+        """Return when a fault has happened ``fired`` times or time is up; raise FaultError."""
         armed = self.find(id_)
         armed.wait(fired, timeout_s)
         with self._lock:

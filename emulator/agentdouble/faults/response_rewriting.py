@@ -41,7 +41,7 @@ class EventEnds:
 
 
 class RewrittenResponse:
-    """A wrapper of ``send`` that buffers a response until it is complete, then rewrites its body."""
+    """A wrapper of ``send`` that buffers a complete response and then rewrites its body."""
 
     def __init__(self, send: Send, rewrite: Callable[[bytes], bytes]) -> None:
         self._send = send

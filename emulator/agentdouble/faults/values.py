@@ -16,7 +16,7 @@ Body = Annotated[str, Field(max_length=_LARGEST_BODY)]
 
 
 class Fault(BaseModel):
-    """A fault that happens to the ``nth`` matching call after it was armed, then to each ``every``-th.
+    """A fault that happens to the ``nth`` matching call since it was armed, then each ``every``-th.
 
     ``times`` is the total number of calls to which it happens, or "all". The default is 1, but
     "all" if ``every`` is given.
@@ -118,7 +118,7 @@ class Delay(Fault):
 
 
 class Cut(Fault):
-    """The connection closes during the answer: after ``after`` events of its stream, or some bytes."""
+    """The connection closes during the answer: after some events of its stream, or bytes."""
 
     kind: Literal["cut"] = "cut"
     after: int = Field(0, ge=0)

@@ -31,12 +31,7 @@ _CLOSE_S = 2.0
 _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 MakeError = Callable[[str, BaseException], StateError]
-FAILURES = (
-    DBAPIError,
-    PostgresError,
-    OSError,
-    asyncio.TimeoutError,
-)  # SQLAlchemy wraps only some
+FAILURES = (DBAPIError, PostgresError, OSError, asyncio.TimeoutError)  # SQLAlchemy wraps only some
 
 _log = logging.getLogger(__name__)
 

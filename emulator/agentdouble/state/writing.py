@@ -199,7 +199,6 @@ def _take_back(one: Changes) -> None:
 
 def _future() -> asyncio.Future[None]:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(
-        lambda one: one.cancelled() or one.exception()
-    )  # perhaps no caller waits
+    # perhaps no caller waits and reads the exception
+    future.add_done_callback(lambda one: one.cancelled() or one.exception())
     return future

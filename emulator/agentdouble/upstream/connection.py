@@ -96,7 +96,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     def begin(self, request: bytes, *, bodiless: bool = False, more: bool = False) -> Answer:
-        """Send a request, or with ``more`` only its start; return its answer, which has not arrived.
+        """Send a request, or with ``more`` only its start; return its coming answer.
 
         ``bodiless`` answers end with their head, as those of HEAD do.
         """
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def send(self, data: bytes, *, more: bool) -> None:
-        """Send more of a request; return when there is room for more, or the connection is closed."""
+        """Send more of a request; return when there is room again or the connection is closed."""
         self._unsent.append(data)
         self._sending = more
         self._flush()
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def _take_the_rest(self) -> None:
-        """Read the data that came before the connection broke; a write may see the break before a read.
+        """Read the data that came before the break, because a write may see the break first.
 
         This happens if a server answers and closes before it has read the whole request.
         """

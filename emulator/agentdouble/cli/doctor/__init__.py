@@ -1,7 +1,8 @@
-"""``agentdouble doctor``: what this machine offers the double, and what would bring the rest.
+"""``agentdouble doctor``: what this machine offers the double, and how to get the rest.
 
-It runs code in a double, because everything can be installed and nothing run. Only that, the system
-and the settings decide its exit code. It looks up what would take most of a second to import.
+It runs code in a double, because code may fail even if everything is installed. Only that, the
+system and the settings decide its exit code. Packages that take most of a second to import are
+only looked up.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def show(*, as_json: bool) -> int:
 
 
 def find() -> Iterator[Section]:
-    """Look at this machine, section by section: programs start while others are waited for."""
+    """Yield the findings section by section; two sections are examined at the same time."""
     with ThreadPoolExecutor(2) as looking:
         begun = [(title, looking.submit(findings)) for title, findings in _SECTIONS]
         for title, future in begun:
@@ -49,7 +50,7 @@ def find() -> Iterator[Section]:
 
 
 def _told(title: str, looked: Future[list[Finding]]) -> Sequence[Finding]:
-    """Return what a section has found; what nobody expected is a finding, too."""
+    """Return the findings of a section; an unexpected error is a finding too."""
     try:
         return looked.result()
     except Exception as error:
@@ -59,7 +60,7 @@ def _told(title: str, looked: Future[list[Finding]]) -> Sequence[Finding]:
 
 
 def _missing(sections: Sequence[Section]) -> list[Finding]:
-    """Return what is missing that no double can do without."""
+    """Return the missing findings without which no double can run."""
     every = (finding for section in sections for finding in section.findings)
     return [finding for finding in every if finding.essential and not finding.good]
 
@@ -73,7 +74,7 @@ def _flat(sections: Sequence[Section]) -> list[dict[str, object]]:
 
 
 def _printing(sections: Iterator[Section]) -> Iterator[Section]:
-    """Print each section as soon as it is found, and at the end what it comes to."""
+    """Print each section as soon as it is found, and the conclusion at the end."""
     console = Console(highlight=False, soft_wrap=True)
     found = []
     with console.status("Trying what this machine offers"):

@@ -1,4 +1,4 @@
-"""Findings: what this machine offers or lacks, each told by something that was tried."""
+"""Findings: what this machine offers or lacks, each the result of a test."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from importlib import metadata
 
 PATIENCE_S = 30
-_IMPORTING = threading.Lock()  # sections look side by side, and the process has one list of filters
+_IMPORTING = threading.Lock()  # sections run in parallel, and the process has one list of filters
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that a machine offers or lacks.
 
-    ``id`` never changes, ``remedy`` is what would bring it. Without what is ``essential`` no
-    double runs; without the rest, one does less.
+    ``id`` never changes, and ``remedy`` says how to get the thing. Without an ``essential`` thing
+    no double runs. Without another one, a double does less.
     """
 
     id: str
@@ -33,19 +33,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Section:
-    """Findings about one matter."""
+    """The findings about one subject."""
 
     title: str
     findings: Sequence[Finding]
 
 
 def lacking(id: str, name: str, why: object, remedy: str, *, essential: bool = False) -> Finding:  # noqa: A002
-    """Return the finding that something is not here, why, and what would bring it."""
+    """Return the finding that something is missing, why, and how to get it."""
     return Finding(id, name, f"not here: {_told(why)}", False, remedy, essential)
 
 
 def _told(why: object) -> str:
-    """Return a reason in one line, that of Python in our words."""
+    """Return a reason in one line; a missing module is reported in our words."""
     if isinstance(why, ModuleNotFoundError) and why.name:
         return f"{why.name} is not installed"
     first, *_ = str(why).strip().splitlines() or ["?"]
@@ -58,7 +58,7 @@ def extra(name: str) -> str:
 
 
 def version_told_by(command: Sequence[str]) -> str:
-    """Run a program that tells its version; raise OSError or SubprocessError if it does not."""
+    """Run a program that prints its version; raise OSError or SubprocessError if it fails."""
     answer = subprocess.run(  # noqa: S603 (programs that the double would run too)
         command, capture_output=True, check=True, errors="replace", timeout=PATIENCE_S
     )
@@ -66,14 +66,14 @@ def version_told_by(command: Sequence[str]) -> str:
 
 
 def on_path(names: Iterable[str]) -> str | None:
-    """Return the path of the first of these programs that is there."""
+    """Return the path of the first of these programs that is installed, or None."""
     return next((found for found in map(shutil.which, names) if found is not None), None)
 
 
 def installed(id: str, name: str, says: str, names: Sequence[str], *, remedy: str) -> Finding:  # noqa: A002
     """Return whether these distributions are installed; ``{}`` in ``says`` is their versions.
 
-    For what takes most of a second to import, and came with what has been tried.
+    Used for packages that take most of a second to import, and that come with tested ones.
     """
     try:
         versions = ", ".join(f"{one} {metadata.version(one)}" for one in names)
@@ -85,12 +85,12 @@ def installed(id: str, name: str, says: str, names: Sequence[str], *, remedy: st
 def imported(id: str, name: str, says: str, modules: Mapping[str, str], *, remedy: str) -> Finding:  # noqa: A002
     """Return whether these modules can be imported; ``{}`` in ``says`` is their versions.
 
-    They are by the names of their distributions.
+    The keys of ``modules`` are the names of the distributions.
     """
     try:
         for module in modules.values():
             _import(module)
-    except Exception as error:  # a broken installation raises what it likes
+    except Exception as error:  # a broken installation may raise any error
         return lacking(id, name, error, remedy)
     return installed(id, name, says, [*modules], remedy=remedy)
 

@@ -1,4 +1,4 @@
-"""What stands around a double: protocols, traces, notebooks, and what its tests use."""
+"""The surroundings of a double: protocols, traces, notebooks, and programs that tests use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 def protocols() -> list[Finding]:
-    """Look for what speaks them."""
+    """Return the findings about the packages for protocols and traces."""
     return [
         installed("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), remedy=extra("emulator")),
         _grpc(),
@@ -36,7 +36,7 @@ def notebooks() -> list[Finding]:
 
 
 def tests() -> list[Finding]:
-    """Look for what the tests of this project use besides."""
+    """Return the findings about other programs that the tests of this project use."""
     return [_node()]
 
 

@@ -1,4 +1,4 @@
-"""How far sessions are held apart here, measure by measure."""
+"""The isolation of sessions on this machine, measure by measure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from agentdouble.processes import isolation
 
 
 def find() -> list[Finding]:
-    """Try every measure in a process of its own."""
+    """Try every measure in a separate process."""
     try:
         found = isolation.find_out()
-    except OSError as error:  # the machine is short of something now
+    except OSError as error:  # the machine has too little of some resource now
         why_not = f"nobody could try it: {error}"
         return [lacking("isolation", "isolation", why_not, "Ask again when there is room.")]
     return [_told(measure) for measure in found.measures.values()]

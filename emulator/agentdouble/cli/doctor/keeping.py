@@ -1,4 +1,4 @@
-"""Where a double can keep its state here: a file of SQLite, or PostgreSQL."""
+"""The places where a double can keep its state here: an SQLite file, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SERVER = "apt-get install postgresql, or name one elsewhere: serve --state post
 
 
 def find() -> list[Finding]:
-    """Write a file of SQLite, and look for PostgreSQL."""
+    """Write an SQLite file, and look for PostgreSQL."""
     return [_sqlite(), _driver(), _server()]
 
 
@@ -35,7 +35,7 @@ def _sqlite() -> Finding:
 
 
 def _journal_mode() -> str:
-    """Write to a new file, and return how it keeps its journal when asked for WAL."""
+    """Write to a new file, and return its journal mode after a request for WAL."""
     with (
         tempfile.TemporaryDirectory(prefix="agentdouble-doctor-") as folder,
         closing(sqlite3.connect(Path(folder) / "state.db")) as connection,
@@ -62,7 +62,7 @@ def _listening() -> str | None:
     port = os.environ.get("PGPORT", "5432")
     for file in (folder / f".s.PGSQL.{port}" for folder in _SOCKETS):
         with suppress(OSError), socket.socket(socket.AF_UNIX) as one:
-            one.settimeout(_CONNECT_TIMEOUT_S)  # anybody can have put it there, and not answer
+            one.settimeout(_CONNECT_TIMEOUT_S)  # any program may have made it, and not answer
             one.connect(str(file))
             return str(file)
     with suppress(OSError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Whether a double can run here: it is started, and code is run in a session of it."""
+"""Whether a double can run here: one is started, and code is run in a session of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROMPT = "```python\nprint(6 * 7)\n```"
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS, without the isolation of Linux"}
 _ELSEWHERE = "run it on Linux or macOS, on Windows in WSL: wsl --install"
 _CLOSER = "agentdouble demo shows where it stops"
-# A double for the trial answers here alone, keeps nothing and starts nothing else.
+# The double of the trial answers only on this machine, keeps nothing and starts nothing else.
 _TRIAL: dict[str, Any] = {
     "host": "127.0.0.1",
     "port": 0,
@@ -80,7 +80,7 @@ def _trial(settings: Settings) -> Finding:
     try:
         with Emulator(settings=settings.model_copy(update=_TRIAL)) as double:
             answer = _ask(double.url)
-    except Exception as error:  # whatever keeps it from running is what is to be told
+    except Exception as error:  # report any error that prevents it from running
         return lacking("double", "double", error, _CLOSER, essential=True)
     if answer != "42":
         return lacking("double", "double", f"it answered {answer[:200]}", _CLOSER, essential=True)

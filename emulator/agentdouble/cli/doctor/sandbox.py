@@ -1,4 +1,4 @@
-"""What sessions of the sandbox can have here: JavaScript, browsers, protection of the double."""
+"""The abilities of sandbox sessions here: JavaScript, browsers, protection of the double."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINUX = "run it on Linux; elsewhere serve --api-key keeps that code out"
 
 
 def find() -> list[Finding]:
-    """Try the engine of JavaScript, the browser and what drives it."""
+    """Try the JavaScript engine, the browser and the library that controls it."""
     return [_javascript(), _browser(), _playwright(), _callers()]
 
 
@@ -42,7 +42,7 @@ def _browser() -> Finding:
 
 
 def _named() -> str | None:
-    """Return the browser of the settings; None without one, or without the extra emulator."""
+    """Return the browser of the settings, or None without one or without the extra emulator."""
     from agentdouble.errors import SettingsError
 
     try:
