@@ -23,13 +23,13 @@ from agentdouble import guard, on_behalf, serving
 from agentdouble.addresses import is_loopback
 from agentdouble.guard import Refusal
 
-OWN = "/_emulator"  # where the double's own routes are
+OWN = "/_emulator"  # the prefix of the double's own routes
 Address = tuple[str, int]
 Caller = Literal["session", "runtime", "program"]
 Asks = Callable[[HTTPConnection], bool]
 
 _PAGES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
-_CALLER = "caller"  # what a connection keeps
+_CALLER = "caller"  # the key of the caller in the dict of a connection
 _TYPED = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 # A person who typed an address gets an answer that no other page can read as one of this origin.
 _SHOWN = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox"}
@@ -39,12 +39,12 @@ _SHOWN = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox"}
 class Admission:
     """The rules.
 
-    ``caller`` returns what is at the other end of a connection, from its address and ours: a
-    "program" is one of this machine or of another. ``origins`` are the web pages that may call;
-    "*" means all. If the double is ``keyed``, the key alone decides. ``asks`` returns whether a
-    request must prove itself by credentials. ``pages`` returns whether a request is for a place
-    whose pages have this origin: these pages may call it. Sessions may call if ``let_sessions`` is
-    true.
+    ``caller`` returns the kind of the caller, from its address and ours: the code of a session, a
+    runtime, or another program, of this machine or of another. ``origins`` are the web pages that
+    may call; "*" means all. If the double is ``keyed``, the key alone decides. ``asks`` returns
+    whether a request must prove itself by credentials. ``pages`` returns whether a request is for
+    a place whose pages have this origin: these pages may call it. Sessions may call if
+    ``let_sessions`` is true.
     """
 
     caller: Callable[[Address, Address], Awaitable[Caller]]
@@ -100,9 +100,9 @@ class Admission:
         return origin not in self.origins
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
-        """Return what calls; look it up once for each connection."""
+        """Return the kind of the caller; look it up once for each connection."""
         peer = connection.scope.get(serving.PEER)
-        if peer is None:  # no socket: it is called in this process
+        if peer is None:  # no socket: the application is called in this process
             return "program"
         kept = connection.scope[serving.KEPT]
         if _CALLER not in kept:
@@ -153,7 +153,7 @@ def _is_a_program_s_websocket(connection: HTTPConnection) -> bool:
 
 
 def _known(connection: HTTPConnection) -> Caller | None:
-    """Return what calls, if it was already looked up for the connection."""
+    """Return the kind of the caller, if it was already looked up for the connection."""
     kept: Mapping[str, Caller] = connection.scope.get(serving.KEPT, {})
     return kept.get(_CALLER)
 

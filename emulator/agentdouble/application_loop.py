@@ -70,7 +70,7 @@ class ApplicationLoop:
         if loop is None or thread is None:
             return
         loop.call_soon_threadsafe(self._stopping.set)
-        # No thread waits for the end: at the interpreter's exit none can be started.
+        # No thread waits for the end, because at the interpreter's exit no thread can be started.
         try:
             await asyncio.wait_for(self._ended.wait(), STOP_WITHIN_S)
         except asyncio.TimeoutError:

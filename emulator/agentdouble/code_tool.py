@@ -143,7 +143,7 @@ def _state(tool_context: Any) -> Mapping[str, Any]:
     state = getattr(tool_context, "state", tool_context)
     if isinstance(state, Mapping):
         return state
-    if hasattr(state, "to_dict"):  # Google ADK's State is no Mapping
+    if hasattr(state, "to_dict"):  # Google ADK's State is not a Mapping
         converted: Mapping[str, Any] = state.to_dict()
         return converted
     raise TypeError(

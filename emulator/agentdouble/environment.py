@@ -1,6 +1,6 @@
 """The environment variables that tell clients where a platform is.
 
-``PLATFORM`` names are the specification's neutral ones. Real clients read the others, so
+The ``PLATFORM`` names are the specification's neutral ones. Real clients read the others, so
 ``agentdouble env --for NAME`` points an unmodified client at the double.
 """
 

@@ -21,7 +21,7 @@ from agentdouble.guard import Refusal, Render
 from agentdouble.journal import note_failure
 
 KIND = "InternalError"
-STATE = "StateError"  # the code where the state keeps nothing, which has a status of its own
+STATE = "StateError"  # the code if the state cannot be kept, which has its own status
 INTERNAL = 1011  # the close code of a WebSocket whose server fails
 _REFERENCE = re.compile(r"\bfailure-[0-9a-f]{12}\b")
 
@@ -42,7 +42,7 @@ def report(error: BaseException, what: str, *, shown: bool = True) -> str:
 
 
 def note_again(told: str) -> str:
-    """Note a failure that another request reported at the current request; return the message."""
+    """Note at the current request a failure that was reported before; return the message."""
     for reference in _REFERENCE.findall(told):
         note_failure(reference)
     return told

@@ -15,8 +15,8 @@ from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.faults import Faults
 from agentdouble.journal import Journal
 
-# names and no module: pytester drops modules from sys.modules, but not from their package, and
-# an old module would ask for surfaces of other classes than those that are made here
+# Names and no module: pytester drops modules from sys.modules, but not from their package. An
+# old module would look for surfaces of other classes than those that are made here.
 from agentdouble.routing import admission, application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials

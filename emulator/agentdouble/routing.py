@@ -39,7 +39,7 @@ def application(
     app = JournalMiddleware(app, context.journal, context.ledger, except_prefix=own)
     app = Admitting(app, rules)
     app = guard.Guard(app, policy, _shared(context.settings))
-    return Failing(app, render)  # the guard itself, too
+    return Failing(app, render)  # also if the guard itself fails
 
 
 def _routes(context: Context) -> list[BaseRoute]:

@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     api_key: SecretStr | None = Field(
         None,
-        min_length=1,  # an empty key would let everybody in
+        min_length=1,  # an empty key would let every caller in
         description="key that every surface asks for; needed beyond loopback",
     )
     insecure: bool = Field(False, description="listen beyond loopback without an api_key")
@@ -186,7 +186,7 @@ class Settings(BaseSettings):
     output_limit: int = Field(
         MIB,
         ge=1,
-        lt=8 * MIB,  # where our kernels stop; the double must see that there was more
+        lt=8 * MIB,  # the limit of our kernels; the double must see that there was more
         description="largest output of an execution, in bytes",
     )
     code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")

@@ -39,7 +39,7 @@ def look_up(near: tuple[IPAddress, int], far: tuple[IPAddress, int]) -> tuple[in
     ports, addresses = _PORTS.pack(near[1], far[1]), _padded(near[0]) + _padded(far[0])
     with suppress(OSError, AttributeError), _netlink() as asking:  # only Linux has netlink
         asking.sendto(_message(family, ports + addresses), (0, 0))
-        # the kernel answers while it is asked
+        # the kernel has answered when sendto() returns
         return _read(asking.recv(4096, socket.MSG_DONTWAIT), ports, addresses)
     return None
 

@@ -38,7 +38,7 @@
     │   ├── ToolIdMissingError
     │   ├── CredentialsMissingError
     │   └── PlatformUnreachableError
-    ├── McpServiceError           an MCP service that is not available or cannot do a request
+    ├── McpServiceError           an MCP service that is not available or cannot handle a request
     │   ├── UnknownServiceError
     │   ├── UnknownToolsetError
     │   ├── ServiceUnansweredError  a service of a toolset does not answer
@@ -48,9 +48,9 @@
     │   ├── BackendError          a backend for which no service can be made
     │   └── BackendLostError      the backend of a service does not answer, or breaks off
     ├── AnswerLostError           a server behind this one does not answer, or breaks off
-    ├── HostingError              a runtime is not available or cannot do a request
+    ├── HostingError              a runtime is not available or cannot handle a request
     │   ├── AccessError           a caller that a runtime's gateway refuses
-    │   ├── AuthorizerError       a way to authenticate callers that is not possible
+    │   ├── AuthorizerError       an authentication method that is not possible
     │   ├── IssuerError           an issuer of tokens that failed
     │   ├── RuntimeNameError      a name that is not a valid path segment, or is in use
     │   ├── RuntimeStartError     an instance that did not start or never became ready
@@ -64,7 +64,7 @@
     ├── LiveError                 the live output of a session cannot be followed as requested
     │   ├── LiveRequestError      a wrong request for live output or completion
     │   └── TooManyListenersError
-    └── SandboxError              a session instance cannot do a request
+    └── SandboxError              a session instance cannot handle a request
         ├── UnknownLanguageError
         ├── DirectoryError        code cannot run in the given directory
         ├── UnknownToolError
@@ -82,7 +82,7 @@
         ├── BrowserError          a session's browser did not start or has ended
         ├── BrowserMissingError   no Chromium, or no Playwright, on this machine
         ├── TooManyBrowsersError
-        └── PageError             a page in a browser did not do a request
+        └── PageError             a page in a browser could not do an action
 
 Messages are for people: what happened, where, what to do. Programs use the attributes.
 """

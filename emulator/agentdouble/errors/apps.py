@@ -8,7 +8,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class ApplicationLoadError(AgentDoubleError):
-    """An application cannot be imported or served; ``spec`` is the given application."""
+    """An application cannot be imported or served; ``spec`` is the application as given."""
 
     def __init__(self, message: str, *, spec: str) -> None:
         super().__init__(message)

@@ -57,7 +57,7 @@ class NotRunningError(AgentDoubleError, RuntimeError):
 
 
 class NotBuiltError(AgentDoubleError):
-    """The platform has this and the double does not have it yet; ``what`` says what."""
+    """The platform has a part that the double does not have yet; ``what`` is its name."""
 
     code = "NotImplemented"
     status = 501

@@ -1,4 +1,4 @@
-"""Errors of MCP services that cannot do a request, and of HTTP APIs that cannot become tools."""
+"""Errors of MCP services that cannot handle a request, and of unusable HTTP APIs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToolCallError(AgentDoubleError):
 
 
 class McpServiceError(AgentDoubleError):
-    """An MCP service is not available or cannot do a request; ``service`` is its name."""
+    """An MCP service is not available or cannot handle a request; ``service`` is its name."""
 
     code = "InternalError"  # in the answer of a control-plane action
     status = 500

@@ -1,4 +1,4 @@
-"""Errors of runtimes that are not available or cannot do a request, and of refused callers."""
+"""Errors of runtimes that are missing or cannot handle a request, and of refused callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentdouble.errors.base import AgentDoubleError
 
 
 class HostingError(AgentDoubleError):
-    """A runtime is not available or cannot do a request; ``name`` is the runtime's name."""
+    """A runtime is not available or cannot handle a request; ``name`` is the runtime's name."""
 
     code = "InternalError"  # in the answer of a control-plane action
     status = 500

@@ -1,4 +1,4 @@
-"""Errors of sandbox sessions that cannot do a request, or whose output cannot be followed."""
+"""Errors of sandbox sessions that cannot handle a request or be listened to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TooManyListenersError(LiveError):
 
 
 class SandboxError(AgentDoubleError):
-    """A session instance cannot do a request."""
+    """A session instance cannot handle a request."""
 
     code = "InternalError"  # in the answer of a control-plane action
     status = 500
@@ -149,7 +149,7 @@ class ResourceExhaustedError(SandboxError):
 
 
 class TooManyNotebooksError(SandboxError):
-    """A session has the allowed number of Jupyter sessions; ``limit`` is that number."""
+    """A session already has the largest number of Jupyter sessions; ``limit`` is that number."""
 
     code = "QuotaExceeded"
     status = 429
@@ -244,7 +244,7 @@ class BrowserMissingError(SandboxError):
 
 
 class TooManyBrowsersError(SandboxError):
-    """The allowed number of browsers runs; ``limit`` is that number."""
+    """The largest number of browsers already runs; ``limit`` is that number."""
 
     code = "QuotaExceeded"
     status = 429
@@ -258,7 +258,7 @@ class TooManyBrowsersError(SandboxError):
 
 
 class PageError(SandboxError):
-    """A page in a session's browser did not do a request; ``reason`` says why."""
+    """A page in a session's browser could not do an action; ``reason`` says why."""
 
     code = "InternalError.Browser"
     status = 502

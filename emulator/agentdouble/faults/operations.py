@@ -64,7 +64,7 @@ class Operation:
     method: str | None = None
 
     def matches(self, call: Call) -> bool:
-        """Return whether a call calls this operation."""
+        """Return whether a request calls this operation."""
         if not self.segments:
             return self.text in call.names
         return self.method in (None, call.method) and self._is_path(call.path.split("/"))

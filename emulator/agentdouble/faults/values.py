@@ -110,7 +110,7 @@ class Delay(Fault):
     It waits before it is executed, or before its response if ``after_execution`` is true.
     """
 
-    # Real time, as clients wait in real time; a test that needs none holds a call and releases it.
+    # Real time, because clients wait in real time. A faster test holds a call and releases it.
 
     kind: Literal["delay"] = "delay"
     seconds: float | None = Field(None, gt=0, le=LONGEST_S)

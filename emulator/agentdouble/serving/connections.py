@@ -9,7 +9,7 @@ import struct
 
 from starlette.types import Receive, Scope
 
-PEER = "agentdouble.peer"  # in the scope: the address at the other end, not what a proxy says
+PEER = "agentdouble.peer"  # in the scope: the address at the other end, whatever a proxy says
 KEPT = "agentdouble.kept"  # in the scope: a dict that lasts as long as the connection
 TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
 
@@ -30,10 +30,10 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
     transport: asyncio.Transport | None = scope.get(TRANSPORT)
     if transport is None:
         raise ConnectionResetError("The connection was closed, as a fault says.")
-    await asyncio.sleep(0)  # a head that waits for its body goes out
+    await asyncio.sleep(0)  # send a head that waits for its body
     if reset:
         no_farewell = struct.pack("ii", 1, 0)
-        # through a copy, because uvloop's socket has not all methods
+        # through a copy, because uvloop's socket does not have all methods
         with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as copy:
             copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
     encrypted = transport.get_extra_info("ssl_object") is not None

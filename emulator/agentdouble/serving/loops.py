@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 def _unfreezable_clock() -> Callable[[], float]:
-    # A closure, as freezegun rewrites the attributes of modules; and not time.monotonic, as
-    # time-machine before 3 rewrites that function itself, wherever it is kept.
+    # A closure, because freezegun rewrites the attributes of modules. And not time.monotonic,
+    # because time-machine before 3 rewrites that function itself, wherever it is kept.
     perf_counter = time.perf_counter
 
     def read() -> float:

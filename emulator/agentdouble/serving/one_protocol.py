@@ -58,7 +58,7 @@ class OneProtocol(HttpToolsProtocol):
         if not self.parser.should_upgrade():
             return False
         if self.parser.get_method() == b"CONNECT":
-            raise ValueError("This server is no proxy.")  # it becomes a 400
+            raise ValueError("This server is no proxy.")  # the answer is a 400
         self.scope["method"] = self.parser.get_method().decode("ascii")
         return not self._should_upgrade()
 

@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
         """Start as uvicorn does; let the system's queue hold connections not accepted at once."""
         await super().startup(sockets)
         for listener in sockets or ():
-            with contextlib.suppress(OSError):  # it failed, and is closed
+            with contextlib.suppress(OSError):  # the startup failed, and the socket is closed
                 listener.listen(BACKLOG)
 
     def exit(self) -> None:

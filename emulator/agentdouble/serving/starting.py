@@ -138,7 +138,7 @@ def _server(
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEPT_S,
         backlog=ACCEPTED_AT_ONCE,
-        forwarded_allow_ips="127.0.0.1",  # not what the environment's FORWARDED_ALLOW_IPS says
+        forwarded_allow_ips="127.0.0.1",  # ignore the environment's FORWARDED_ALLOW_IPS
     )
     config.load()
     config.ssl = tls  # uvicorn itself accepts only files

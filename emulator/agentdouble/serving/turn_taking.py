@@ -21,7 +21,7 @@ _PIECE = 4 * 1024  # bytes in which the end of a head is searched
 _SMALL_PIECE = 1024  # of data that is not a whole head: perhaps a hundred chunks
 _LARGE_PIECE = 64 * 1024  # of a body whose length is known, which costs next to nothing
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,6})[ \t]*(?=\r\n|$)", re.IGNORECASE)
-_UNKNOWN, _ANYBODY = -2, -1  # callers, besides the numbers of users
+_UNKNOWN, _ANYBODY = -2, -1  # callers that are not user ids
 _TOO_LARGE = b"The head of the request is too large.\n"
 
 
@@ -64,7 +64,7 @@ class TurnTaking(OneProtocol):
         super().__init__(*args, **kwargs)
         self._room = place.room
         self._turns = place.turns(self.loop)
-        self._turn = self._have_turn  # keep one bound method, because turns are compared by it
+        self._turn = self._have_turn  # one bound method, the key of this connection's turn
         self._waits = False
         self._rank = Rank.NEW
         self._caller = _UNKNOWN
@@ -136,7 +136,7 @@ class TurnTaking(OneProtocol):
     def _have_turn(self) -> None:
         self._waits = False
         if self.pipeline:
-            super().on_response_complete()  # which starts the next
+            super().on_response_complete()  # this starts the next request
         else:
             self._read_piece()
         self._go_on()
@@ -206,7 +206,7 @@ class TurnTaking(OneProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._rank = Rank.FURTHER  # of what follows before the answer
+        self._rank = Rank.FURTHER  # the rank of data that follows before the answer
         self._room.forget(self)
 
     def on_response_complete(self) -> None:
@@ -224,7 +224,7 @@ def user_of(transport: asyncio.BaseTransport) -> int:
     client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
     try:
         ends = [(address_of(host), port) for host, port, *_ in (client, server)]
-    except (TypeError, ValueError):  # it is no connection over TCP
+    except (TypeError, ValueError):  # not a connection over TCP
         return _ANYBODY
     found = socket_lookup.look_up(*ends)
     return _ANYBODY if found is None else found[0]

@@ -28,7 +28,7 @@ from agentdouble.errors import StateError
 from agentdouble.state.sql import records_of
 
 SCHEMA = "agentdouble"
-LOCK = 0x6167656E74  # "agent", a number of ours among the locks of the database
+LOCK = 0x6167656E74  # "agent", our number among the locks of the database
 _PAUSE_S = 0.05
 
 metadata = MetaData(schema=SCHEMA)

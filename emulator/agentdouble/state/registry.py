@@ -169,7 +169,7 @@ class Registry(Generic[R]):
             await self._add_fixed()
 
     async def _keep(self, one: R) -> None:
-        # one without a record may have had one before
+        # a resource without a record may have had one before
         await self._write(Change(self.kind, one.id, one.to_record()))
         self._items[one.id] = one
 

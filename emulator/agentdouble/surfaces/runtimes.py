@@ -1,7 +1,7 @@
 """Hosted runtimes: other programs behind a gateway.
 
-The part that hosts them is imported, made and started on first use. It is made at the start of the
-double if the settings declare runtimes or a trace endpoint.
+The part that hosts them is imported, made and started on first use. At the start of the double it
+is made only if the settings declare runtimes, want traces, or keep the state outside memory.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         answer = self._answer = Answer(self)
         self._unsent.append(request)
         if more:
-            self._loop.call_soon(self._flush)  # together with what follows at once
+            self._loop.call_soon(self._flush)  # together with data that follows at once
         else:
             self._flush()
         return answer

@@ -45,7 +45,7 @@ class Connections:
         return await connection.ask(_request(self._parts, method, target, headers, body))
 
     async def open(self) -> Connection:
-        """Return a free connection; raise AnswerLostError with ``unreached`` if there is none."""
+        """Return a free connection or a new one; raise AnswerLostError with ``unreached``."""
         return self._take() or await self._connect()
 
     def close(self) -> None:
