@@ -81,6 +81,7 @@ def lint(session: nox.Session) -> None:
 def install(session: nox.Session, extras: str, *options: str) -> None:
     session.chdir(ROOT)
     session.install(*options, "-e", f".[{extras}]")
+    session.install("pip")  # tests of what is installed call it, and an environment of uv has none
 
 
 def pytest(session: nox.Session, *chosen: str) -> None:
