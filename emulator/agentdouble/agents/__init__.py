@@ -1,4 +1,4 @@
-"""Agents: what they get and yield, where they are found, on which loops they run.
+"""Agents: their messages and events, the directory that has them, the loops that run them.
 
 An agent is ``async def root_agent(message: Message, session: Session)`` and yields texts, Parts and
 Events.

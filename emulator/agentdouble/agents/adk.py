@@ -1,7 +1,7 @@
-"""Agents of Google's ADK, run by ADK's own runner where google-adk is installed.
+"""Agents of Google's ADK, run by ADK's own runner if google-adk is installed.
 
-For each turn the runner gets services of its own with our data: the session with its history and
-state, and the artifacts. The events that it yields are stored by us.
+For each turn the runner gets new services with our data: the session with its history and state,
+and the artifacts. We store the events that it yields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SDK = (
 
 
 def adk_agent(root: object, app: str) -> Agent | None:
-    """Return an agent of ADK as an Agent, None for anything else."""
+    """Return an agent of ADK as an Agent, or None for other objects."""
     if not any(one.__module__.startswith("google.adk.") for one in type(root).__mro__):
         return None
     native: Any = root
@@ -64,7 +64,7 @@ async def _run(
 
 
 async def _sessions(app: str, session: Session) -> Any:
-    """Return a session service that has the session as it was before this turn."""
+    """Return a session service that has the session without this turn's events."""
     from google.adk.events import Event as AdkEvent
     from google.adk.sessions import InMemorySessionService
 
@@ -85,7 +85,7 @@ def _wire(event: Event) -> dict[str, Any]:
 
 
 def _artifacts(session: Session) -> Any:
-    """Return an artifact service that keeps artifacts in ours."""
+    """Return an artifact service that saves and loads artifacts through our session."""
     from google.adk.artifacts import InMemoryArtifactService
     from google.genai import types
 
@@ -93,7 +93,7 @@ def _artifacts(session: Session) -> Any:
         async def save_artifact(self, *, filename: str, artifact: Any, **_: Any) -> int:
             wire = artifact.model_dump(mode="json", by_alias=True, exclude_none=True)
             version = await session.save_artifact(filename, Part(wire))
-            session.take_saved()  # the runner's own events mention it
+            session.take_saved()  # the runner's own events already report it
             return version
 
         async def load_artifact(

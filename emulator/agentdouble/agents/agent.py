@@ -1,4 +1,4 @@
-"""What an agent is: something with a name that answers messages in a session."""
+"""The Agent class: a name and a function that answers messages in a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AgentOutput = Union[str, Part, Event, WireEvent]  # noqa: UP007 (evaluated, also
 
 
 class Run(Protocol):
-    """An async generator function that yields texts, parts or events: one turn."""
+    """An async generator function that yields the texts, parts or events of one turn."""
 
     def __call__(self, message: Message, session: Session, /) -> AsyncIterator[AgentOutput]:
         """Answer a message."""
@@ -23,7 +23,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent: ``name`` is the author of its events."""
+    """An agent; ``name`` is the author of its events."""
 
     name: str
     run: Run
@@ -37,7 +37,7 @@ Adapter = Callable[[object, str], "Agent | None"]
 def as_agent(root: object, app: str, adapters: Sequence[Adapter] = ()) -> Agent:
     """Return an application's ``root_agent`` as an Agent; raise AgentLoadError.
 
-    It is an async generator function, or something that one of the adapters converts.
+    It is an async generator function, or an object that one of the adapters converts.
     """
     for adapter in adapters:
         agent = adapter(root, app)

@@ -27,16 +27,16 @@ _SHIPPED_PACKAGE = "agentdouble.agents.shipped"
 
 _NAME = re.compile(r"\w+", re.ASCII)
 _paths = threading.Lock()
-_import_locks: dict[str, threading.Lock] = {}  # a module has one name in the whole process
+_import_locks: dict[str, threading.Lock] = {}  # a module name is unique in the whole process
 _imported: set[str] = set()
 _folders: set[str] = set()
 
 
 class AgentsDirectory:
-    """The applications below a directory, imported when they are first asked for.
+    """The applications in a directory, each imported when it is first used.
 
-    With ``reload`` an application is imported again when one of its files has changed. Raises
-    AgentNotFoundError if there is no such directory.
+    With ``reload`` an application is imported again after one of its files has changed. Raises
+    AgentNotFoundError if the directory does not exist.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class AgentsDirectory:
             raise AgentNotFoundError(f"There is no agents directory {self.path}.", app="")
 
     def names(self) -> list[str]:
-        """Return the applications' names, sorted, those that do not import included."""
+        """Return the sorted names of the applications, including those that fail to import."""
         return sorted(one.name for one in self.path.iterdir() if _is_application(one))
 
     def loaded(self, name: str) -> Agent | None:
-        """Return an application's agent if it has been imported and has not changed since."""
+        """Return an application's agent if it is imported and has not changed since."""
         if self._reload and self._seen.get(name) != _files(self.path / name):
             return None
         return self._agents.get(name)
 
     def load(self, name: str) -> Agent:
-        """Return an application's agent; it may have to import it, which can take long.
+        """Return an application's agent; import it if necessary, which can take long.
 
         Raises AgentNotFoundError, and AgentLoadError with the place and the reason.
         """
@@ -71,12 +71,12 @@ class AgentsDirectory:
             return self.loaded(name) or self._load(name)
 
     async def agent(self, name: str) -> Agent:
-        """Return an application's agent, loaded in a thread of its own; raise as ``load`` does."""
+        """Return an application's agent, loaded in a separate thread; raise like ``load``."""
         loaded = self.loaded(name)
         return await asyncio.wrap_future(self.begin_loading(name)) if loaded is None else loaded
 
     def begin_loading(self, name: str) -> Future[Agent]:
-        """Load an application in a thread of its own, once for all who ask meanwhile."""
+        """Load an application in a separate thread; concurrent callers share the same load."""
         present = self._loading.get(name)
         if present is None or present.done():
             present = self._loading[name] = apart(lambda: self.load(name))
@@ -105,7 +105,7 @@ class AgentsDirectory:
             )
 
     def _root_agent(self, name: str) -> object:
-        # The shipped ones have a package of their own: "echo" must hide no module of the user's.
+        # The shipped agents are in their own package: "echo" must not hide a module of the user.
         if self.path == SHIPPED:
             module_name = f"{_SHIPPED_PACKAGE}.{name}"
             import_now(module_name)
@@ -132,7 +132,7 @@ class AgentsDirectory:
             ) from error
 
     def _prepare_import(self, name: str) -> None:
-        """Make the next import find the application here, and read its files again."""
+        """Make the next import find the application here and read its files again."""
         place = self.path / name
         _folders.add(str(self.path))
         taken = _other_module(name)
@@ -142,7 +142,7 @@ class AgentsDirectory:
                 f"Rename the directory '{place}'.",
                 app=name,
             )
-        # The application of another directory, or an older state of this one.
+        # The name was imported from another directory, or before a change of this one.
         if name in _imported:
             _forget(name, place)
         _imported.add(name)
@@ -155,9 +155,9 @@ class AgentsDirectory:
 
 
 class _Applications:
-    """A meta path finder: an application is found in its own directory, first in the path or not.
+    """A meta path finder that finds each application in its directory, whatever ``sys.path`` has.
 
-    Another double in this process may have put its directory first.
+    Another double in this process may have put its own directory first in the path.
     """
 
     _places: ClassVar[dict[str, Path]] = {}
@@ -180,13 +180,13 @@ class _Applications:
 
 
 def _import_lock(name: str) -> threading.Lock:
-    """Return the lock of imports of applications of that name."""
+    """Return the lock for imports of applications with this name."""
     with _paths:
         return _import_locks.setdefault(name, threading.Lock())
 
 
 def _other_module(name: str) -> str | None:
-    """Return the origin of the module that an application of that name would hide, if any."""
+    """Return the origin of the module that an application of that name would hide, or None."""
     if name in _imported:
         return None
     found = importlib.util.find_spec(name)
@@ -199,7 +199,7 @@ def _other_module(name: str) -> str | None:
 def _forget(name: str, place: Path) -> None:
     for module in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
         del sys.modules[module]
-    for source in place.rglob("*.py"):  # a .pyc is compared by whole seconds
+    for source in place.rglob("*.py"):  # a .pyc file is compared by whole seconds
         Path(importlib.util.cache_from_source(str(source))).unlink(missing_ok=True)
 
 
@@ -210,7 +210,7 @@ def _is_application(path: Path) -> bool:
 
 
 def _files(path: Path) -> object:
-    """Return a value that changes whenever a Python file below ``path`` does."""
+    """Return a value that changes when a Python file below ``path`` changes."""
     stats = ((source, source.stat()) for source in sorted(path.rglob("*.py")))
     return tuple((str(source), stat.st_mtime_ns, stat.st_size) for source, stat in stats)
 
@@ -219,7 +219,7 @@ _PACKAGE = str(Path(__file__).parent.parent)
 
 
 def import_failure(error: BaseException) -> str:
-    """Return why a user's module did not import, with the line of their code."""
+    """Return why a user's module failed to import, with the line in the user's code."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     place = _place(error)
     return f"{type(error).__name__}: {message}{f' ({place})' if place else ''}"

@@ -1,4 +1,4 @@
-"""The messages that agents get, the events that they yield, and their parts (sections 2.2, 2.4)."""
+"""The messages to agents, the events that agents yield, and their parts (sections 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ MODEL = "model"
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a message or an event; ``wire`` is its JSON-ready form."""
+    """A part of a message or an event; ``wire`` is its JSON-ready form."""
 
     wire: Mapping[str, Any]
 
     @classmethod
     def of_text(cls, text: str) -> Part:
-        """Return a text."""
+        """Return a part with a text."""
         return cls({"text": text})
 
     @classmethod
     def of_data(cls, data: bytes, mime_type: str) -> Part:
-        """Return bytes, for instance an image."""
+        """Return a part with bytes, for instance an image."""
         encoded = base64.urlsafe_b64encode(data).decode()
         return cls({"inlineData": {"data": encoded, "mimeType": mime_type}})
 
     @classmethod
     def of_call(cls, name: str, arguments: Mapping[str, Any], id_: str | None = None) -> Part:
-        """Return a tool call; its id is generated unless it is given."""
+        """Return a part with a tool call; the id is generated unless it is given."""
         call = {"id": id_ or f"call-{uuid.uuid4()}", "args": dict(arguments), "name": name}
         return cls({"functionCall": call})
 
     @classmethod
     def of_response(cls, call: Part, response: Mapping[str, Any]) -> Part:
-        """Return a tool's answer to a call."""
+        """Return a part with the tool's answer to a call."""
         called = call.function_call or {}
         answer = {"id": called.get("id"), "name": called.get("name"), "response": dict(response)}
         return cls({"functionResponse": answer})
 
     @property
     def text(self) -> str | None:
-        """The text, if it is one."""
+        """The text, or None for a part without text."""
         text: str | None = self.wire.get("text")
         return text
 
     @property
     def function_call(self) -> Mapping[str, Any] | None:
-        """The tool call, if it is one: ``id``, ``name`` and ``args``."""
+        """The tool call with ``id``, ``name`` and ``args``, or None."""
         return self.wire.get("functionCall")
 
     @property
     def function_response(self) -> Mapping[str, Any] | None:
-        """The tool's answer, if it is one: ``id``, ``name`` and ``response``."""
+        """The tool's answer with ``id``, ``name`` and ``response``, or None."""
         return self.wire.get("functionResponse")
 
     @property
     def data(self) -> bytes | None:
-        """The bytes, if it has any."""
+        """The bytes, or None for a part without bytes."""
         inline = self.wire.get("inlineData")
         if inline is None:
             return None
@@ -68,7 +68,7 @@ class Part:
 
     @property
     def mime_type(self) -> str | None:
-        """The type of the bytes, if it has any."""
+        """The MIME type of the bytes, or None."""
         mime_type: str | None = self.wire.get("inlineData", {}).get("mimeType")
         return mime_type
 
@@ -81,16 +81,16 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The texts of its parts, joined."""
+        """The joined texts of the parts."""
         return _text(self.parts)
 
 
 @dataclass(frozen=True)
 class Event:
-    """An agent's content or action.
+    """An event of an agent: content or an action.
 
-    A ``partial`` one is an increment: it is streamed and never stored. ``more`` are further
-    fields of the wire, such as ``errorCode`` or ``usageMetadata``, as they are written there.
+    A ``partial`` event is an increment, which is sent but never stored. ``more`` contains further
+    fields of the event's JSON, such as ``errorCode`` or ``usageMetadata``.
     """
 
     parts: tuple[Part, ...] = ()
@@ -102,12 +102,12 @@ class Event:
 
     @property
     def text(self) -> str:
-        """The texts of its parts, joined."""
+        """The joined texts of the parts."""
         return _text(self.parts)
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Event:
-        """Return an event of the wire as an Event."""
+        """Return an Event for the JSON of an event."""
         content = wire.get("content") or {}
         known = {"content", "partial", "author", "actions"}
         return cls(
@@ -122,7 +122,7 @@ class Event:
 
 @dataclass(frozen=True)
 class WireEvent:
-    """An event of another framework, as that framework writes it on the wire."""
+    """An event of another framework, in that framework's JSON."""
 
     wire: Mapping[str, Any]
 

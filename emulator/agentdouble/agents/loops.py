@@ -1,8 +1,7 @@
-"""The loops on which agents run: one for each application, beside the server's.
+"""The event loops on which agents run: one for each application, separate from the server's.
 
-An agent may block its loop; the server and other applications go on. A loop that does not begin a
-new run within ``BLOCKED_AFTER_S`` is blocked by an agent: that run, and those after it, go to a
-new loop.
+An agent may block its loop; the server and other applications continue. If a loop does not start a
+new run within ``BLOCKED_AFTER_S``, an agent blocks it: that run and later runs move to a new loop.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ Start = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Turn:
-    """A coroutine on an application's loop, which can be cancelled from the server's."""
+    """A coroutine on an application's loop, which the server's loop can cancel."""
 
     def __init__(self, start: Start) -> None:
-        self._unclaimed = [start]  # the loop that pops it runs it: two may try
+        self._unclaimed = [start]  # the loop that pops it runs it; two loops may try
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
         self._cancelled = False
         self.watch: asyncio.TimerHandle | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether a loop has begun it."""
+        """Whether a loop has started the coroutine."""
         return not self._unclaimed
 
     def begin(self) -> None:
-        """Begin it, on an application's loop, unless another loop has."""
+        """Start the coroutine on this loop, unless another loop has started it."""
         try:
             start = self._unclaimed.pop()
         except IndexError:
@@ -42,27 +41,27 @@ class Turn:
         loop = asyncio.get_running_loop()
         task = loop.create_task(start())
         self._running = loop, task
-        if self._cancelled:  # before there was a task to cancel
+        if self._cancelled:  # cancelled before there was a task
             task.cancel()
 
     def stop_watching(self) -> None:
-        """Stop watching whether it begins, for it has."""
+        """Stop the timer that checks whether the turn has started."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
 
     def cancel(self) -> None:
-        """Cancel it, from the server's loop, unless it has ended."""
+        """Cancel the coroutine from the server's loop, unless it has ended."""
         self.stop_watching()
         self._cancelled = True
         if self._running is not None:
             loop, task = self._running
-            with contextlib.suppress(RuntimeError):  # the loop has closed
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(task.cancel)
 
 
 class AgentLoops:
-    """One loop for each application, made when its first run comes."""
+    """One event loop for each application, created for its first run."""
 
     def __init__(self) -> None:
         self._loops: dict[str, ApplicationLoop] = {}
@@ -78,13 +77,14 @@ class AgentLoops:
         turn = Turn(start)
         loop.call_soon(turn.begin)
         here = asyncio.get_running_loop()
-        # A timer of this loop: a blocked one cannot tell that it is.
+        # A timer of this loop, because a blocked loop cannot notice that it is blocked.
         turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""
-        while self._moving:  # not cancelled: a loop that is being made would be left behind
+        # Wait and do not cancel: a loop that is just being created would stay open.
+        while self._moving:
             await asyncio.gather(*self._moving, return_exceptions=True)
         loops = [*self._loops.values(), *self._blocked]
         self._loops.clear()
@@ -103,7 +103,7 @@ class AgentLoops:
         loop.call_soon(turn.begin)
 
     async def _new_loop(self, app: str, blocked: ApplicationLoop | None) -> ApplicationLoop:
-        """Return another loop than ``blocked``, a new one unless there is one by now."""
+        """Return a loop other than ``blocked``; create one unless there already is another."""
         async with self._making:
             present = self._loops.get(app)
             if present is not None and present is not blocked:

@@ -1,4 +1,4 @@
-"""The session as an agent sees it during a run."""
+"""The session of an agent during a run."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from agentdouble.agents.events import Event, Part
 
 
 class Backend(Protocol):
-    """What stands behind a session; each call sees what was yielded before it."""
+    """The storage of a session; each call sees the events that were yielded before it."""
 
     async def history(self) -> tuple[Event, ...]:
         """Return the session's events, oldest first."""
 
     async def save_artifact(self, name: str, part: Part) -> int:
-        """Keep a new version of an artifact and return its number, from 0."""
+        """Store a new version of an artifact and return its number, counted from 0."""
 
     async def load_artifact(self, name: str, version: int | None) -> Part | None:
-        """Return a version of an artifact, the newest for None, or None if there is none."""
+        """Return a version of an artifact, the newest by default, or None if there is none."""
 
     async def artifacts(self) -> tuple[str, ...]:
         """Return the names of the session's artifacts, sorted."""
 
 
 class State(MutableMapping[str, Any]):
-    """A session's state. What is set is stored with the next event that is not partial.
+    """A session's state; changes are stored with the next event that is not partial.
 
-    ``app:`` and ``user:`` before a key share it, ``temp:`` keeps it for this run only. A
-    change inside a value is not noticed: set the key again.
+    A key with the prefix ``app:`` or ``user:`` is shared, a key with ``temp:`` exists only in this
+    run. A change inside a value is not noticed: set the key again.
     """
 
     def __init__(self, initial: Mapping[str, Any]) -> None:
@@ -55,15 +55,15 @@ class State(MutableMapping[str, Any]):
         self._values.update(delta)
 
     def take_delta(self) -> dict[str, Any]:
-        """Return what was set since it was last taken."""
+        """Return the values that were set since the last call."""
         delta, self._delta = self._delta, {}
         return delta
 
 
 class Session:
-    """The session of a run: its user, its state, its history, its artifacts.
+    """The session of a run: its user, state, history and artifacts.
 
-    ``streaming`` says whether increments are wanted.
+    ``streaming`` says whether the client wants increments.
     """
 
     def __init__(
@@ -87,22 +87,22 @@ class Session:
         self._saved: dict[str, int] = {}
 
     async def history(self) -> tuple[Event, ...]:
-        """Return the session's events so far, this turn's message included (API-17)."""
+        """Return the session's events so far, including the message of this turn (API-17)."""
         return await self._backend.history()
 
     async def save_artifact(
         self, name: str, content: bytes | str | Part, mime_type: str = "application/octet-stream"
     ) -> int:
-        """Keep a new version of an artifact and return its number, from 0.
+        """Store a new version of an artifact and return its number, counted from 0.
 
-        A name that begins with ``user:`` is shared over the user's sessions.
+        An artifact whose name begins with ``user:`` is shared by the user's sessions.
         """
         version = await self._backend.save_artifact(name, _part(content, mime_type))
         self._saved[name] = version
         return version
 
     async def load_artifact(self, name: str, version: int | None = None) -> Part | None:
-        """Return a version of an artifact, the newest unless it is given, or None."""
+        """Return a version of an artifact, the newest by default, or None if there is none."""
         return await self._backend.load_artifact(name, version)
 
     async def artifacts(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Session:
         return await self._backend.artifacts()
 
     def take_saved(self) -> dict[str, int]:
-        """Return the artifacts that were saved since they were last taken."""
+        """Return the artifacts that were saved since the last call, with their versions."""
         saved, self._saved = self._saved, {}
         return saved
 

@@ -1,7 +1,7 @@
-"""The agent's side of a run: what it yields and what it asks of its session, in order.
+"""The agent's side of a run: its events and the queries to its session, in order.
 
-The agent runs on a loop of its application's. All of this goes through one queue to the server's
-loop, so that each answer sees what was yielded before its query.
+The agent runs on its application's event loop. Events and queries go through one queue to the
+server's loop, so that the answer to a query includes every event that was yielded before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Yielded:
-    """Something that the agent yielded, and what it set and saved before."""
+    """A value that the agent yielded, and the state and artifacts that it changed before."""
 
     value: AgentOutput
     state_delta: Mapping[str, Any] = field(default_factory=dict)
@@ -36,13 +36,13 @@ class Yielded:
 
 @dataclass(frozen=True)
 class Query:
-    """Something that the agent asks of its session; the answer goes into ``answer``."""
+    """A query of the agent to its session; the result goes into ``answer``."""
 
     ask: Callable[[], Awaitable[Any]]
     answer: Future[Any]
 
     async def reply(self) -> None:
-        """Answer it, on the server's loop, with a value or with the error that was raised."""
+        """Answer the query on the server's loop, with a value or with the raised error."""
         if not self.answer.set_running_or_notify_cancel():
             return
         try:
@@ -53,7 +53,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Finished:
-    """The agent has returned, or raised an error."""
+    """The end of the agent: it has returned, or raised an error."""
 
     error: BaseException | None = None
     state_delta: Mapping[str, Any] = field(default_factory=dict)
@@ -66,13 +66,13 @@ Item = Union[Yielded, Query, Finished]  # noqa: UP007 (evaluated, also on Python
 async def run_agent(
     agent: Agent, app: str, message: Message, session: Session, queue: CrossLoopQueue[Item]
 ) -> None:
-    """Let an agent answer a message and queue what it yields; on the application's loop."""
+    """Let an agent answer a message on this loop, and queue the values that it yields."""
     try:
         await _queue_yields(agent, app, message, session, queue)
     except asyncio.CancelledError as error:
         queue.put(Finished(error))
         raise
-    except BaseException as error:  # sys.exit() too: it would end the loop
+    except BaseException as error:  # also sys.exit(), which would end the loop
         queue.put(Finished(error))
     else:
         queue.put(Finished(None, session.state.take_delta(), session.take_saved()))
@@ -101,7 +101,7 @@ def _check(value: object, app: str) -> None:
 
 
 class Queries:
-    """Puts an agent's queries between its yields, so that they are answered in order."""
+    """Queues an agent's queries between its yielded values, so that the order is kept."""
 
     def __init__(self, queue: CrossLoopQueue[Item], app: str) -> None:
         self._queue = queue
@@ -109,7 +109,7 @@ class Queries:
         self._closed = False
 
     async def ask(self, query: Callable[[], Awaitable[T]]) -> T:
-        """Have the server's loop answer a query; raise RunEndedError after the run."""
+        """Let the server's loop answer a query; raise RunEndedError after the run."""
         if self._closed:
             raise RunEndedError(
                 f"The agent of {self._app!r} asks for its session after its run has ended.",
@@ -125,7 +125,7 @@ class Queries:
 
 
 class SessionBackend:
-    """The stores, as the session of one run may ask them."""
+    """The session of one run, read and written through queries to the stores."""
 
     def __init__(
         self, key: SessionKey, store: SessionStore, artifacts: ArtifactService, queries: Queries
@@ -143,7 +143,7 @@ class SessionBackend:
         return tuple(Event.from_wire(loads(event)) for event in stored.events)
 
     async def save_artifact(self, name: str, part: Part) -> int:
-        """Keep a new version of an artifact and return its number, from 0."""
+        """Store a new version of an artifact and return its number, counted from 0."""
         saved = await self._queries.ask(lambda: self._artifacts.save(self._key, name, part.wire))
         return saved.version
 

@@ -1,8 +1,8 @@
-"""The contents of artifacts, outside of memory: small ones in the state store, large ones as files.
+"""The contents of artifacts outside of memory: small ones in the state store, large ones as files.
 
-A file is complete and on the disk before any record names it, and is removed after its record. So a
-kill in between leaves a file that no record names, which the next start removes. Its name is made
-here, never from a client's text.
+A file is complete and on the disk before a record names it, and is removed after its record. So a
+kill in between leaves a file without a record, which the next start removes. File names are
+generated here and never taken from a client's text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from agentdouble.state import Change, Store
 
 T = TypeVar("T")
 
-# Bytes; a content of this size or more is a file if the store has a directory. PostgreSQL has none:
-# a double on another machine must find the contents, too.
+# Bytes. A content of at least this size becomes a file if the store has a directory. PostgreSQL has
+# none, because a double on another machine must find the contents, too.
 LARGE = 256 * 1024
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -35,21 +35,21 @@ _OURS = re.compile(rf"[0-9a-f]{{32}}({re.escape(_WRITING)})?")
 
 
 class Place(NamedTuple):
-    """Where a content is: the name of a record, or of a file."""
+    """The place of a content: the name of a record, or of a file."""
 
     name: str
     is_file: bool
 
 
 class Contents:
-    """Contents by their places; one is written once and never changed."""
+    """Contents by their places; a content is written once and never changed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._directory = store.directory
 
     async def keep(self, content: bytes) -> tuple[Place, list[Change]]:
-        """Keep a content, as a file or by the changes that are to be written.
+        """Store a content as a file, or return the changes that store it.
 
         Raises StateError if the file cannot be written.
         """
@@ -60,7 +60,7 @@ class Contents:
         return place, []
 
     async def read(self, place: Place) -> bytes:
-        """Return a content; raise StateError if it is not there."""
+        """Return a content; raise StateError if it is missing."""
         if place.is_file:
             return await _in_thread(self._path(place).read_bytes, self._path(place))
         record = await self._store.read(_CONTENT, place.name)
@@ -71,11 +71,11 @@ class Contents:
         return bytes(record["json"], "utf-8")
 
     def forget(self, place: Place) -> list[Change]:
-        """Return the removal of a record; a file goes with ``remove``, once that is written."""
+        """Return the changes that remove a record; ``remove`` later removes a file."""
         return [] if place.is_file else [Change(_CONTENT, place.name)]
 
     async def remove(self, places: Iterable[Place]) -> None:
-        """Remove the files of places that no record names any more; the next start does it too."""
+        """Remove the files at places without a record; errors are left to the next start."""
         for place in places:
             if place.is_file:
                 path = self._path(place)
@@ -83,7 +83,7 @@ class Contents:
                     await _in_thread(partial(path.unlink, missing_ok=True), path)
 
     async def sweep(self, places: Iterable[Place]) -> None:
-        """Remove what a kill has left: files of ours that are not among ``places``."""
+        """Remove the files that are not among ``places``, which a killed process has left."""
         if self._directory is not None and self._directory.is_dir():
             kept = {place.name for place in places if place.is_file}
             await _in_thread(partial(_sweep, self._directory, kept), self._directory)
@@ -94,7 +94,7 @@ class Contents:
 
 
 async def _in_thread(do: Callable[[], T], path: Path) -> T:
-    """Use a file in a thread; raise StateError if that fails."""
+    """Call a function on a file in a thread; raise StateError if it fails."""
     try:
         return await asyncio.to_thread(do)
     except OSError as error:
@@ -106,7 +106,7 @@ async def _in_thread(do: Callable[[], T], path: Path) -> T:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that is there as a whole or not at all, whenever the machine stops."""
+    """Write a file atomically: after a crash it is complete or missing."""
     if not path.parent.is_dir():
         path.parent.mkdir(mode=0o700, exist_ok=True)
         _sync(path.parent.parent)
@@ -124,7 +124,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Bring the names in a directory to the disk."""
+    """Flush the names in a directory to the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The routes of artifacts, whose names may hold slashes."""
+"""The routes of artifacts; the name of an artifact may contain slashes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ArtifactRoutes:
         self._artifacts = artifacts
 
     def routes(self) -> list[BaseRoute]:
-        """Return them; a name takes all of a path that no route before it takes."""
+        """Return the routes; a name takes the whole path unless an earlier route matches."""
         return [
             route("GET", ARTIFACT + "/versions/{version}/metadata", self.describe),
             route("GET", ARTIFACT + "/versions/metadata", self.describe_all),
@@ -43,7 +43,7 @@ class ArtifactRoutes:
         return json(dumps(await self._artifacts.names(key(request))))
 
     async def save(self, request: Request) -> Response:
-        """Keep a new version of an artifact and describe it."""
+        """Store a new version of an artifact and describe it."""
         body = await bodies.required(request, bodies.ARTIFACT)
         saved = await self._artifacts.save(
             key(request), body.filename, to_wire(body.artifact), body.custom_metadata
@@ -51,7 +51,7 @@ class ArtifactRoutes:
         return json(dumps(self._artifacts.describe(saved)))
 
     async def load(self, request: Request) -> Response:
-        """Return an artifact, the newest version unless the query names one."""
+        """Return an artifact, the newest version by default."""
         version = bodies.number(request, "version")
         return json(await self._artifacts.load(key(request), _name(request), version))
 
@@ -78,7 +78,7 @@ class ArtifactRoutes:
         return json(dumps([self._artifacts.describe(one) for one in found]))
 
     async def delete(self, request: Request) -> Response:
-        """Forget an artifact; an unknown one is no error."""
+        """Delete an artifact; an unknown one is not an error."""
         await self._artifacts.delete(key(request), _name(request))
         return json(b"null")
 

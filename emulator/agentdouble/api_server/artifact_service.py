@@ -1,4 +1,4 @@
-"""Artifacts: files that a session keeps, in versions (API-13, U-ARTIFACTS)."""
+"""Artifacts: files of a session, stored in versions (API-13, U-ARTIFACTS)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SHARED = "user:"
 
 
 class ArtifactService:
-    """The artifacts of every session.
+    """The artifacts of all sessions.
 
-    Like the real server's, they outlive their session, which need not exist. A name that begins
-    with ``user:`` is shared by a user's sessions.
+    As on the real server, artifacts outlive their session, and the session need not exist. An
+    artifact whose name begins with ``user:`` is shared by the user's sessions.
     """
 
     def __init__(self, store: ArtifactStore, clock: Clock) -> None:
@@ -35,7 +35,7 @@ class ArtifactService:
         part: Mapping[str, Any],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> StoredArtifact:
-        """Keep a new version; raise ApiError for a part without content."""
+        """Store a new version; raise ApiError for a part without content."""
         return await self.store.save(
             _key(session, name),
             dumps(part),
@@ -45,7 +45,7 @@ class ArtifactService:
         )
 
     async def load(self, session: SessionKey, name: str, version: int | None) -> bytes:
-        """Return the JSON of a version's part, the newest for None; raise ApiError."""
+        """Return the JSON of a version, the newest for None; raise ApiError if there is none."""
         found = await self.find(session, name, version)
         if found is None:
             raise ApiError(404, "Artifact not found")
@@ -70,11 +70,11 @@ class ArtifactService:
         return await self.store.versions(_key(session, name))
 
     async def delete(self, session: SessionKey, name: str) -> None:
-        """Forget every version."""
+        """Delete every version."""
         await self.store.delete(_key(session, name))
 
     def describe(self, artifact: StoredArtifact) -> dict[str, Any]:
-        """Return a version's metadata as it is on the wire."""
+        """Return the metadata of a version for the response."""
         key = artifact.key
         session = f"/sessions/{key.session}" if key.session else ""
         described = {

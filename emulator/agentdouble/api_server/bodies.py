@@ -1,6 +1,6 @@
-"""The bodies of requests: their fields, and the answer to a body that is wrong.
+"""The bodies of requests: their fields, and the response to a wrong body.
 
-A wrong body is answered with 422 and a list that names each field, in the real server's words.
+A wrong body is answered with 422 and a list of the wrong fields, in the real server's wording.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Body(BaseModel):
-    """A body whose keys are camelCase or snake_case, and whose unknown keys are ignored."""
+    """A body with camelCase or snake_case keys; unknown keys are ignored."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -67,7 +67,7 @@ class Actions(Body):
 
 
 class NodeInfo(Body):
-    """Where in a workflow an event comes from."""
+    """The place in a workflow where an event comes from."""
 
     path: str = ""
     output_for: list[str] | None = None
@@ -75,7 +75,7 @@ class NodeInfo(Body):
 
 
 class EventBody(Body):
-    """An event that a session is created with; the fields have the order of the wire."""
+    """An event for a new session; the fields have the order of the JSON."""
 
     model_version: str | None = None
     content: Content | None = None
@@ -118,7 +118,7 @@ class UpdateSession(Body):
 
 
 class SaveArtifact(Body):
-    """The body that saves an artifact."""
+    """The body that stores an artifact."""
 
     filename: str
     artifact: Part
@@ -126,7 +126,7 @@ class SaveArtifact(Body):
 
 
 class UpdateMemory(Body):
-    """The body that puts a session into the memory."""
+    """The body that adds a session to the memory."""
 
     session_id: str
 
@@ -144,13 +144,13 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(int)
 
 
 def flag(request: Request, name: str) -> bool:
-    """Return a yes or no of the query, no if it is absent; raise ApiError if it is neither."""
+    """Return a flag of the query, False if it is absent; raise ApiError for other values."""
     given = request.query_params.get(name)
     return given is not None and _validated(given, _FLAG, ("query", name))
 
 
 def number(request: Request, name: str) -> int | None:
-    """Return a number of the query, None if it is absent; raise ApiError if it is none."""
+    """Return a number of the query, None if it is absent; raise ApiError for other values."""
     given = request.query_params.get(name)
     return None if given is None else _validated(given, _NUMBER, ("query", name))
 
@@ -182,7 +182,7 @@ async def _document(request: Request) -> Any:
     if not body:
         return None
     if not _is_json(request.headers.get("content-type", "")):
-        return body.decode("utf-8", "replace")  # validation then refuses it as no object
+        return body.decode("utf-8", "replace")  # not an object: validation refuses it
     try:
         return json.loads(body)
     except json.JSONDecodeError as error:

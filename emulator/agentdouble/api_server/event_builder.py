@@ -1,7 +1,7 @@
-"""Build the events of a run from what its agent yields (sections 2.4 and 6).
+"""Build the events of a run from the values that its agent yields (sections 2.4 and 6).
 
-Consecutive texts are one reply. With streaming each is sent as an increment, then the whole text
-in an event that is stored; without streaming only the whole text is sent.
+Consecutive texts are one reply. With streaming, each text is sent as an increment, and then the
+whole text in an event that is stored. Without streaming, only the whole text is sent.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class EventBuilder:
         self._open_calls: dict[str, Mapping[str, Any]] = {}
 
     def of_user(self, message: Message, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the event of the user's message; its role is always the user's."""
+        """Return the event of the user's message; its role is always ``user``."""
         content = {"parts": [part.wire for part in message.parts], "role": events.USER}
         return self._build(events.USER, {"content": content}, {"stateDelta": delta})
 
     def of_yielded(self, yielded: Yielded) -> list[dict[str, Any]]:
-        """Return the events that are ready once this was yielded, increments included."""
+        """Return the events that are ready after a yielded value, including increments."""
         self._state_delta.update(yielded.state_delta)
         self._artifact_delta.update(yielded.artifact_delta)
         value = yielded.value
@@ -64,7 +64,7 @@ class EventBuilder:
         return [*before, self._event(value)]
 
     def of_end(self, finished: Finished) -> list[dict[str, Any]]:
-        """Return the events that were held back until the end."""
+        """Return the events that are left at the end of the run."""
         self._state_delta.update(finished.state_delta)
         self._artifact_delta.update(finished.artifact_delta)
         held = self._whole_text()
@@ -73,7 +73,7 @@ class EventBuilder:
         return held
 
     def of_abort(self) -> dict[str, Any]:
-        """Return the event for a client that disconnected; it answers open tool calls."""
+        """Return the event for a disconnected client; it answers open tool calls."""
         fields: dict[str, Any] = dict(ABORTED)
         if self._open_calls:
             response = {"error": ABORTED["errorMessage"]}

@@ -1,4 +1,4 @@
-"""Events on the wire: their fields, in the order in which they are written (U-EVENT-FIELDS)."""
+"""Events as JSON: their fields, in the order in which they are written (U-EVENT-FIELDS)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build(
     actions: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a new event; ``fields`` are those that come before the invocation's id."""
+    """Return a new event; ``fields`` are the fields before the invocation's id."""
     event: dict[str, Any] = dict(fields or {})
     if custom_metadata:
         event["customMetadata"] = custom_metadata
@@ -48,7 +48,7 @@ def no_actions() -> dict[str, Any]:
 
 
 def imported(body: EventBody, now: float) -> dict[str, Any]:
-    """Return an event that a client created a session with; fill in what it lacks."""
+    """Return an event from the body that creates a session; fill in missing fields."""
     event = to_wire(body)
     event["id"] = body.id or str(uuid.uuid4())
     event["timestamp"] = now if body.timestamp is None else body.timestamp
@@ -56,7 +56,7 @@ def imported(body: EventBody, now: float) -> dict[str, Any]:
 
 
 def stored(event: Mapping[str, Any]) -> StoredEvent:
-    """Return an event as the stores keep it, without the state of one run (``temp:``)."""
+    """Return an event in the form for the stores, without the state of one run (``temp:``)."""
     delta = event["actions"]["stateDelta"]
     kept = {key: value for key, value in delta.items() if not key.startswith(TEMP)}
     if len(kept) != len(delta):
@@ -66,6 +66,6 @@ def stored(event: Mapping[str, Any]) -> StoredEvent:
 
 
 def _copy(delta: dict[str, Any]) -> dict[str, Any]:
-    """Return a deep copy: whoever made the event may change the values later."""
+    """Return a deep copy, because the creator of the event may change the values later."""
     copied: dict[str, Any] = loads(dumps(delta)) if delta else delta
     return copied

@@ -1,4 +1,4 @@
-"""Sessions and artifacts in memory: the default, gone with the double."""
+"""Sessions and artifacts in memory: the default, which ends with the double."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class _Session:
         self.last_update = now
 
     def snapshot(self) -> tuple[int, dict[str, Any], float]:
-        """Return what ``roll_back`` needs to restore the session as it is now."""
+        """Return the values that ``roll_back`` needs to restore the session."""
         return len(self.events), dict(self.state), self.last_update
 
     def roll_back(self, snapshot: tuple[int, dict[str, Any], float]) -> None:
-        """Restore the session as it was."""
+        """Restore the session from a snapshot."""
         events, self.state, self.last_update = snapshot
         del self.events[events:]
 
 
 class MemorySessions:
-    """A SessionStore in this process; nothing waits inside a method, so each happens whole."""
+    """A SessionStore in this process; its methods never wait, so each change is atomic."""
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[str, str], dict[str, _Session]] = {}
@@ -45,7 +45,7 @@ class MemorySessions:
     async def create(
         self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
     ) -> bool:
-        """Keep a new session with its first events; return False if the id is taken."""
+        """Store a new session with its first events; return False if the id is taken."""
         sessions = self._sessions.setdefault((key.app, key.user), {})
         if key.id in sessions:
             return False
@@ -71,7 +71,7 @@ class MemorySessions:
         return sorted(found, key=lambda one: (one.last_update, one.key.id))
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Keep events and what they do to the state; return False if there is no such session."""
+        """Store events and apply them to the state; return False if there is no such session."""
         session = self._find(key)
         if session is None:
             return False
@@ -79,17 +79,17 @@ class MemorySessions:
         return True
 
     async def delete(self, key: SessionKey) -> bool:
-        """Forget a session and its events; return False if there was none."""
+        """Delete a session and its events; return False if there was none."""
         return self._sessions.get((key.app, key.user), {}).pop(key.id, None) is not None
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._sessions.clear()
         self._users.clear()
         self._apps.clear()
 
     async def restore(self) -> None:
-        """Do nothing: nothing was kept."""
+        """Do nothing, because nothing is stored outside of memory."""
 
     def _restore_session(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
         sessions = self._sessions.setdefault((key.app, key.user), {})
@@ -141,7 +141,7 @@ class MemoryArtifacts:
         custom_metadata: Mapping[str, Any],
         now: float,
     ) -> StoredArtifact:
-        """Keep a new version and return it without its content."""
+        """Store a new version and return it without its content."""
         versions = self._artifacts.setdefault(key, [])
         saved = StoredArtifact(key, len(versions), mime_type, custom_metadata, now, json)
         versions.append(saved)
@@ -164,15 +164,15 @@ class MemoryArtifacts:
         return sorted(key.name for key in self._artifacts if key[:3] in owners)
 
     async def delete(self, key: ArtifactKey) -> None:
-        """Forget every version."""
+        """Delete every version."""
         self._artifacts.pop(key, None)
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._artifacts.clear()
 
     async def restore(self) -> None:
-        """Do nothing: nothing was kept."""
+        """Do nothing, because nothing is stored outside of memory."""
 
 
 def _without_content(artifact: StoredArtifact) -> StoredArtifact:

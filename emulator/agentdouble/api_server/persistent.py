@@ -1,8 +1,8 @@
-"""Sessions that outlive the process: answered from memory, kept in the state store.
+"""Sessions that outlive the process: read from memory, stored in the state store.
 
-What one method changes is queued in the store at once, and written in one transaction before the
-method returns: a kill finds each event there as a whole or not at all, and none that was shown is
-lost. A change that cannot be written is undone; who asks for a session waits until that is known.
+The changes of one method are queued in the store at once and written in one transaction before the
+method returns. So after a kill each event is stored completely or not at all, and no event that was
+sent is lost. A change that cannot be written is undone; readers of the session wait for that.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _APP = "api-app"
 
 
 class PersistentSessions(MemorySessions):
-    """A SessionStore in memory whose every change is kept in the state store."""
+    """A SessionStore in memory that also writes every change to the state store."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
 
     async def restore(self) -> None:
-        """Load what an earlier process kept."""
+        """Load the sessions of an earlier process."""
         for id_, record in (await self._store.load(_APP)).items():
             self._apps[id_] = dict(record)
         for id_, record in (await self._store.load(_USER)).items():
@@ -60,7 +60,7 @@ class PersistentSessions(MemorySessions):
     async def create(
         self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
     ) -> bool:
-        """Keep a new session with its first events; return False if the id is taken."""
+        """Store a new session with its first events; return False if the id is taken."""
         await self._store.settled(_name(key))
         deltas = [initial, *(event.state_delta for event in events)]
         undo = self._undo_of(key, deltas)
@@ -70,7 +70,7 @@ class PersistentSessions(MemorySessions):
         return True
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Keep events and what they do to the state; return False if there is no such session."""
+        """Store events and apply them to the state; return False if there is no such session."""
         deltas = [event.state_delta for event in events]
         undo = self._undo_of(key, deltas)
         if not await super().append(key, events):
@@ -79,7 +79,7 @@ class PersistentSessions(MemorySessions):
         return True
 
     async def delete(self, key: SessionKey) -> bool:
-        """Forget a session and its events; return False if there was none."""
+        """Delete a session and its events; return False if there was none."""
         session, undo = self._find(key), self._undo_of(key, ())
         if session is None or not await super().delete(key):
             return False
@@ -87,7 +87,7 @@ class PersistentSessions(MemorySessions):
         return True
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         changes = [
             change
             for (app, user), sessions in self._sessions.items()
@@ -100,7 +100,7 @@ class PersistentSessions(MemorySessions):
 
         def undo() -> None:
             sessions, users, apps = before
-            for owner, made in self._sessions.items():  # meanwhile
+            for owner, made in self._sessions.items():  # created in the meantime
                 sessions.setdefault(owner, {}).update(made)
             self._sessions, self._users, self._apps = (
                 sessions,
@@ -112,7 +112,7 @@ class PersistentSessions(MemorySessions):
         await self._store.write(changes, undo)
 
     def _undo_of(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
-        """Return what restores a session, and the scopes that the deltas change, as they are now."""
+        """Return a function that restores a session, and the scopes that the deltas change."""
         session, scoped = self._find(key), [split_scopes(delta) for delta in deltas]
         had = None if session is None else session.snapshot()
         shared = [
@@ -138,7 +138,7 @@ class PersistentSessions(MemorySessions):
         events: Sequence[StoredEvent],
         deltas: Sequence[Mapping[str, Any]],
     ) -> list[Change]:
-        """Return the records of a session, its newest events, and the scopes that changed."""
+        """Return the records of a session, its newest events, and the changed scopes."""
         session = self._find(key)
         assert session is not None
         record = {"state": session.state, "last_update": session.last_update}
@@ -162,7 +162,7 @@ def _name(key: SessionKey) -> tuple[str, str]:
 
 
 def _value_of(scopes: dict[K, dict[str, Any]], key: K, changes: bool) -> Undo:
-    """Return what restores the values of a scope, if it changes."""
+    """Return a function that restores the values of a scope, if the scope changes."""
     before = dict(scopes.get(key, {})) if changes else None
 
     def undo() -> None:

@@ -1,4 +1,4 @@
-"""Artifacts that outlive the process: described from memory, their contents read when asked for."""
+"""Artifacts that outlive the process; their contents are read only on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARTIFACT = "api-artifact"
 
 
 class PersistentArtifacts(MemoryArtifacts):
-    """An ArtifactStore whose every change is in the state store before a method returns."""
+    """An ArtifactStore that writes every change to the state store before a method returns."""
 
     scheme = "state"
 
@@ -28,7 +28,7 @@ class PersistentArtifacts(MemoryArtifacts):
         self._places: dict[tuple[ArtifactKey, int], Place] = {}
 
     async def restore(self) -> None:
-        """Load what an earlier process kept, without the contents."""
+        """Load the artifacts of an earlier process, without their contents."""
         records = (await self._store.load(_ARTIFACT)).values()
         for record in sorted(records, key=lambda one: one["version"]):
             key = ArtifactKey(*record["key"])
@@ -51,7 +51,7 @@ class PersistentArtifacts(MemoryArtifacts):
         custom_metadata: Mapping[str, Any],
         now: float,
     ) -> StoredArtifact:
-        """Keep a new version and return it without its content."""
+        """Store a new version and return it without its content."""
         return await unbroken(self._save(key, part, mime_type, custom_metadata, now))
 
     async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
@@ -68,11 +68,11 @@ class PersistentArtifacts(MemoryArtifacts):
             return None  # it was deleted while it was read
 
     async def delete(self, key: ArtifactKey) -> None:
-        """Forget every version."""
+        """Delete every version."""
         await unbroken(self._delete([key]))
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         await unbroken(self._delete(list(self._artifacts)))
 
     async def _save(
@@ -116,7 +116,7 @@ class PersistentArtifacts(MemoryArtifacts):
         await self._contents.remove(places)
 
     def _undo_of(self, keys: Sequence[ArtifactKey]) -> Undo:
-        """Return what restores artifacts as they are now."""
+        """Return a function that restores the artifacts to their state of now."""
         before = {key: list(self._artifacts.get(key, [])) for key in keys}
         places = {
             (key, one.version): self._places[key, one.version]

@@ -1,4 +1,4 @@
-"""The routes of section 4.2: parse, call, serialise."""
+"""The routes of section 4.2: they parse a request, call a service and serialize the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SessionRoutes:
         self._sessions = sessions
 
     def routes(self) -> list[BaseRoute]:
-        """Return them; the first of a path names the method that a 405 allows."""
+        """Return the routes; the first route of a path names the method that a 405 allows."""
         return [
             route("GET", SESSIONS, self.list),
             route("POST", SESSIONS, self.create),
@@ -56,12 +56,12 @@ class SessionRoutes:
         ]
 
     async def create(self, request: Request) -> Response:
-        """Create a session, with a generated id unless the body names one (API-02)."""
+        """Create a session; its id is generated unless the body gives one (API-02)."""
         body = await bodies.optional(request, bodies.CREATE)
         return json(views.session(await self._sessions.create(*_user(request), body)))
 
     async def create_with_id(self, request: Request) -> Response:
-        """Create a session with the id of the path; the body is its state (API-03)."""
+        """Create a session with the id in the path; the body is its state (API-03)."""
         state = await bodies.optional(request, bodies.STATE)
         return json(views.session(await self._sessions.create_with_id(key(request), state)))
 
@@ -93,7 +93,7 @@ class RunRoutes:
         self._runs = runs
 
     def routes(self) -> list[BaseRoute]:
-        """Return them."""
+        """Return the routes."""
         return [
             route("POST", "/run", self.run),
             route("POST", "/run_sse", self.run_sse),
@@ -120,7 +120,7 @@ class RunRoutes:
 
 
 def unbuilt_routes() -> list[BaseRoute]:
-    """Return the real server's routes that are beyond section 4.2, which are refused by name."""
+    """Return routes of the real server that are beyond section 4.2; they answer 501."""
     return [
         *(route(method, path, _unbuilt(feature)) for (method, path), feature in _UNBUILT.items()),
         WebSocketRoute(RUN_LIVE, _run_live),
@@ -140,13 +140,13 @@ async def _run_live(websocket: WebSocket) -> None:
 
 
 async def health(_request: Request) -> Response:
-    """Say that the server lives (API-14, U-API-HEALTH)."""
+    """Answer that the server runs (API-14, U-API-HEALTH)."""
     ledger.choose("U-API-HEALTH")
     return json(b'{"status":"ok"}')
 
 
 class Version:
-    """The version of the server, and of the language (API-15)."""
+    """The versions of the server and of the language (API-15)."""
 
     def __init__(self, version: str) -> None:
         self._body = dumps(
@@ -158,19 +158,19 @@ class Version:
         )
 
     async def show(self, _request: Request) -> Response:
-        """Answer with it (U-API-VERSION)."""
+        """Return the versions (U-API-VERSION)."""
         ledger.choose("U-API-VERSION")
         return json(self._body)
 
 
 class Application:
-    """An ASGI application of routes, whose errors are ``{"detail": ...}``."""
+    """An ASGI application of routes that answers errors with ``{"detail": ...}``."""
 
     def __init__(self, routes: list[BaseRoute]) -> None:
         self._router = Router(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; an error before the response has begun is answered in JSON."""
+        """Answer a request; an error before the response begins is answered in JSON."""
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -193,7 +193,7 @@ class Application:
 
 
 def route(method: str, path: str, endpoint: Endpoint) -> Route:
-    """Return a route for one method; HEAD does not come along with GET."""
+    """Return a route for one method; GET does not include HEAD."""
     made = Route(path, endpoint, methods=[method])
     made.methods = {method}
     return made
@@ -214,7 +214,7 @@ def _user(request: Request) -> tuple[str, str]:
 
 
 def key(request: Request) -> SessionKey:
-    """Return which session a path names."""
+    """Return the key of the session in the path."""
     return SessionKey(*_user(request), request.path_params["session"].strip())
 
 

@@ -1,4 +1,4 @@
-"""The responses of /run and /run_sse: framing, errors, clients that disconnect (sections 5 and 6)."""
+"""The responses of /run and /run_sse: framing, errors, disconnected clients (sections 5 and 6)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EventListResponse(RunResponse):
 
         try:
             await self._run.execute(collect)
-        except (ApiError, StateError):  # not the agent's
+        except (ApiError, StateError):  # these are not the agent's errors
             raise
         except Exception as error:
             await _failure(error, self._run)(scope, receive, send)
@@ -61,13 +61,14 @@ class EventListResponse(RunResponse):
 
 
 class EventStreamResponse(RunResponse):
-    """A stream of events, one line of ``data:`` and one chunk each (API-08).
+    """A stream of events, each as one line of ``data:`` and one chunk (API-08).
 
-    ``whole`` leaves content and artifacts together, which otherwise are sent one after the other.
+    ``whole`` sends the content and the artifacts of an event together; otherwise one after the
+    other.
     """
 
-    # Not sse-starlette's: it sends pings and headers that the real server does not, and takes
-    # 6.6 µs for an event; this takes 0.2.
+    # Not sse-starlette's response: it sends pings and headers that the real server does not send,
+    # and takes 6.6 µs for an event; this one takes 0.2.
     def __init__(self, run: Run, *, whole: bool) -> None:
         super().__init__(run)
         self._whole = whole
@@ -97,7 +98,7 @@ _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
 def _split(event_json: bytes) -> Iterator[bytes]:
-    """Yield an event's content and its artifacts one after the other, if it has both."""
+    """Yield an event, or its content and then its artifacts if it has both."""
     event = loads(event_json)
     if not event.get("content"):
         yield event_json
@@ -107,7 +108,7 @@ def _split(event_json: bytes) -> Iterator[bytes]:
 
 
 def _failure(error: Exception, run: Run) -> Response:
-    """Return the response to a run that raised (U-RUN-ERROR)."""
+    """Return the response for a run that raised (U-RUN-ERROR)."""
     own = _own_failure(error, run)
     if own is not None:
         return Response(dumps({"detail": own}), 500, media_type="application/json")
@@ -119,7 +120,7 @@ def _failure(error: Exception, run: Run) -> Response:
 
 
 def _error_line(error: Exception, run: Run) -> bytes:
-    """Return the last line of a stream whose run raised, in the real server's style of JSON."""
+    """Return the last line of a stream whose run raised, in the real server's JSON format."""
     own = _own_failure(error, run)
     if own is not None:
         return json.dumps({"error": own}).encode()
@@ -130,7 +131,7 @@ def _error_line(error: Exception, run: Run) -> bytes:
 
 
 def _own_failure(error: Exception, run: Run) -> str | None:
-    """Return the message for a failure of the double's own, None for an error of the agent's."""
+    """Return the message of a failure in the double, or None for an error of the agent."""
     if run.is_expected(error):
         return beneath(error)
     return report(error, f"The run of {run.key.app}")

@@ -1,7 +1,6 @@
-"""Runs: a message in, an agent's events out, each event stored before it is sent (API-07 to API-12).
+"""Runs: an agent answers a message, and each event is stored before it is sent (API-07 to API-12).
 
-The agent is run on its application's loop (``agent_run.py``); everything here happens on the
-server's.
+The agent runs on its application's event loop (``agent_run.py``); this module runs on the server's.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from agentdouble.errors import (
 
 
 class RunEvent(NamedTuple):
-    """An event for the client; ``artifacts`` says whether it mentions any."""
+    """An event for the client; ``artifacts`` says whether it has any."""
 
     json: bytes
     artifacts: bool
@@ -60,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 
 class Runs:
-    """Runs the agents of a directory in sessions, one run of a session at a time."""
+    """Runs agents of a directory in sessions; a session has at most one run at a time."""
 
     def __init__(
         self, directory: AgentsDirectory, sessions: SessionService, artifacts: ArtifactService
@@ -72,7 +71,7 @@ class Runs:
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
 
     async def prepare(self, body: RunRequest, *, streaming: bool) -> Run:
-        """Return the run that a request asks for; raise ApiError if there is none."""
+        """Return the run for a request; raise ApiError if the request cannot be run."""
         if not body.app_name:
             raise ApiError(400, "app_name is required when ADK_DEFAULT_APP_NAME is not set")
         agent = await self.agent(body.app_name)
@@ -108,7 +107,7 @@ class Runs:
 
     @asynccontextmanager
     async def exclusive(self, key: SessionKey) -> AsyncIterator[None]:
-        """Wait for the session's earlier runs to end (U-RUN-CONCURRENT)."""
+        """Wait until the session's earlier runs have ended (U-RUN-CONCURRENT)."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
@@ -125,7 +124,7 @@ class Runs:
 
 
 class Run:
-    """One run; ``execute()`` it once."""
+    """One run; call ``execute()`` only once."""
 
     def __init__(
         self, runs: Runs, agent: Agent, key: SessionKey, body: RunRequest, *, streaming: bool
@@ -151,14 +150,14 @@ class Run:
         return self._runs.sessions.now()
 
     def is_expected(self, error: Exception) -> bool:
-        """Whether an error of ``execute()`` is the agent's, or about the request."""
+        """Return whether an error of ``execute()`` comes from the agent or the request."""
         return error is self._agent_error or isinstance(error, (ValueError, SessionNotFoundError))
 
     async def execute(self, send: Send) -> None:
         """Run the agent; store each event, then send it.
 
-        Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile.
-        When it is cancelled, because the client disconnected, it stores an event that says so.
+        Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile. If
+        it is cancelled because the client disconnected, it stores an event that says so.
         """
         async with self._runs.exclusive(self.key):
             session = await self._store.head(self.key)
@@ -193,7 +192,7 @@ class Run:
                 turn.cancel()
 
     async def _handle(self, items: Sequence[Item], send: Send) -> bool:
-        """Publish what the agent yielded, answer its queries; return whether it has finished."""
+        """Send the yielded events and answer the queries; return whether the agent has finished."""
         ready: list[dict[str, Any]] = []
         for item in items:
             if isinstance(item, Query):
@@ -216,10 +215,10 @@ class Run:
             await send(await self._save(ready))
 
     async def _save(self, built: Sequence[dict[str, Any]]) -> list[RunEvent]:
-        """Store the events that are not partial; return all of them, ready to be sent."""
+        """Store the events that are not partial; return all events, ready to be sent."""
         try:
             stored, sendable = _serialized(built)
-        except TypeError as error:  # the agent gave a value that is no JSON
+        except TypeError as error:  # the agent gave a value that is not JSON
             self._agent_error = error
             raise
         if stored and not await self._store.append(self.key, stored):
@@ -227,7 +226,7 @@ class Run:
         return sendable
 
     def _message(self) -> Message:
-        """Return the user's message; raise ValueError, as the real server's run does."""
+        """Return the user's message; raise ValueError like the real server's run."""
         content, where = self._body.new_message, f"Session: {self.key.id}, User: {self.key.user}"
         if content is None and self._body.invocation_id:
             raise ValueError(f"Running an agent requires a new_message or a resumable app. {where}")
@@ -269,15 +268,15 @@ class Run:
 
 
 def _serialized(built: Sequence[dict[str, Any]]) -> tuple[list[StoredEvent], list[RunEvent]]:
-    """Return those of the events that are stored, and all of them ready to be sent."""
+    """Return the events to store, and all events ready to be sent."""
     stored: list[StoredEvent] = []
     sendable: list[RunEvent] = []
     for event in built:
         if event.get("partial"):
             sendable.append(RunEvent(dumps(event), artifacts=False))
             continue
-        # An event is JSON from the moment it is stored, and histories are put together from JSON
-        # that is written: a run costs the same however long the history is.
+        # An event is serialized once, when it is stored, and histories are put together from that
+        # JSON. So a run costs the same for a history of any length.
         stored.append(events.stored(event))
         sendable.append(RunEvent(stored[-1].json, bool(event["actions"]["artifactDelta"])))
     return stored, sendable

@@ -1,4 +1,4 @@
-"""The API server put together: its stores, its domain objects, its routes."""
+"""The API server, assembled from its stores, services and routes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentdouble.state import MemoryStore, Store
 
 
 class ApiServer:
-    """API-server mode as an ASGI application (``app``) that is mounted at ``PATHS``."""
+    """API-server mode as an ASGI application (``app``), which is mounted at ``PATHS``."""
 
     def __init__(
         self, clock: Clock, version: str, directory: AgentsDirectory, store: Store
@@ -32,12 +32,12 @@ class ApiServer:
         self.app = routes.Application(self._routes())
 
     async def load(self) -> None:
-        """Load what an earlier process kept; the store is open."""
+        """Load the data of an earlier process; the store must be open."""
         await self.sessions.store.restore()
         await self.artifacts.store.restore()
 
     async def reset(self) -> None:
-        """Forget every session and artifact."""
+        """Delete every session and artifact."""
         await self.sessions.store.clear()
         await self.artifacts.store.clear()
 
@@ -57,6 +57,6 @@ class ApiServer:
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
-    if isinstance(store, MemoryStore):  # it would only hold everything a second time
+    if isinstance(store, MemoryStore):  # it would only store everything a second time
         return MemorySessions(), MemoryArtifacts()
     return PersistentSessions(store), PersistentArtifacts(store)

@@ -1,4 +1,4 @@
-"""Create, read, change and delete sessions, as the ledger has it (section 4.2)."""
+"""Create, read, change and delete sessions, with the ledger's answers (section 4.2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionService:
         self._clock = clock
 
     async def create(self, app: str, user: str, body: CreateSession | None) -> StoredSession:
-        """Create a session as its body says (API-02); raise ApiError if it cannot be created."""
+        """Create a session from a body (API-02); raise ApiError if it cannot be created."""
         if body is None or ledger.choose("U-SESSION-CREATE") == "ignored":
             body = CreateSession()
         if body.options:
@@ -41,7 +41,7 @@ class SessionService:
     async def create_with_id(
         self, key: SessionKey, state: Mapping[str, Any] | None
     ) -> StoredSession:
-        """Create a session of that id (API-03); raise ApiError if it exists."""
+        """Create a session with a given id (API-03); raise ApiError if it exists."""
         if ledger.choose("U-SESSION-CREATE") == "ignored":
             state = None
         return await self._create(key, state or {}, ())
@@ -59,7 +59,7 @@ class SessionService:
         return await self.store.of_user(app, user)
 
     async def delete(self, key: SessionKey) -> None:
-        """Delete a session (API-06); an unknown one is an error only if the ledger says so."""
+        """Delete a session (API-06); the ledger decides whether an unknown one is an error."""
         existed = await self.store.delete(key)
         if not existed and ledger.choose("U-SESSION-DELETE") == "404-unknown":
             raise SessionNotFoundError("Session not found")
@@ -75,7 +75,7 @@ class SessionService:
         if not await self.store.append(key, [events.stored(event)]):
             raise SessionNotFoundError("Session not found")
         session = await self.read(key)
-        # As on the real server, temporary keys are in this answer and in no later one.
+        # As on the real server, temporary keys are only in this answer.
         return dataclasses.replace(session, state={**session.state, **delta})
 
     def now(self) -> float:
@@ -97,7 +97,7 @@ class SessionService:
 
 
 def _refuse_duplicate(id_: str) -> None:
-    """Raise ApiError, unless the ledger says to answer with the existing session."""
+    """Raise ApiError, unless the ledger returns the existing session instead."""
     answer = ledger.choose("U-SESSION-DUPLICATE")
     if answer != "existing":
         raise ApiError(int(answer), f"Session already exists: {id_}")

@@ -1,7 +1,7 @@
-"""Stores of sessions and artifacts: their records and their interfaces.
+"""The interfaces of the stores of sessions and artifacts, and their records.
 
-``memory.py`` has the stores of a double without a state, ``persistent.py`` and
-``persistent_artifacts.py`` those of one with it.
+A double without a state uses the stores in ``memory.py``; a double with a state uses
+``persistent.py`` and ``persistent_artifacts.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class SessionKey(NamedTuple):
-    """Which session: ids are unique among one user's sessions of one application."""
+    """The key of a session; ids are unique among one user's sessions of one application."""
 
     app: str
     user: str
@@ -21,9 +21,9 @@ class SessionKey(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """A stored event: its JSON, and what a store must know of it.
+    """A stored event: its JSON, and the fields that a store needs.
 
-    ``timestamp`` is in Unix seconds; ``state_delta`` still has its prefixes.
+    ``timestamp`` is in Unix seconds; the keys of ``state_delta`` have their prefixes.
     """
 
     id: str
@@ -34,9 +34,9 @@ class StoredEvent:
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session as it was when it was read; ``state`` has the shared keys with their prefixes.
+    """A snapshot of a session; the shared keys in ``state`` have their prefixes.
 
-    ``last_update`` is in Unix seconds. ``events`` is empty where they were not asked for.
+    ``last_update`` is in Unix seconds. ``events`` is empty if only the head was read.
     """
 
     key: SessionKey
@@ -46,7 +46,7 @@ class StoredSession:
 
 
 class ArtifactKey(NamedTuple):
-    """Which artifact: ``session`` is empty for one that is shared over the user's sessions."""
+    """The key of an artifact; ``session`` is empty if the user's sessions share the artifact."""
 
     app: str
     user: str
@@ -56,7 +56,7 @@ class ArtifactKey(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredArtifact:
-    """One version of an artifact; ``created`` is in Unix seconds, ``json`` is the part's."""
+    """One version of an artifact; ``created`` is in Unix seconds, ``json`` is the part as JSON."""
 
     key: ArtifactKey
     version: int
@@ -73,10 +73,10 @@ TEMP = "temp:"
 
 @dataclass
 class ScopedState:
-    """State by scope, the keys without their prefixes.
+    """State by scope; the keys have no prefixes.
 
-    A session has state of its own, its user's (``user:``) and its application's (``app:``). Keys
-    that begin with ``temp:`` belong to one run and are never kept.
+    A session has its own state, its user's (``user:``) and its application's (``app:``). Keys that
+    begin with ``temp:`` belong to one run and are never stored.
     """
 
     app: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class ScopedState:
 
 
 def split_scopes(state: Mapping[str, Any]) -> ScopedState:
-    """Return state by scope, without temporary keys."""
+    """Split a state into its scopes, without temporary keys."""
     scoped = ScopedState()
     for key, value in state.items():
         if key.startswith(APP):
@@ -98,7 +98,7 @@ def split_scopes(state: Mapping[str, Any]) -> ScopedState:
 
 
 def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
-    """Return one mapping with prefixed keys: the session's, the application's, the user's."""
+    """Return one mapping with prefixed keys: of the session, the application, the user."""
     merged = dict(scoped.session)
     merged.update({APP + key: value for key, value in scoped.app.items()})
     merged.update({USER + key: value for key, value in scoped.user.items()})
@@ -106,39 +106,39 @@ def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
 
 
 class SessionStore(Protocol):
-    """Keeps sessions and their events. Each method happens whole or not at all."""
+    """Stores sessions and their events; each method is atomic."""
 
     async def create(
         self, key: SessionKey, state: Mapping[str, Any], events: Sequence[StoredEvent], now: float
     ) -> bool:
-        """Keep a new session with its first events; return False if the id is taken."""
+        """Store a new session with its first events; return False if the id is taken."""
 
     async def read(self, key: SessionKey) -> StoredSession | None:
         """Return a session with its events, or None."""
 
     async def head(self, key: SessionKey) -> StoredSession | None:
-        """Return a session without its events, or None; it costs the same however many."""
+        """Return a session without its events, or None, in a time independent of their number."""
 
     async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
         """Return a user's sessions without their events, the least recently updated first."""
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Keep events and what they do to the state; return False if there is no such session."""
+        """Store events and apply them to the state; return False if there is no such session."""
 
     async def delete(self, key: SessionKey) -> bool:
-        """Forget a session and its events; return False if there was none."""
+        """Delete a session and its events; return False if there was none."""
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
 
     async def restore(self) -> None:
-        """Load what an earlier process kept."""
+        """Load the data of an earlier process."""
 
 
 class ArtifactStore(Protocol):
-    """Keeps artifacts and their versions, which are numbered from 0."""
+    """Stores artifacts and their versions, which are numbered from 0."""
 
-    scheme: str  # of the URIs of its artifacts
+    scheme: str  # the scheme of the artifacts' URIs
 
     async def save(
         self,
@@ -148,7 +148,7 @@ class ArtifactStore(Protocol):
         custom_metadata: Mapping[str, Any],
         now: float,
     ) -> StoredArtifact:
-        """Keep a new version and return it without its content."""
+        """Store a new version and return it without its content."""
 
     async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
         """Return a version with its content, the newest for None, or None if there is none."""
@@ -160,10 +160,10 @@ class ArtifactStore(Protocol):
         """Return the names of a session's artifacts and of the user's, sorted."""
 
     async def delete(self, key: ArtifactKey) -> None:
-        """Forget every version."""
+        """Delete every version."""
 
     async def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
 
     async def restore(self) -> None:
-        """Load what an earlier process kept."""
+        """Load the data of an earlier process."""

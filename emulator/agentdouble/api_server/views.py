@@ -1,4 +1,4 @@
-"""Sessions and events as responses show them, as the ledger has it (sections 2.3, 2.4)."""
+"""Sessions and events in responses, with the ledger's answers (sections 2.3, 2.4)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from agentdouble.api_server.wire import Fragment, dumps, loads
 
 
 def session(stored: StoredSession) -> bytes:
-    """Return a session's JSON."""
+    """Return a session as JSON."""
     return dumps(_session(stored, events(stored.events)))
 
 
 def sessions(stored: Sequence[StoredSession]) -> bytes:
-    """Return the JSON of a list of sessions (U-SESSION-LIST)."""
+    """Return a list of sessions as JSON (U-SESSION-LIST)."""
     if ledger.choose("U-SESSION-LIST") == "ids":
         return dumps([one.key.id for one in stored])
     return dumps([_session(one, []) for one in stored])
 
 
 def events(stored: Iterable[bytes]) -> list[Any]:
-    """Return events ready to be put into JSON."""
+    """Return events in a form that can be put into other JSON."""
     if ledger.choose("U-EVENT-FIELDS") == "content-only":
         return [_content_only(event) for event in stored]
     return [Fragment(event) for event in stored]
 
 
 def event(json: bytes) -> bytes:
-    """Return the JSON of one event as the ledger has it."""
+    """Return the JSON of one event, with the fields that the ledger selects."""
     if ledger.choose("U-EVENT-FIELDS") == "content-only":
         return dumps(_content_only(json))
     return json

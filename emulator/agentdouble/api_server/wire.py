@@ -1,7 +1,7 @@
-"""JSON on the wire, and content with its parts (section 2.2), as strict as the real server.
+"""JSON of requests and responses, and content with its parts (section 2.2), strict like the server.
 
-Keys may be camelCase or snake_case; an unknown key is an error that names it. Bytes are base64,
-standard or URL-safe when they come in and URL-safe when they go out.
+Keys may be camelCase or snake_case; an unknown key is an error that names it. Bytes are base64: in
+requests standard or URL-safe, in responses URL-safe.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-Fragment = orjson.Fragment  # JSON that is written already, to be put into other JSON as it is
+Fragment = orjson.Fragment  # finished JSON, which is put into other JSON unchanged
 
 
 def dumps(value: Any) -> bytes:
-    """Return JSON; raise TypeError or ValueError for a value that is none.
+    """Return a value as JSON; raise TypeError or ValueError if JSON cannot represent it.
 
-    The standard library writes what orjson refuses though it is JSON: integers beyond 64 bits
-    and lone surrogates.
+    The standard library writes JSON that orjson refuses: integers beyond 64 bits and lone
+    surrogates.
     """
     try:
         return orjson.dumps(value)
@@ -29,7 +29,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(text: bytes) -> Any:
-    """Return the value of JSON that ``dumps`` wrote."""
+    """Return the value of JSON text."""
     try:
         return orjson.loads(text)
     except ValueError:  # an escaped lone surrogate
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 class Strict(BaseModel):
-    """A wire object that refuses unknown keys."""
+    """An object of the wire format that refuses unknown keys."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -53,7 +53,7 @@ class Strict(BaseModel):
 
 
 class Blob(Strict):
-    """Bytes inside a part."""
+    """The bytes of a part."""
 
     data: bytes | None = None
     display_name: str | None = None
@@ -61,7 +61,7 @@ class Blob(Strict):
 
 
 class FileData(Strict):
-    """A part that stands elsewhere."""
+    """A part whose content is stored at a URI."""
 
     display_name: str | None = None
     file_uri: str | None = None
@@ -90,7 +90,7 @@ class FunctionResponse(Strict):
 
 
 class ExecutableCode(Strict):
-    """Code that a model wants run."""
+    """Code that a model wants to run."""
 
     code: str | None = None
     language: str | None = None
@@ -98,7 +98,7 @@ class ExecutableCode(Strict):
 
 
 class CodeExecutionResult(Strict):
-    """The outcome of code."""
+    """The result of executed code."""
 
     outcome: str | None = None
     output: str | None = None
@@ -128,12 +128,12 @@ class Part(Strict):
 
 
 class Content(Strict):
-    """A message: its parts, and its author's role."""
+    """A message: its parts, and the role of its author."""
 
     parts: list[Part] | None = None
     role: str | None = None
 
 
 def to_wire(model: BaseModel) -> Json:
-    """Return a wire object as JSON-ready data, without the fields that are not set."""
+    """Return an object as JSON-ready data, without the fields that are not set."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,4 +1,4 @@
-"""The decorator contract (section 4.6): applications as their authors write them."""
+"""The decorator contract (section 4.6): the applications that authors write."""
 
 from agentdouble.apps.a2a import A2AApp, agent_card
 from agentdouble.apps.mcp import MCPApp

@@ -1,4 +1,4 @@
-"""What may be an agent besides a function: a SimpleApp, an agent of Google's ADK, a runner."""
+"""The agents that are not functions: SimpleApps, and agents and runners of Google's ADK."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from agentdouble.errors import AgentLoadError
 
 
 def simple_agent(root: object, app: str) -> Agent | None:
-    """Return a SimpleApp as an agent, None for anything else; raise AgentLoadError.
+    """Return a SimpleApp as an agent, or None for other objects; raise AgentLoadError.
 
-    Its entrypoint gets the message's text as ``prompt``, and ``user_id`` and ``session_id`` as
+    Its entrypoint gets the text of the message as ``prompt``, and ``user_id`` and ``session_id`` as
     headers.
     """
     if not isinstance(root, SimpleApp):
@@ -46,7 +46,7 @@ def simple_agent(root: object, app: str) -> Agent | None:
 
 
 def _text(value: Any) -> str:
-    """Return an entrypoint's value as text: JSON unless it is a string."""
+    """Return the value of an entrypoint as text; a value that is not a string becomes JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -56,8 +56,8 @@ ADAPTERS: Sequence[Adapter] = (simple_agent, adk_agent)
 async def agent_of(runner: object, app: str, directory: AgentsDirectory) -> Agent:
     """Return an application's runner as an agent.
 
-    A runner is the name of an application of the agents directory, what its ``root_agent`` may
-    be, or a framework's runner that has such an ``agent``. Raises AgentNotFoundError and
+    A runner is the name of an application in the agents directory, an object that can be a
+    ``root_agent``, or a framework's runner with such an ``agent``. Raises AgentNotFoundError and
     AgentLoadError.
     """
     if isinstance(runner, str):
@@ -66,7 +66,7 @@ async def agent_of(runner: object, app: str, directory: AgentsDirectory) -> Agen
 
 
 def _agent(runner: object, app: str) -> Agent:
-    # A framework's runner is asked first: an adapter may know it though it has an agent inside.
+    # Try the framework's runner first: an adapter may know it, although it has an agent inside.
     for root in (runner, getattr(runner, "agent", None)):
         for adapter in ADAPTERS:
             agent = adapter(root, app)

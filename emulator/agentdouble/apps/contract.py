@@ -1,4 +1,4 @@
-"""The decorator contract (section 4.6): what may be decorated, and how authors see their errors.
+"""The decorator contract (section 4.6): which functions can be decorated.
 
 Functions are checked when they are decorated (DEC-01, DEC-02).
 """
@@ -16,7 +16,7 @@ _APPS = str(Path(__file__).parent)
 
 
 def check_entrypoint(function: Callable[..., Any]) -> None:
-    """Raise DecorationError unless it is async and takes payload first and headers second."""
+    """Raise DecorationError unless the function is async and takes payload, then headers."""
     if not callable(function):
         raise _entrypoint_error(function, "it is not a function")
     if not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
@@ -38,7 +38,7 @@ def check_entrypoint(function: Callable[..., Any]) -> None:
 
 
 def check_ping(function: Callable[..., Any]) -> None:
-    """Raise DecorationError unless it is sync and takes no parameters."""
+    """Raise DecorationError unless the function is sync and takes no parameters."""
     if not callable(function):
         raise _ping_error(function, "it is not a function")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):

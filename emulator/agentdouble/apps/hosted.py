@@ -1,4 +1,4 @@
-"""The applications that a double hosts, and the shipped ones that answer where none is given."""
+"""The applications that a double hosts, and the shipped ones, which are used if none is given."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CODER = "coder"
 
 
 class Applications:
-    """The first application of each kind at its place at the root, further ones below /runtimes.
+    """The simple and MCP applications: the first of each kind at the root, others below /runtimes.
 
-    Where none of a kind is given, the shipped coder answers. Raises ApplicationLoadError for
-    two of one name.
+    If none of a kind is given, the shipped coder answers. Raises ApplicationLoadError for two
+    applications with the same name.
     """
 
     def __init__(self, *apps: App) -> None:
@@ -40,12 +40,12 @@ class Applications:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names, that of the one at ``/invoke`` first."""
+        """The names of the applications; the one at ``/invoke`` comes first."""
         return tuple(dict.fromkeys(app.name for app in self._all))
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The paths at which they answer, each with the application's name."""
+        """The paths at which the applications answer, each with the application's name."""
         (first, *simple_further), (mcp_first, *mcp_further) = self._simple, self._mcp
         return {
             "/invoke": first.name,
@@ -60,7 +60,7 @@ class Applications:
         return self._simple[0]
 
     def routes(self) -> list[BaseRoute]:
-        """Return their routes."""
+        """Return the routes of the applications."""
         further: tuple[App, ...] = (*self._simple[1:], *self._mcp[1:])
         return [
             Route(mcp.PATH, self._mcp[0].endpoint),
@@ -70,7 +70,7 @@ class Applications:
 
     @asynccontextmanager
     async def running(self, clock: Clock) -> AsyncIterator[None]:
-        """Let them answer inside, with this clock."""
+        """Run the applications inside, with this clock."""
         async with AsyncExitStack() as stack:
             for app in self._all:
                 if isinstance(app, SimpleApp):
@@ -79,7 +79,7 @@ class Applications:
             yield
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen: they would never end by themselves."""
+        """End the streams that only listen, because they would never end by themselves."""
         for app in self._mcp:
             app.begin_shutdown()
 
@@ -89,9 +89,9 @@ class Applications:
 
 
 class A2AApplications:
-    """The first application at the root, further ones below ``/runtimes/<name>``.
+    """The A2A applications: the first at the root, others below ``/runtimes/<name>``.
 
-    Where none is given the shipped coder answers.
+    If none is given, the shipped coder answers.
     """
 
     def __init__(self, apps: Iterable[object]) -> None:
@@ -100,17 +100,17 @@ class A2AApplications:
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The paths at which they answer, each with the application's name."""
+        """The paths at which the applications answer, each with the application's name."""
         first, *further = self._apps
         return {"/": first.name, **{_base_path(app): app.name for app in further}}
 
     @property
     def root(self) -> A2AApp:
-        """The application at the root, which gets what is posted to ``/``."""
+        """The application at the root, which answers requests to ``/``."""
         return self._apps[0]
 
     def needs_key(self, connection: HTTPConnection) -> bool:
-        """Whether a request is for an application with keys of its own."""
+        """Return whether a request is for an application with keys of its own."""
         path: str = connection.scope["path"]
         first, *further = self._apps
         for app in further:
@@ -119,7 +119,7 @@ class A2AApplications:
         return bool(first.keys) and (path == "/" or paths.is_a2a(connection))
 
     def routes(self) -> list[BaseRoute]:
-        """Return their routes, but ``POST /``."""
+        """Return the routes of the applications, except ``POST /``."""
         first, *further = self._apps
         return [
             *(Route(pattern, first) for pattern in paths.PATTERNS),
@@ -128,7 +128,8 @@ class A2AApplications:
         ]
 
     async def listen_grpc(self, binding: GrpcBinding | None) -> None:
-        """Have the first one listen for gRPC, if there is a binding; raise as its own method does."""
+        """Listen for gRPC with the first application if there is a binding; see
+        ``A2AApp.listen_grpc``."""
         for app in self._apps[1:]:
             await app.listen_grpc(None)
         await self.root.listen_grpc(binding)
@@ -137,7 +138,7 @@ class A2AApplications:
     async def running(
         self, clock: Clock, state: Store, directory: AgentsDirectory
     ) -> AsyncIterator[None]:
-        """Let them answer inside, with the double's clock, state and agents."""
+        """Run the applications inside, with the double's clock, state and agents."""
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 app.clock, app.directory = clock, directory
@@ -152,7 +153,7 @@ class A2AApplications:
 
 
 class _AtPath:
-    """An application at a path without a slash at its end."""
+    """An application at a path that does not end with a slash."""
 
     def __init__(self, app: A2AApp) -> None:
         self._app = app
@@ -186,7 +187,7 @@ def _check_names(apps: Sequence[App]) -> None:
 
 
 def coder_app() -> SimpleApp:
-    """Return the coder as a simple application: it runs the code in ``prompt``."""
+    """Return the coder as a simple application, which runs the code in ``prompt``."""
     app = SimpleApp(_CODER)
 
     @app.entrypoint
@@ -200,7 +201,7 @@ def coder_app() -> SimpleApp:
 
 
 def coder_mcp_app() -> MCPApp:
-    """Return the coder as the tool of an MCP application."""
+    """Return an MCP application with the coder as its tool."""
     app = MCPApp(_CODER)
 
     @app.agent_as_a_tool

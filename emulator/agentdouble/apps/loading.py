@@ -1,4 +1,4 @@
-"""Find an application by ``module:attribute`` or ``path/to/file.py:attribute``."""
+"""Load an application from ``module:attribute`` or ``path/to/file.py:attribute``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ App = SimpleApp | MCPApp | A2AApp
 
 
 def load(spec: str) -> App:
-    """Import an application; ``spec`` may begin with ``name=`` to call it something else.
+    """Import an application; with ``name=`` at its start, ``spec`` also renames it.
 
-    Raises ApplicationLoadError with the place and the reason; for a module that does not import,
-    that is the module's own error.
+    Raises ApplicationLoadError with the place and the reason. If the module fails to import, the
+    reason is the module's own error.
     """
     name, _, target = spec.rpartition("=")
     module_name, _, attribute = target.partition(":")
@@ -91,7 +91,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoadError:
-    """Return the error of a module that raises on import, with the place in the user's code."""
+    """Return the error for a module that raises on import, with the place in the user's code."""
     return ApplicationLoadError(
         f"{module_name} does not import: {import_failure(error)}", spec=spec
     )

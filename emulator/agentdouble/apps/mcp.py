@@ -1,4 +1,4 @@
-"""MCPApp: functions and agents as the tools of an MCP server (sections 4.3 and 4.6)."""
+"""MCPApp: functions and agents as tools of an MCP server (sections 4.3 and 4.6)."""
 
 from __future__ import annotations
 
@@ -30,23 +30,22 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 PATH = "/mcp"
-THREADS = 64  # of an application's sync tools; a further call waits
+THREADS = 64  # for an application's sync tools; further calls wait
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
-# An application may be hosted at several places, and one server of the SDK has its tools: only the
-# request knows where they run.
+# An application may be hosted at several places, but has one SDK server for its tools. So each
+# request carries the runner for the tools.
 _runs_on: ContextVar[_Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
 
 
 class MCPApp:
     """An MCP application: an ASGI application that answers at ``/mcp``, on any server.
 
-    ``name`` is what it is called in the protocol, and the agent's name in the sandbox session
-    ids that run_code derives; the headers ``user_id`` and ``session_id`` of a call are the rest
-    of those. ``instructions`` tell a client's model how to use the tools. Both eras of the
-    protocol are supported. Tools may block: sync ones run in threads, async ones on a loop beside
-    the server's.
+    ``name`` is the application's name in the protocol, and the agent's name in the sandbox session
+    ids of run_code; the rest of such an id comes from the headers ``user_id`` and ``session_id`` of
+    a call. ``instructions`` explain the tools to a client's model. Both eras of the protocol are
+    supported. Tools may block: sync tools run in threads, async tools on a separate event loop.
     """
 
     def __init__(self, name: str = "mcp", *, instructions: str | None = None) -> None:
@@ -81,10 +80,10 @@ class MCPApp:
     ) -> Any:
         """Register a function, sync or async, as a tool: ``@app.tool`` or ``@app.tool(...)``.
 
-        The types of its parameters are the tool's schema, its docstring is the description, and
-        a returned dict is structured content (MCP-03 to MCP-05). An exception is a tool error
-        with the exception's text. Raises DecorationError for a function with a parameter that
-        has no annotation, and for a second tool of a name (DEC-04).
+        The types of its parameters become the tool's schema, its docstring the description, and a
+        returned dict becomes structured content (MCP-03 to MCP-05). An exception becomes a tool
+        error with the exception's text. Raises DecorationError for a parameter without an
+        annotation, and for a second tool with the same name (DEC-04).
         """
         names = names_at(1)
 
@@ -97,7 +96,7 @@ class MCPApp:
     def agent_as_a_tool(self, function: AnyFunction) -> AnyFunction:
         """Register an agent, ``async def f(prompt: str) -> str``, as a tool (MCP-06).
 
-        Its docstring describes what it can do. Raises DecorationError for any other function.
+        Its docstring becomes the description. Raises DecorationError for any other function.
         """
         self._add(make_agent_tool(function, names_at(1)), "agent_as_a_tool")
         return function
@@ -109,7 +108,7 @@ class MCPApp:
 
     @functools.cached_property
     def server(self) -> Server[Any]:
-        """The low-level server of the MCP SDK; asking for it imports the SDK."""
+        """The low-level server of the MCP SDK; the first access imports the SDK."""
         import_now("agentdouble.apps.mcp_server")
         from agentdouble.apps.mcp_server import make_server
 
@@ -122,7 +121,7 @@ class MCPApp:
         return self._hosted
 
     def hosted(self) -> HostedTools:
-        """Return these tools as an ASGI application that answers inside ``running()``."""
+        """Return the tools as an ASGI application that answers requests inside ``running()``."""
         return HostedTools(lambda: self.server)
 
     def run(self, host: str = "0.0.0.0", port: int = 8000) -> None:  # noqa: S104 (specified)
@@ -143,7 +142,7 @@ class MCPApp:
             yield
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen, as the server that hosts this application stops."""
+        """End the streams that only listen, when the server of this application stops."""
         self._hosted.begin_shutdown()
 
     def _add(self, tool: Tool, decorator: str) -> None:
@@ -160,7 +159,7 @@ class MCPApp:
 
 
 class HostedTools:
-    """An MCPApp at one place where it is hosted; the same one may be at several."""
+    """An MCPApp at one place; the same MCPApp may be hosted at several."""
 
     def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
         self._endpoint = Endpoint(make_server)
@@ -192,12 +191,12 @@ class HostedTools:
             await runner.loop.stop()
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen: they would never end by themselves."""
+        """End the streams that only listen, because they would never end by themselves."""
         self._endpoint.begin_shutdown()
 
 
 class _Runner:
-    """Runs tools: async ones on a loop beside the server's, sync ones in threads."""
+    """Runs tools: async ones on a separate event loop, sync ones in threads."""
 
     def __init__(self) -> None:
         self.loop = ApplicationLoop()
@@ -207,7 +206,8 @@ class _Runner:
         call = functools.partial(tool.function, *arguments.args, **arguments.kwargs)
         if tool.is_async:
             return await self.loop.run(call())
-        # A thread cannot be cancelled: a call that is given up leaves its thread to the tool.
+        # A thread cannot be cancelled: after a cancelled call, the tool keeps its thread until it
+        # returns.
         value = await anyio.to_thread.run_sync(
             functools.partial(_contain_exit, call), abandon_on_cancel=True, limiter=self._threads
         )

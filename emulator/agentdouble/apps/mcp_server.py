@@ -1,4 +1,4 @@
-"""The tools of an MCPApp as a low-level server of the MCP SDK."""
+"""A low-level server of the MCP SDK with the tools of an MCPApp."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_server(name: str, tools: Mapping[str, Tool], run: Run, instructions: str | None) -> Any:
-    """Return a server of these tools, which calls each with ``run``; tools may be added later."""
+    """Return a server that calls each tool with ``run``; tools may be added later."""
     server = _Tools(name, tools, run)
     return Server(
         name,
@@ -70,7 +70,7 @@ class _Tools:
             with invoked_by(self._invocation(context)):
                 value = await self._run(tool, params.arguments or {})
             return _result(tool, value)
-        except MCPError:  # a tool's error in the words of the protocol
+        except MCPError:  # an error of the protocol that the tool raised
             raise
         except ToolArgumentsError as error:
             return _failure(str(error))
@@ -84,7 +84,7 @@ class _Tools:
             return _failure(_text(error))
 
     def _invocation(self, context: Context) -> Invocation:
-        """Return who calls, by the headers of an invocation where they are sent."""
+        """Return the invocation that the headers describe, with defaults for missing headers."""
         headers = {} if context.request is None else context.request.headers
         return Invocation(
             user_id=headers.get("user_id") or DEFAULT_USER,
@@ -121,7 +121,7 @@ def _failure(text: str) -> CallToolResult:
 
 
 def _text(error: Exception) -> str:
-    """Return an exception's text, with its type where the text alone is not enough."""
+    """Return the text of an exception, with its type if the text is empty or only a key."""
     text = str(error)
     if text and not isinstance(error, KeyError):
         return text

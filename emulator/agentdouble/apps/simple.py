@@ -1,4 +1,4 @@
-"""SimpleApp: one entrypoint over HTTP, with its four probes (sections 4.1 and 4.6)."""
+"""SimpleApp: one entrypoint over HTTP, and four probes (sections 4.1 and 4.6)."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ _log = logging.getLogger(__name__)
 
 
 def default_ping() -> str:
-    """Answer for an application that has no ping function of its own (PRB-05)."""
+    """Return the answer of an application that has no ping function (PRB-05)."""
     return "pong!"
 
 
 class SimpleApp:
     """A simple application: an ASGI application that any server can host.
 
-    ``name`` is the agent's name in the sandbox session ids that run_code derives. Served by
-    a server that speaks the lifespan protocol, entrypoints run on a loop beside the server's,
-    so that one which blocks does not stop the probes; without, they run on the caller's loop.
+    ``name`` is the agent's name in the sandbox session ids of run_code. On a server that supports
+    the lifespan protocol, entrypoints run on a separate event loop, so an entrypoint that blocks
+    does not stop the probes. On other servers they run on the caller's loop.
     """
 
     def __init__(self, name: str = "agent", *, clock: Clock | None = None) -> None:
@@ -88,11 +88,11 @@ class SimpleApp:
 
     @property
     def registered(self) -> Callable[..., Any] | None:
-        """The entrypoint, once there is one."""
+        """The registered entrypoint, or None."""
         return self._entrypoint
 
     def ping(self, function: Ping) -> Ping:
-        """Register the ping function: sync, without parameters.
+        """Register the ping function: a sync function without parameters.
 
         Raises DecorationError for any other function (DEC-02).
         """
@@ -101,7 +101,7 @@ class SimpleApp:
         return function
 
     def async_task(self, function: Callable[..., Any]) -> NoReturn:
-        """Raise NotImplementedError: the specification plans it and does not describe it (DEC-03)."""
+        """Raise NotImplementedError: the specification only plans it (DEC-03)."""
         ledger.choose("U-ASYNC-TASK")
         raise NotImplementedError(
             "async_task is planned by the specification and not implemented (DEC-03)."
@@ -119,7 +119,7 @@ class SimpleApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run entrypoints on a loop of their own inside."""
+        """Run entrypoints on a separate event loop inside."""
         await self._loop.start()
         try:
             yield
@@ -162,7 +162,6 @@ class SimpleApp:
             _log.warning(
                 "The caller of %s has an id that run_code cannot use: %s", self.name, error
             )
-            # 400, as only the caller can mend an id: nothing is wrong with the application (INV-07)
             return responses.failure(400, error.message, error.code)
         except Exception as error:
             return self._failed(error)
@@ -202,7 +201,7 @@ class SimpleApp:
             if ledger.choose("U-PROBE-ERROR") == "absent-404":
                 return Response(status_code=404)
             ping = default_ping
-        # In a thread: a ping function is sync, and may block.
+        # In a thread, because a ping function is sync and may block.
         answer = asyncio.ensure_future(run_in_threadpool(ping))
         done, _ = await asyncio.wait({answer}, timeout=SLOW_PING_S)
         if not done:
@@ -229,9 +228,10 @@ class SimpleApp:
 async def _chunks(
     value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation
 ) -> AsyncIterator[Any]:
-    """Yield an entrypoint's chunks, its run_code bound to the invocation.
+    """Yield an entrypoint's chunks, with run_code bound to the invocation.
 
-    Closing this closes the entrypoint's generator, which else would wait for the garbage collector.
+    When this is closed, it closes the entrypoint's generator, which would otherwise wait for the
+    garbage collector.
     """
     with invoked_by(invocation):
         if inspect.isgenerator(value):

@@ -1,4 +1,4 @@
-"""The responses of a simple application, as the ledger has them (sections 4.1, 6, 7)."""
+"""The responses of a simple application, with the ledger's answers (sections 4.1, 6, 7)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _probe(value: Any, full: dict[str, Any]) -> Response:
 
 
 def _json(value: Any) -> str:
-    """Return JSON, non-ASCII literal; for other values that of their ``str()``."""
+    """Return a value as JSON with literal non-ASCII; other values are converted with ``str()``."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _json(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     if text.isascii() or _encodable(text):
         return text
-    return json.dumps(value)  # a lone surrogate cannot be UTF-8, but it can be escaped
+    return json.dumps(value)  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
 
 
 def _encodable(text: str) -> bool:

@@ -17,7 +17,7 @@ UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
 
 
 class UnshowableParameterError(Exception):
-    """A parameter's type has no JSON Schema; ``parameter`` is its name."""
+    """A parameter whose type has no JSON Schema; ``parameter`` is its name."""
 
     def __init__(self, parameter: str, why: str) -> None:
         super().__init__(why)
@@ -25,7 +25,7 @@ class UnshowableParameterError(Exception):
 
 
 class Schema(GenerateJsonSchema):
-    """Schemas without the defaults that JSON cannot represent."""
+    """A schema generator that leaves out defaults which JSON cannot represent."""
 
     ignored_warning_kinds = frozenset(  # type: ignore[assignment]
         {"skipped-choice", "non-serializable-default"}
@@ -48,7 +48,7 @@ class Arguments:
             raise
 
     def read(self, given: Mapping[str, Any]) -> inspect.BoundArguments:
-        """Return arguments as the function takes them; raise ToolArgumentsError."""
+        """Return arguments for a call of the function; raise ToolArgumentsError."""
         self._check_names(given)
         try:
             model = self._validate(given)
@@ -80,7 +80,7 @@ class Arguments:
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    """Return a field of the model: names of its own, so that any parameter's name will do."""
+    """Return a field of the model, whose own name allows any name for the parameter."""
     default = ... if parameter.default is parameter.empty else parameter.default
     return Annotated[parameter.annotation, Field(alias=parameter.name)], default
 
@@ -100,9 +100,9 @@ def _name_the_unshowable(fields: Mapping[str, Any], names: Mapping[str, str]) ->
 
 
 def _parsed(given: Mapping[str, Any], wrong: set[str]) -> dict[str, Any] | None:
-    """Return arguments with the wrong ones parsed that are JSON in a string, None if none is.
+    """Return the arguments with wrong strings replaced by their JSON values, or None.
 
-    Models send an object or a list as a string now and then, and the platform's SDK takes it.
+    Models sometimes send an object or a list as a string, and the platform's SDK accepts that.
     """
     found = {name: _json(given[name]) for name in wrong if isinstance(given.get(name), str)}
     better = {name: value for name, value in found.items() if isinstance(value, dict | list)}

@@ -1,4 +1,4 @@
-"""What a tool returns: its schema, and a value as structured content and as text (MCP-05)."""
+"""The results of a tool: their schema, structured content and text (MCP-05)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from agentdouble.errors import ToolResultError
 
 @dataclass(frozen=True)
 class Result:
-    """A result: its texts, and its structured content if it has any."""
+    """A result: its texts, and its structured content, if any."""
 
     texts: tuple[str, ...]
     structured: dict[str, Any] | None
 
 
 class Results:
-    """The results of a tool, by the annotation of its return value.
+    """The results of a tool, converted according to the annotation of its return value.
 
-    A dict, a model, a dataclass or a TypedDict is structured content as it is; any other type
-    is ``{"result": value}``. Without an annotation a dict is structured content, too.
+    A dict, a model, a dataclass or a TypedDict is structured content; a value of another type
+    becomes ``{"result": value}``. Without an annotation, a dict is structured content, too.
     """
 
     def __init__(self, tool: str, annotation: Any) -> None:
@@ -37,7 +37,7 @@ class Results:
             self._declare(annotation)
 
     def result_of(self, value: Any) -> Result:
-        """Return the result for a value; raise ToolResultError for one of another type."""
+        """Return the result for a value; raise ToolResultError if its type is wrong."""
         try:
             return Result(tuple(_texts(value)), self._structured(value))
         except ValidationError as error:
@@ -75,7 +75,7 @@ _JSON = TypeAdapter[Any](dict[str, Any])
 
 
 def _texts(value: Any) -> list[str]:
-    """Return a value as texts, as the SDK does: a list has one for each item."""
+    """Return a value as texts, one for each item of a list, as the SDK does."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -86,7 +86,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with an object at its root: a recursive type only refers to a definition."""
+    """Return a schema whose root is an object; that of a recursive type only refers to a
+    definition."""
     reference = schema.get("$ref", "")
     if not reference.startswith("#/$defs/"):
         return schema
@@ -95,7 +96,7 @@ def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Return whether a type is one of the protocol's own, which is sent as it is."""
+    """Return whether a type is one of the protocol, whose values are sent unchanged."""
     arguments = getattr(annotation, "__args__", ())
     module = getattr(annotation, "__module__", "") or ""
     return module.split(".")[0] == "mcp_types" or any(_is_content(one) for one in arguments)

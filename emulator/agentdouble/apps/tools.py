@@ -1,9 +1,9 @@
 """A function as an MCP tool (section 4.6, DEC-04).
 
 Schemas, arguments and results are made with pydantic when a function is decorated, without the MCP
-SDK. The SDK's own class for applications reads parameters without annotations as strings, withholds
-the text of a tool's exception, leaves out the structured content of a bare dict, and configures the
-root logger. Only the protocol is the SDK's (``mcp_server.py``).
+SDK. The SDK's own application class reads parameters without annotations as strings, hides the text
+of a tool's exception, leaves out the structured content of a dict without annotation, and
+configures the root logger. Only the protocol comes from the SDK (``mcp_server.py``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Tool:
 
     @property
     def is_async(self) -> bool:
-        """Whether calling it gives a coroutine."""
+        """Whether a call returns a coroutine."""
         call = getattr(self.function, "__call__", None)  # noqa: B004 (an object's own)
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
@@ -47,10 +47,10 @@ def make_tool(
     name: str | None = None,
     description: str | None = None,
 ) -> Tool:
-    """Return a function as a tool; raise DecorationError for one that cannot be a tool.
+    """Return a function as a tool; raise DecorationError if it cannot be one.
 
-    ``names`` are those of the place where it is decorated, by which annotations that are
-    strings are understood.
+    ``names`` are the local names at the decorator, which are used to evaluate annotations that are
+    strings.
     """
     _check_kind(function)
     called = _checked_name(function, name)
@@ -69,7 +69,7 @@ def make_tool(
 
 
 def make_agent_tool(function: Callable[..., Any], names: Mapping[str, Any]) -> Tool:
-    """Return an agent as a tool; raise DecorationError for another ``async (prompt: str) -> str``."""
+    """Return an ``async (prompt: str) -> str`` as a tool; raise DecorationError for others."""
     if not inspect.iscoroutinefunction(function):
         raise _agent_error(function, "it is not an async function")
     signature = signature_of(function, names, "agent_as_a_tool")
@@ -101,9 +101,9 @@ def signature_of(
 
 
 # Annotations that are strings may name classes that are local to the function which decorates; only
-# its frame knows them.
+# its frame has them.
 def names_at(depth: int) -> dict[str, Any]:
-    """Return the local names of a function that is so many calls above the caller."""
+    """Return the local names of the function that is ``depth`` calls above the caller."""
     return dict(sys._getframe(depth + 1).f_locals)
 
 

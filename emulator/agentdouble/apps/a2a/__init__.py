@@ -1,4 +1,4 @@
-"""A2A applications; the SDK is imported when one is decorated, or answers its first request."""
+"""A2A applications. The SDK is imported when a class is registered or a request arrives."""
 
 from agentdouble.apps.a2a.application import A2AApp
 from agentdouble.apps.a2a.cards import agent_card

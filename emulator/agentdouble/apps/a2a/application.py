@@ -1,4 +1,4 @@
-"""A2AApp: an executor and a task store behind the A2A protocol (sections 2.9 and 4.6)."""
+"""A2AApp: serves an executor and a task store over the A2A protocol (sections 2.9 and 4.6)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 class A2AApp(A2ADefinition):
     """An A2A application: an ASGI application that any server can host.
 
-    ``runner`` answers where no executor class is registered; see ``adapters.agent_of`` for what
-    it may be. ``card`` is an AgentCard or its JSON; without one a card is made for the address
-    at which it is asked for, with the media types that messages may have as ``input_modes``.
-    With ``keys`` every call but that for the card needs one of them as ``Authorization:
-    Bearer``, and each key's tasks are its own. ``push_hosts`` are the hosts besides loopback
-    that push notifications go to. A turn that has not ended after ``turn_limit_s`` fails; a
-    ``cancel`` is waited for ``cancel_limit_s``, each call of a task store ``store_limit_s``.
-    ``show_errors`` tells callers the text of exceptions.
+    ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
+    it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
+    the URL of the request, with ``input_modes`` as the accepted media types. With ``keys`` every
+    call except a read of the card needs one of them as ``Authorization: Bearer``, and each key sees
+    only its own tasks. Push notifications are sent to loopback and to ``push_hosts``. A turn that
+    takes longer than ``turn_limit_s`` fails. ``cancel_limit_s`` limits the wait for ``cancel``, and
+    ``store_limit_s`` each call of a task store. ``show_errors`` sends the text of exceptions to
+    callers.
 
-    Executors run on loops beside the server's, so that one which blocks stops nobody else.
+    Executors run on event loops of their own, so an executor that blocks does not stop the server.
     """
 
     _running: asyncio.Future[RunningApplication] | None = None
@@ -65,11 +65,11 @@ class A2AApp(A2ADefinition):
         grpc_port: int | None = None,
         grpc_host: str = grpc_listener.LOOPBACK,
     ) -> None:
-        """Serve the application with a card, or its own, until SIGINT or SIGTERM (A2A-05).
+        """Serve the application until SIGINT or SIGTERM, with a card or its own one (A2A-05).
 
-        With ``grpc_port`` it answers over gRPC too, which needs the extra ``grpc``. Raises
-        CardError for a card that lacks what it must have or promises what is not served, and
-        AddressInUseError if a port is taken.
+        With ``grpc_port`` it also answers over gRPC, which needs the extra ``grpc``. Raises
+        CardError for a card that lacks a required field or promises an interface that is not
+        served, and AddressInUseError if a port is taken.
         """
         if agent_card is not None:
             self._card = checked(agent_card)
@@ -87,12 +87,11 @@ class A2AApp(A2ADefinition):
         serving.serve(guarded, listener, started, lambda: self.listen_grpc(binding))
 
     async def listen_grpc(self, binding: GrpcBinding | None) -> None:
-        """Listen for gRPC, if there is a binding for it.
+        """Listen for gRPC if there is a binding.
 
-        This comes before the start, so that a taken port and a card that promises another one are
-        errors of the start. Raises MissingExtraError without grpcio, AddressInUseError, CardError
-        for a card that promises gRPC elsewhere, and NotBuiltError where only version 0.3 is
-        spoken.
+        This runs before the start, so that a taken port or a wrong card fails the start. Raises
+        MissingExtraError without grpcio, AddressInUseError, CardError for a card that promises gRPC
+        at another address, and NotBuiltError if only version 0.3 is spoken.
         """
         if binding is not None:
             self.grpc = await grpc_listener.listen(binding, self.keys, self._handler)
@@ -104,7 +103,7 @@ class A2AApp(A2ADefinition):
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run executors on loops of their own inside, and end all turns afterwards."""
+        """Run executors on their own event loops inside, and end all turns afterwards."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._stop)
             ending.callback(setattr, self, "hosted", False)
@@ -116,14 +115,14 @@ class A2AApp(A2ADefinition):
             yield
 
     async def reset(self) -> None:
-        """End every turn and forget every task, but those in a store that users wrote."""
+        """End every turn and forget every task, except those in a user's own store."""
         await self._stop()
         self.memory = None
         if self.state is not None:
             await self._forget(self.state)
 
     async def started(self) -> RunningApplication:
-        """Start with the first request: the SDK takes long to import."""
+        """Return the running application, and start it if it does not run yet."""
         if self._running is None:
             self._running = asyncio.ensure_future(self._start())
         starting = self._running

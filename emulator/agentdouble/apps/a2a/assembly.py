@@ -1,4 +1,4 @@
-"""Put an application's classes, its stores and the SDK together; this imports the SDK."""
+"""Start an application: combine its classes, its stores and the SDK. This imports the SDK."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from agentdouble.apps.adapters import ADAPTERS
 
 @dataclass(frozen=True)
 class RunningApplication:
-    """What answers for an application until it is closed."""
+    """The running parts of an application, until it is closed."""
 
     service: Service
     executors: ExecutorLoop
     store_loop: ApplicationLoop
 
     async def close(self) -> None:
-        """End every turn and every loop."""
+        """End every turn and every event loop."""
         await self.service.close()
         await self.executors.close()
         await self.store_loop.stop()
@@ -77,7 +77,7 @@ def _executor(app: A2ADefinition) -> AgentExecutor:
 
 
 class _NoExecutor(AgentExecutor):
-    """Refuses: no executor class is registered."""
+    """An executor that refuses every message, because no executor class is registered."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         raise UnsupportedOperationError(

@@ -1,7 +1,7 @@
-"""The bindings of the protocol as routes: JSON-RPC and REST, of both versions.
+"""The routes of the protocol's bindings: JSON-RPC and REST, in both versions.
 
-They are the SDK's. Errors of the protocol are added where it has others or none: for a body that
-is no JSON, a path that is not there, a stream that breaks.
+The routes are the SDK's. This module adds the errors that the SDK lacks or answers otherwise: for a
+body that is not JSON, for an unknown path, and for a stream that breaks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
 
 
 def legacy(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
-    """Return the routes of version 0.3 alone."""
+    """Return the routes of version 0.3 only."""
     dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
     dispatcher.METHOD_TO_MODEL = {}  # the methods of version 1.0
     rest = _rest(handler, callers)
@@ -84,7 +84,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 class _Dispatcher(JsonRpcDispatcher):
-    """Refuses bodies that the SDK accepts, or for which it names the wrong reason."""
+    """A dispatcher that refuses bodies which the SDK accepts or refuses for the wrong reason."""
 
     async def handle_requests(self, request: Request) -> Response:
         try:
@@ -109,7 +109,7 @@ def _rest(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
 
 
 def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
-    """Return routes that answer every error which is raised before their response begins."""
+    """Return routes that answer every error raised before the response begins."""
     made: list[BaseRoute] = []
     for route in routes:
         if isinstance(route, Mount):
@@ -128,7 +128,7 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
             response = await endpoint(request)
             if isinstance(response, EventSourceResponse):
                 await _await_first(response)
-        except HTTPException:  # the guard's, which answers it
+        except HTTPException:  # the guard answers this one
             raise
         except Exception as error:
             payload = build_rest_error_payload(error)
@@ -139,7 +139,7 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
 
 
 def _check(body: bytes) -> None:
-    """Raise InvalidRequestError for a body, if there is one, that is no JSON object in UTF-8."""
+    """Raise InvalidRequestError for a body that is not a JSON object in UTF-8; it may be empty."""
     try:
         if not body:
             return
@@ -154,7 +154,7 @@ def _check(body: bytes) -> None:
 
 
 async def _check_legacy(request: Request) -> None:
-    """Raise InvalidParamsError for a body that the SDK cannot turn into one of version 1.0."""
+    """Raise InvalidParamsError for a body that the SDK cannot convert to version 1.0."""
     found = next(
         (one for end, one in _LEGACY_BODIES.items() if request.url.path.endswith(end)), None
     )
@@ -168,7 +168,7 @@ async def _check_legacy(request: Request) -> None:
 
 
 async def _await_first(response: EventSourceResponse) -> None:
-    """Wait for the first event: an error before it is no stream yet (version 0.3)."""
+    """Wait for the first event: an error before it is answered without a stream (version 0.3)."""
     events = response.body_iterator.__aiter__()
     try:
         first = await events.__anext__()

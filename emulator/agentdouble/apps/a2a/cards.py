@@ -1,4 +1,5 @@
-"""Agent cards: who an agent is, and where and how to talk to it (A2A-01, section 2.9)."""
+"""Agent cards: the description of an agent and the addresses at which it answers (A2A-01, section
+2.9)."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ def agent_card(
 ) -> AgentCard:
     """Return the card of an agent at a URL (A2A-01).
 
-    ``agent`` is a name, a function, or any object with a ``name`` and perhaps a ``description``.
-    Both protocol versions are served at the URL in any case; a card that declares 0.3 as well
-    carries the fields of that version, which a strict reader of 1.0 refuses. With ``bearer``
-    the card asks for a key. ``input_modes`` are the media types that the agent accepts ("image/png",
-    "image/*"); messages with others are refused. With ``grpc``, ``host:port``, it promises gRPC
-    there, in version 1.0. Raises CardError for a wrong URL.
+    ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
+    The URL always serves both protocol versions. A card that also declares 0.3 carries the fields
+    of that version, which a strict reader of 1.0 refuses. With ``bearer`` the card requires a key.
+    ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"); messages
+    with other types are refused. With ``grpc``, ``host:port``, the card promises gRPC at that
+    address, in version 1.0. Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
@@ -63,9 +64,9 @@ def agent_card(
 
 
 def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
-    """Return a card, which may be given as its JSON, that has what a card must have.
+    """Return a card, given as an AgentCard or its JSON, if it has every required field.
 
-    Raises CardError.
+    Raises CardError if it lacks one.
     """
     import_now("a2a.types")
     from a2a.types import AgentCard
@@ -133,7 +134,7 @@ def _missing(card: AgentCard) -> list[str]:
 
 
 def legacy(card: AgentCard) -> dict[str, Any]:
-    """Return a card as version 0.3 writes it, with all interfaces but gRPC."""
+    """Return a card in the format of version 0.3, with all interfaces except gRPC."""
     import_now("a2a.compat.v0_3.conversions")
     from a2a.compat.v0_3.conversions import to_compat_agent_card
     from a2a.types import AgentCard

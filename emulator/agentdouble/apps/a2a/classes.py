@@ -1,8 +1,8 @@
-"""Users' classes as the SDK can use them (DEC-05, DEC-06).
+"""Make users' classes usable by the SDK (DEC-05, DEC-06).
 
-The specification asks less of a class than the SDK does: an executor need not define
-``cancel``, nor ``execute`` where its runner does the work, and a task store has three methods of
-other names. A class is completed by a subclass of it that has what is missing.
+The specification requires less of a class than the SDK does. An executor may leave out ``cancel``,
+and also ``execute`` if its runner does the work; a task store has three methods with other names.
+This module adds the missing methods in a subclass.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:
-    """Return the executor that a class is; raise DecorationError if it is none.
+    """Return an instance of an executor class; raise DecorationError if it is not one.
 
-    ``arguments`` holds the runner. They are given to the class's ``__init__``, and become
-    attributes where the class has none.
+    ``arguments`` contains the runner. They are passed to the class's ``__init__``, or set as
+    attributes if the class has no ``__init__``.
     """
     if not (isinstance(cls, type) and issubclass(cls, AgentExecutor)):
         raise DecorationError(
@@ -45,7 +45,7 @@ def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:
 
 
 def without_runner(cls: object) -> DecorationError:
-    """Return the error of a class that was registered without a runner."""
+    """Return the error for a class that is registered without a runner."""
     over = "" if cls is None else f" over {_named(cls)}"
     return DecorationError(
         f"@app.agent_executor needs a runner: write @app.agent_executor(runner=...){over}.",
@@ -54,7 +54,7 @@ def without_runner(cls: object) -> DecorationError:
 
 
 def store_of(cls: type, arguments: Mapping[str, Any]) -> TaskStore:
-    """Return the task store that a class is; raise DecorationError if it is none."""
+    """Return an instance of a task store class; raise DecorationError if it is not one."""
     if not (isinstance(cls, type) and issubclass(cls, TaskStore)):
         raise DecorationError(
             f"@app.task_store takes a class derived from a2a.server.tasks.TaskStore; "
@@ -73,7 +73,7 @@ def store_of(cls: type, arguments: Mapping[str, Any]) -> TaskStore:
 
 
 class _Unused(TaskStore):
-    """The SDK's methods, for a class that has those of the specification."""
+    """The SDK's methods, for a class that has the specification's methods instead."""
 
     async def save(self, *_: Any) -> None:
         raise NotImplementedError
@@ -89,7 +89,7 @@ class _Unused(TaskStore):
 
 
 def _completed(cls: type[T], missing: type) -> type[T]:
-    """Return a subclass with what the class lacks."""
+    """Return a subclass that adds the methods which the class lacks."""
     if issubclass(cls, missing):
         return cls
     own = {"__module__": cls.__module__, "__doc__": cls.__doc__}

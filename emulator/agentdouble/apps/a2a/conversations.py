@@ -1,4 +1,4 @@
-"""The memory of agents behind A2A: a session for each context of each caller."""
+"""The memory of agents behind A2A: one session for each context of each caller."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from agentdouble.agents.events import Event, Part
 
-LIMIT = 1000  # contexts of an application; the one not used for longest is forgotten first
+LIMIT = 1000  # contexts of an application; above it, the least recently used one is forgotten
 
 
 @dataclass
 class Conversation:
-    """A session's memory: a ``Backend`` of ``agentdouble.agents.session``."""
+    """The memory of a session, a ``Backend`` of ``agentdouble.agents.session``."""
 
     state: dict[str, Any] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
@@ -24,13 +24,13 @@ class Conversation:
         return tuple(self.events)
 
     async def save_artifact(self, name: str, part: Part) -> int:
-        """Keep a new version of an artifact and return its number, from 0."""
+        """Store a new version of an artifact and return its number, counted from 0."""
         versions = self.artifacts_by_name.setdefault(name, [])
         versions.append(part)
         return len(versions) - 1
 
     async def load_artifact(self, name: str, version: int | None) -> Part | None:
-        """Return a version of an artifact, the newest for None, or None."""
+        """Return a version of an artifact, the newest by default, or None if there is none."""
         versions = self.artifacts_by_name.get(name, [])
         if version is None:
             return versions[-1] if versions else None
@@ -48,7 +48,7 @@ class Conversations:
         self._by_context: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
 
     def of(self, user: str, context_id: str) -> Conversation:
-        """Return a caller's conversation, begun if it is new."""
+        """Return a caller's conversation; start it if it is new."""
         conversation = self._by_context.setdefault((user, context_id), Conversation())
         self._by_context.move_to_end((user, context_id))
         while len(self._by_context) > LIMIT:

@@ -1,6 +1,6 @@
-"""What an A2A application is: its card, its executor, its task store, its limits (section 4.6).
+"""The definition of an A2A application: its card, executor, task store and limits (section 4.6).
 
-The SDK is imported when a class is registered or a card is made, not before.
+The SDK is imported when a class is registered or a card is made, not earlier.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STORE_LIMIT_S = 30.0
 
 
 class A2ADefinition:
-    """The author's part of an A2AApp, and what its host adds."""
+    """The parts of an A2AApp that the author defines, and those that the host sets."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class A2ADefinition:
     def agent_executor(
         self, cls: object = None, /, *, runner: object = None, **arguments: Any
     ) -> Callable[[C], C]:
-        """Register an executor class; it is made with the runner and the other arguments.
+        """Register an executor class; it is created with the runner and the other arguments.
 
-        ``execute(context, event_queue)`` may be overridden; without it the runner answers, see
-        ``adapters.agent_of`` for what that may be. Raises DecorationError for a class that is no
-        agent executor, without a runner, and for a second class (DEC-05).
+        The class may define ``execute(context, event_queue)``; otherwise the runner answers.
+        ``adapters.agent_of`` says which objects a runner can be. Raises DecorationError for a class
+        that is not an agent executor, for a missing runner, and for a second class (DEC-05).
         """
         import_now(_CLASSES)
         from agentdouble.apps.a2a.classes import executor_of, without_runner
@@ -93,9 +93,10 @@ class A2ADefinition:
         return register
 
     def task_store(self, cls: C | None = None, /, **arguments: Any) -> Any:
-        """Register a task store class, made with the arguments; tasks are in memory without one.
+        """Register a task store class, created with the arguments; the default store is in memory.
 
-        Raises DecorationError for a class that is no task store, or a second one (DEC-06).
+        Raises DecorationError for a class that is not a task store, and for a second class
+        (DEC-06).
         """
         import_now(_CLASSES)
         from agentdouble.apps.a2a.classes import store_of
@@ -118,7 +119,7 @@ class A2ADefinition:
 
     @property
     def interfaces(self) -> Sequence[AgentInterface]:
-        """The interfaces of the card that was given, none without one."""
+        """The interfaces of the card that the author gave, empty without a card."""
         return () if self._card is None else tuple(self._card.supported_interfaces)
 
     @property

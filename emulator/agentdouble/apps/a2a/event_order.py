@@ -1,7 +1,7 @@
-"""The events of an executor's turn, put in the order that the protocol demands.
+"""The events of an executor's turn, in the order that the protocol requires.
 
-An executor may say nothing, begin with a status, or go on after the end. The SDK waits for ever for
-the first, fails the second and stores the third; here each becomes a proper turn.
+An executor may send no event, begin with a status, or send events after the end. The SDK would wait
+forever, fail the turn, or store those events. This module makes a valid turn of each.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _log = logging.getLogger(__name__)
 
 
 class EventOrder:
-    """The events of one turn of a task; each method returns what is to be sent on.
+    """The events of one turn of a task; each method returns the events to send.
 
-    ``task`` is the task as it was before the turn, None for a new one. A first message is held
-    back: if nothing else comes, it is the answer, and there is no task.
+    ``task`` is the task before the turn, None for a new task. A first message is held back: if no
+    other event follows, it is the answer and there is no task.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class EventOrder:
         return self._state in ENDS
 
     def take(self, event: Event) -> list[Event]:
-        """Accept an event of the executor's, which is changed in place."""
+        """Accept an event of the executor; the event is changed in place."""
         if self.ended:
             self._warn("%s after the end is dropped", type(event).__name__)
             return []
@@ -84,9 +84,9 @@ class EventOrder:
         return [*self._opened(), self._artifact(event)]
 
     def finish(self) -> list[Event]:
-        """End the turn: the executor has returned.
+        """End the turn after the executor has returned.
 
-        Raises InvalidAgentResponseError if there were no events at all.
+        Raises InvalidAgentResponseError if there were no events.
         """
         if not self._has_events:
             raise InvalidAgentResponseError("The agent ended its turn without saying anything.")
@@ -100,7 +100,7 @@ class EventOrder:
         return [self._to(TaskState.TASK_STATE_COMPLETED)]
 
     def fail(self, text: str) -> list[Event]:
-        """End the task as failed, with this text for the caller."""
+        """End the task as failed, with a text for the caller."""
         return self._end(TaskState.TASK_STATE_FAILED, text)
 
     def cancel(self) -> list[Event]:
@@ -133,7 +133,7 @@ class EventOrder:
         return [task]
 
     def _updates(self, task: Task) -> list[Event]:
-        """Return a task that is sent again as updates of its artifacts and its status."""
+        """Convert a task that is sent again into updates of its artifacts and its status."""
         new = [self._artifact(self._carrying(artifact)) for artifact in task.artifacts]
         return [*new, self._status(self._at(task.status))]
 
@@ -187,7 +187,7 @@ class EventOrder:
         artifact = event.artifact
         artifact.artifact_id = artifact.artifact_id or str(uuid.uuid4())
         if event.append and artifact.artifact_id not in self._artifacts:
-            event.append = False  # there is nothing yet to append to
+            event.append = False  # there is no earlier part to append to
         self._artifacts.add(artifact.artifact_id)
         return event
 

@@ -1,6 +1,6 @@
-"""Runs executors on loops beside the server's; their events come over in order.
+"""Executors on event loops separate from the server's; their events arrive in order.
 
-An executor is async, yet may block: the platform's own run_code does.
+An executor is async but may block: the platform's own run_code does.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ _Item = Union[Event, _Finished]  # noqa: UP007 (evaluated, also on Python 3.10)
 
 
 class ExecutorLoop:
-    """Runs what users wrote; on the caller's loop until it is ``open``."""
+    """Runs users' executors, on the caller's loop until ``open`` is called."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loops: AgentLoops | None = None
 
     def open(self) -> None:
-        """Run on loops of its own from now on."""
+        """Run executors on separate loops from now on."""
         self._loops = AgentLoops()
 
     async def close(self) -> None:
-        """Cancel what runs and end the loops."""
+        """Cancel the running executors and end the loops."""
         loops, self._loops = self._loops, None
         if loops is not None:
             await loops.close()
 
     async def run(self, work: Work, receive: Receive, limit_s: float) -> None:
-        """Run work and receive its events here, each before the next; raise what it raises.
+        """Run work and receive its events here, one after the other; raise the error of the work.
 
-        Raises TurnTimeoutError, and cancels the work, if it takes longer than ``limit_s``.
-        Cancelling this cancels the work without waiting for it.
+        Raises TurnTimeoutError and cancels the work if it takes longer than ``limit_s``. If this is
+        cancelled, it cancels the work and does not wait for it.
         """
         queue: CrossLoopQueue[_Item] = CrossLoopQueue()
         outbox = _Outbox(queue)
@@ -79,20 +79,20 @@ class ExecutorLoop:
 
 
 class _Running:
-    """Work that has been started, until its end is known."""
+    """Work that has been started and whose end is not known yet."""
 
     def __init__(self, work: Turn | asyncio.Future[None]) -> None:
         self._work = work
         self._is_over = False
 
     def finished(self, end: _Finished) -> None:
-        """Raise the error that the work has raised."""
+        """Raise the error that the work raised, if any."""
         self._is_over = not isinstance(end.error, TurnTimeoutError)
         if end.error is not None:
             raise end.error
 
     def cancel(self) -> None:
-        """Cancel the work unless it has ended: that would wake its loop for nothing."""
+        """Cancel the work unless it has ended, because that would wake its loop for nothing."""
         if not self._is_over:
             self._work.cancel()
         elif isinstance(self._work, Turn):
@@ -103,10 +103,10 @@ async def _work(work: Work, outbox: _Outbox, queue: CrossLoopQueue[_Item]) -> No
     try:
         await work(outbox)
     except asyncio.CancelledError as error:
-        # the executor has cancelled itself: the caller must not wait for ever
+        # the executor has cancelled itself, and the caller must not wait forever
         queue.put(_Finished(RuntimeError(f"It was cancelled from within: {error!r}")))
         raise
-    except BaseException as error:  # sys.exit() too: it would end the loop
+    except BaseException as error:  # also sys.exit(), which would end the loop
         queue.put(_Finished(error if isinstance(error, Exception) else RuntimeError(repr(error))))
     else:
         queue.put(_Finished())
@@ -121,9 +121,10 @@ class _Outbox(EventQueue):
         self.closed = False
 
     async def enqueue_event(self, event: Event) -> None:
-        """Send an event, and wait while too many are there.
+        """Send an event; wait while the queue is full.
 
-        Raises TypeError for anything else, and ValueError for what cannot be written.
+        Raises TypeError for an object that is not an event, and ValueError for an event that cannot
+        be written as JSON.
         """
         if not isinstance(event, _EVENTS):
             raise TypeError(
@@ -131,10 +132,10 @@ class _Outbox(EventQueue):
                 f"TaskArtifactUpdateEvent, not a value of type {type(event).__name__}."
             )
         writable.check(event)
-        if self.closed:  # the turn has ended: nobody receives it
+        if self.closed:  # the turn has ended, so no caller receives the event
             return
         copy = type(event)()
-        copy.CopyFrom(event)  # the executor may change what it has sent
+        copy.CopyFrom(event)  # the executor may change the event after it has sent it
         self._queue.put(copy)
         if self._queue.full:
             async with self._waiting:  # the queue has one producer

@@ -1,4 +1,4 @@
-"""Where an application listens for gRPC, and whether its card says so; known without grpcio."""
+"""The address where an application listens for gRPC, checked against its card; needs no grpcio."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ GetHandler = Callable[[], "Awaitable[RequestHandler]"]
 
 @dataclass(frozen=True)
 class GrpcBinding:
-    """Where to listen, 0 for a free port, and who may send how much (bytes).
+    """The address for gRPC (port 0 for a free port), and the limits for callers (in bytes).
 
-    Where no key is needed, ``refuses`` says who may not call: by the address of a connection's
-    other end, and ours.
+    If no key is needed, ``refuses`` decides which callers are refused. It gets the address of the
+    connection's other end and the local address.
     """
 
     port: int
@@ -38,7 +38,7 @@ class GrpcBinding:
 
 
 class GrpcListener:
-    """A gRPC server that listens at an address, ``host:port``; it answers once it is started."""
+    """A gRPC server that listens at an address, ``host:port``, and answers after ``start()``."""
 
     def __init__(self, server: Any, host: str, port: int) -> None:
         self._server = server
@@ -48,28 +48,28 @@ class GrpcListener:
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Answer from now on, in the context of whoever starts it."""
+        """Answer calls from now on, in the caller's context."""
         self._started = True
         await self._server.start()
 
     async def stop(self) -> None:
-        """Accept no more calls, and give those that are being answered as long as HTTP's."""
+        """Accept no more calls; give the running calls as much time to end as HTTP requests get."""
         if not self._started:
-            await self.start()  # or gRPC would keep the port
+            await self.start()  # otherwise gRPC would keep the port
         await self._server.stop(serving.GRACE_S)
 
     def reaches(self, url: str) -> bool:
-        """Return whether a card's URL may be this server's: other machines know it by any name."""
+        """Return whether a card's URL can be this server's; other machines may use any name."""
         name = guard.host_name(url)
         ours = self._host not in guard.LOOPBACK_NAMES or name in guard.LOOPBACK_NAMES
         return bool(name) and ours and url.rpartition(":")[2] == str(self.port)
 
 
 async def listen(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler) -> GrpcListener:
-    """Listen for gRPC calls, which ``handler`` answers.
+    """Listen for gRPC calls and answer them with ``handler``.
 
-    Raises MissingExtraError without grpcio, AddressInUseError, and NotBuiltError where only
-    version 0.3 is spoken.
+    Raises MissingExtraError without grpcio, AddressInUseError, and NotBuiltError if only version
+    0.3 is spoken.
     """
     if importlib.util.find_spec("grpc") is None:
         raise MissingExtraError("A2A over gRPC", extra="grpc")
@@ -83,7 +83,7 @@ async def listen(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler)
 
 
 def check_card(interfaces: Iterable[AgentInterface], listener: GrpcListener | None) -> None:
-    """Raise CardError if an application's own card promises gRPC where it does not answer."""
+    """Raise CardError if the card promises gRPC at an address where it is not served."""
     for one in interfaces:
         if one.protocol_binding.upper() == GRPC and not _is_served(one, listener):
             where = "nowhere" if listener is None else f"at {listener.address}"

@@ -1,6 +1,7 @@
-"""The protocol over gRPC: the SDK's service over an application's handler; imports grpcio.
+"""The protocol over gRPC: the SDK's service with the application's handler. This imports grpcio.
 
-It runs on the server's loop, over the handler that HTTP has, in the context of whoever starts it.
+It runs on the server's event loop, with the same handler as HTTP, in the context of the code that
+starts it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def serve(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler) -> tuple[Any, int]:
-    """Return a server that listens for an application's calls, and its port.
+    """Return a server that listens for the application's calls, and its port.
 
     Raises AddressInUseError if the port is taken.
     """
@@ -52,7 +53,8 @@ def serve(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler) -> tup
 
 
 class _Authenticator(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses callers without a key, and those who may not call, before their message is read."""
+    """Refuses calls without a key or from callers that are not allowed, before it reads the
+    message."""
 
     def __init__(self, callers: Callers, binding: GrpcBinding, *, needs_key: bool) -> None:
         self._callers = callers
@@ -61,7 +63,7 @@ class _Authenticator(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self.at = (binding.host, binding.port)
 
     async def intercept_service(self, continuation: Callable[..., Any], call: Any) -> Any:
-        """Return what answers a call."""
+        """Return the handler that answers a call."""
         connection = _connection(call.invocation_metadata)
         key = self._api_key
         if (key is None or guard.has_key(connection.headers, key)) and self._callers.admits(
@@ -77,13 +79,13 @@ class _Authenticator(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
 
 class _Contexts(GrpcServerCallContextBuilder):
-    """Tells callers apart as over HTTP, by the same keys."""
+    """Identifies callers by the same keys as over HTTP."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
 
     def build(self, context: Any) -> ServerCallContext:
-        """Return the context of a call; raise VersionNotSupportedError."""
+        """Return the context of a call; raise VersionNotSupportedError for an unknown version."""
         connection = _connection(context.invocation_metadata())
         headers = connection.headers
         _check_version(headers.get(VERSION_HEADER, ""))
@@ -95,7 +97,7 @@ class _Contexts(GrpcServerCallContextBuilder):
 
 
 class _Service(GrpcHandler):
-    """Gets the application's handler for each call: a reset makes another one."""
+    """Gets the application's handler for each call, because a reset creates a new one."""
 
     def __init__(self, handler: GetHandler, contexts: _Contexts) -> None:
         super().__init__(None, contexts)  # type: ignore[arg-type]
@@ -126,7 +128,7 @@ class _Service(GrpcHandler):
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """Answer an exception that is not one of the protocol's, without its text."""
+    """Answer an exception that is not an A2AError, without its text."""
     try:
         yield
     except A2AError:
@@ -137,13 +139,13 @@ def _answered() -> Iterator[None]:
 
 
 def _peer(text: str) -> Address:
-    """Read an address as gRPC writes it: ``ipv4:127.0.0.1:50051``, ``ipv6:%5B::1%5D:50051``."""
+    """Parse an address in gRPC's notation: ``ipv4:127.0.0.1:50051``, ``ipv6:%5B::1%5D:50051``."""
     host, _, port = unquote(text).partition(":")[2].rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def _reading(method: Any, check: Callable[[Any], Awaitable[None]]) -> Any:
-    """Return a method that parses its message itself: gRPC would log rubbish as our failure."""
+    """Return a method that parses its message itself: gRPC logs an invalid one as our error."""
     if method is None:  # no method has that name
         return None
 

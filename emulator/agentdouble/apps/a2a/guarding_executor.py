@@ -1,7 +1,7 @@
-"""The executor between the SDK and a user's: every turn ends properly.
+"""The executor between the SDK and the user's executor, which ends every turn properly.
 
-The SDK alone waits for ever for an executor that says nothing, fails one that begins with a status,
-and stores what comes after the end.
+Without it the SDK waits forever for an executor that sends no event, fails a turn that begins with
+a status, and stores events that come after the end.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ _log = logging.getLogger(__name__)
 
 
 class GuardingExecutor(AgentExecutor):
-    """Runs an executor of an application on a loop beside the server's, and orders its events.
+    """Runs an application's executor on a separate event loop, and orders its events.
 
-    The application's name is the agent's in the sandbox sessions of run_code. Errors of the A2A
-    SDK that an executor raises are answered as they are; the text of others only with
-    ``show_errors``.
+    The application's name is the agent's name in the sandbox sessions of run_code. A2AErrors of the
+    executor are sent to the caller as they are; the text of other errors only with ``show_errors``.
     """
 
     def __init__(self, executor: AgentExecutor, app: A2ADefinition, loop: ExecutorLoop) -> None:
@@ -48,7 +47,7 @@ class GuardingExecutor(AgentExecutor):
         self._canceling: dict[str, list[Event]] = {}  # the events of a user's cancel(), by task
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Run a turn to a proper end (A2A-02, A2A-03)."""
+        """Run a turn and end it properly (A2A-02, A2A-03)."""
         ledger.choose("U-A2A-EVENTS")
         order = self._order(context)
         task_id = context.task_id or ""
@@ -61,7 +60,7 @@ class GuardingExecutor(AgentExecutor):
                 del self._running[task_id]
 
     async def ask_to_cancel(self, context: RequestContext) -> None:
-        """Call the user's ``cancel``; raise the A2AError with which it refuses."""
+        """Call the user's ``cancel``; raise an A2AError if it refuses."""
         events: list[Event] = []
 
         async def receive(event: Event) -> None:
@@ -88,7 +87,7 @@ class GuardingExecutor(AgentExecutor):
         self._canceling[context.task_id or ""] = events
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """End a task with the events of its executor's ``cancel``, or else as canceled."""
+        """End a task with the events of the executor's ``cancel``, or else as canceled."""
         task_id = context.task_id or ""
         order = self._running.get(task_id) or self._order(context)
         for event in self._canceling.pop(task_id, []):
@@ -108,7 +107,7 @@ class GuardingExecutor(AgentExecutor):
                 self._app.turn_limit_s,
             )
         except JSONParseError as error:
-            raise InternalError(error.message) from error  # the SDK cannot answer with it
+            raise InternalError(error.message) from error  # the SDK cannot answer the other one
         except A2AError:
             raise
         except Exception as error:

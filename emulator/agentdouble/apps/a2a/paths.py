@@ -1,4 +1,4 @@
-"""Where an A2A application answers; known without the SDK."""
+"""The paths at which an A2A application answers; needs no SDK."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXACT = frozenset(
     }
 )
 
-# of an application at the root of a double, besides POST /
+# the routes of an application at the root of a double, in addition to POST /
 PATTERNS = tuple(
     pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:path}}")
 )
@@ -42,17 +42,17 @@ _STATUSES = {
     413: "RESOURCE_EXHAUSTED",
     500: "INTERNAL",
 }
-KIND = "a2a_tasks"  # of the records in a state
+KIND = "a2a_tasks"  # the kind of the task records in a state
 
 
 def is_a2a(connection: HTTPConnection) -> bool:
-    """Return whether a request is for the A2A application at the root, by its path."""
+    """Return whether a request's path belongs to the A2A application at the root."""
     path: str = connection.scope["path"].rstrip("/")
     return path in _EXACT or any(path == one or path.startswith(f"{one}/") for one in _BELOW)
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
-    """Show a refusal in the shape of the binding that was called."""
+    """Return the response of a refusal, in the format of the binding that was called."""
     headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
     return JSONResponse(_shown(connection, refusal), refusal.status, headers)
 

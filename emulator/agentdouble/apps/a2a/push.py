@@ -1,6 +1,6 @@
-"""Push notifications: to receivers on this machine, beside the tasks, each receiver's in order.
+"""Push notifications, sent in a separate asyncio task for each A2A task, in order.
 
-Receivers of version 0.3 get the whole task where those of 1.0 get the event.
+Receivers of version 0.3 get the whole task, those of version 1.0 get the event.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 
 TIMEOUT_S = 5.0
-ROOM = 1000  # notifications of one task on their way
+ROOM = 1000  # notifications of one task that wait to be sent
 
 _log = logging.getLogger(__name__)
 
 
 class Receivers:
-    """Which receivers are called: loopback, and the hosts that are allowed; "*" is all.
+    """The receivers that may be called: loopback and the allowed hosts; "*" allows every host.
 
-    Names are not resolved: the address of a name may change between the check and the call.
+    Names are not resolved, because the address of a name may change between the check and the call.
     """
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     async def named(self, url: str) -> bool:
-        """Return True for a receiver that a caller may name; raise InvalidParamsError otherwise."""
+        """Return True for a valid http URL; raise InvalidParamsError otherwise."""
         host = _host(url)
         if not host:
             raise InvalidParamsError(f"A push notification goes to an http URL, not to {url!r}.")
-        # The protocol has servers accept every address: one that is not called is only logged.
+        # The protocol requires that servers accept every address. If it is not called, that is
+        # logged.
         if not self._called(host):
             _log.warning(
                 "No push notification will go to %r: only this machine is called, and the hosts "
@@ -59,7 +60,7 @@ class Receivers:
         return True
 
     async def called(self, url: str) -> bool:
-        """Return whether a receiver is called."""
+        """Return whether a receiver may be called."""
         return self._called(_host(url))
 
     def _called(self, host: str) -> bool:
@@ -78,7 +79,7 @@ class Pusher(PushNotificationSender):
         self._senders: set[asyncio.Task[None]] = set()
 
     async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
-        """Queue an event behind the earlier ones of its task."""
+        """Queue an event after the earlier events of its task."""
         if ledger.choose("U-WEBHOOKS") == "none":
             return
         if not self._configs.may_have(task_id):
@@ -100,7 +101,7 @@ class Pusher(PushNotificationSender):
         queue.put_nowait(_Notification(copy, legacy))
 
     async def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         senders = list(self._senders)
         for sender in senders:
             sender.cancel()
@@ -110,7 +111,7 @@ class Pusher(PushNotificationSender):
             self._client = None
 
     async def _legacy(self, task_id: str) -> list[tuple[TaskPushNotificationConfig, Task]]:
-        """Return the receivers of version 0.3, each with the task as it is now."""
+        """Return the receivers of version 0.3, each with the task in its current state."""
         found = []
         for config, context in await self._configs.of_legacy(task_id):
             task = await self._tasks.get(task_id, context)
@@ -137,17 +138,17 @@ class Pusher(PushNotificationSender):
 
 @dataclass(frozen=True)
 class _Notification:
-    """An event, and the task after it for each receiver of version 0.3."""
+    """An event, and for each receiver of version 0.3 the task after the event."""
 
     event: PushNotificationEvent
     legacy: list[tuple[TaskPushNotificationConfig, Task]]
 
 
 def _host(url: str) -> str:
-    """Return the host of an http URL, or nothing."""
+    """Return the host of an http URL, or an empty string for other URLs."""
     try:
         parsed = urlsplit(url)
-        _ = parsed.port  # raises for one that is none
+        _ = parsed.port  # raises ValueError for a wrong port
     except ValueError:
         return ""
     return (parsed.hostname or "").lower() if parsed.scheme in ("http", "https") else ""
@@ -157,7 +158,7 @@ _log = logging.getLogger(__name__)
 
 
 class Configs(InMemoryPushNotificationConfigStore):
-    """Configurations in memory; it knows which of them a caller of version 0.3 has made."""
+    """Configurations in memory; it knows which of them were created with version 0.3."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +166,7 @@ class Configs(InMemoryPushNotificationConfigStore):
         self._configured: set[str] = set()
 
     def may_have(self, task_id: str) -> bool:
-        """Return whether a task may have a receiver: most tasks have none."""
+        """Return whether a task may have a receiver; most tasks have none."""
         return task_id in self._configured
 
     async def set_info(
@@ -174,7 +175,7 @@ class Configs(InMemoryPushNotificationConfigStore):
         notification_config: TaskPushNotificationConfig,
         context: ServerCallContext,
     ) -> TaskPushNotificationConfig:
-        """Keep a configuration; it replaces an earlier one with its id."""
+        """Store a configuration; it replaces an earlier one with the same id."""
         self._configured.add(task_id)
         stored: TaskPushNotificationConfig
         stored = await super().set_info(task_id, notification_config, context)
@@ -184,14 +185,15 @@ class Configs(InMemoryPushNotificationConfigStore):
         return stored
 
     async def get_info_for_dispatch(self, task_id: str) -> list[TaskPushNotificationConfig]:
-        """Return the configurations that version 1.0 has made."""
+        """Return the configurations that were created with version 1.0."""
         found = await super().get_info_for_dispatch(task_id)
         return [one for one in found if (task_id, one.id) not in self._legacy_contexts]
 
     async def of_legacy(
         self, task_id: str
     ) -> list[tuple[TaskPushNotificationConfig, ServerCallContext]]:
-        """Return those that version 0.3 has made, each with the context of that call."""
+        """Return the configurations that were created with version 0.3, each with its call's
+        context."""
         return [
             (one, self._legacy_contexts[task_id, one.id])
             for one in await super().get_info_for_dispatch(task_id)
@@ -202,7 +204,7 @@ class Configs(InMemoryPushNotificationConfigStore):
 async def _notify_legacy(
     client: httpx.AsyncClient, config: TaskPushNotificationConfig, task: Task
 ) -> None:
-    """Send a receiver a task as version 0.3 writes it; log a failure."""
+    """Send a task to a receiver in the format of version 0.3; log a failure."""
     try:
         answer = await client.post(config.url, json=_written(task), headers=_headers(config))
         answer.raise_for_status()

@@ -1,8 +1,8 @@
-"""Refuse requests that the SDK accepts though it should not.
+"""Refuse requests that the SDK accepts by mistake.
 
-It reads over a version's minor number and over unknown states, and so would answer another question
-than the one that was asked. It fails at text that is no Unicode. And it leaves open whether a
-message has the content, the media types and the extensions that the card promises to accept.
+The SDK ignores the minor number of a version and unknown states, and so would answer a different
+request. It fails at text that is not Unicode. It does not check whether a message has content, or
+whether the card accepts its media types and extensions.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ _VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.\d+)*")
 
 
 def check_request(request: Request) -> None:
-    """Raise the A2AError with which a request must be refused, of any operation."""
+    """Raise an A2AError if a request of any operation must be refused."""
     check_version(request.headers.get(VERSION_HEADER, ""))
     if request.scope["path"].endswith("/tasks"):
         check_state(request.query_params.get("status"))
-    if "/v1/" in request.scope["path"]:  # for 1.0 the SDK checks it
+    if "/v1/" in request.scope["path"]:  # the SDK checks it in version 1.0
         _check_length(request.query_params.get("historyLength", ""))
 
 
 def _check_length(length: str) -> None:
-    """Raise InvalidParamsError for a number of messages that protobuf cannot have."""
+    """Raise InvalidParamsError for a number of messages that protobuf cannot represent."""
     try:
         wrong = length != "" and not 0 <= int(length) < 1 << 31
     except ValueError:
@@ -86,7 +86,7 @@ def _check_length(length: str) -> None:
 
 
 def check_json_rpc(body: object, request: Request) -> A2AError | None:
-    """Return the A2AError with which a JSON-RPC request must be refused, if it must be."""
+    """Return the A2AError for a JSON-RPC request that must be refused, or None."""
     if not isinstance(body, dict) or not isinstance(body.get("id"), (str, int, type(None))):
         return None
     method, params = body.get("method"), body.get("params", {})
@@ -104,9 +104,10 @@ def check_json_rpc(body: object, request: Request) -> A2AError | None:
 
 
 def check_text(body: bytes, value: object) -> None:
-    """Raise InvalidRequestError if the value of a JSON body has half of a character.
+    """Raise InvalidRequestError if the value of a JSON body contains a lone surrogate.
 
-    JSON can escape a lone surrogate; protobuf has no text with one, and fails where it is a name.
+    JSON can escape a lone surrogate, but protobuf cannot represent it, and fails if it is in a
+    name.
     """
     if b"\\ud" not in body and b"\\uD" not in body:
         return
@@ -119,19 +120,19 @@ def check_text(body: bytes, value: object) -> None:
 
 
 def _check_legacy(asked: str) -> None:
-    """Raise VersionNotSupportedError if a method of 0.3 is called as one of another version."""
+    """Raise VersionNotSupportedError if a method of 0.3 is called with another version."""
     if asked and not asked.startswith("0.3"):
         raise VersionNotSupportedError(f"Version {asked!r} of the protocol has no such method.")
 
 
 def _check_convertible(method: str, body: Mapping[str, Any]) -> None:
-    """Raise InvalidParamsError for a request of 0.3 that the SDK cannot turn into one of 1.0."""
+    """Raise InvalidParamsError for a request of 0.3 that the SDK cannot convert to 1.0."""
     if method not in _LEGACY:
         return
     model, convert = _LEGACY[method]
     try:
         asked = model.model_validate(body)
-    except ValidationError:  # the SDK answers it
+    except ValidationError:  # the SDK answers this error
         return
     try:
         convert(asked)
@@ -140,7 +141,7 @@ def _check_convertible(method: str, body: Mapping[str, Any]) -> None:
 
 
 def check_version(asked: str) -> None:
-    """Raise VersionNotSupportedError for another major or minor version (section 3.6.2)."""
+    """Raise VersionNotSupportedError for an unknown major or minor version (section 3.6.2)."""
     found = _VERSION.fullmatch(asked.strip() or "0.3")
     if found is None or (int(found[1]), int(found[2] or 0)) not in SPOKEN:
         raise VersionNotSupportedError(
@@ -157,9 +158,9 @@ def check_state(state: Any) -> None:
 
 
 def check_message(message: Message, card: AgentCard, extensions: Collection[str]) -> None:
-    """Raise the A2AError with which a message must be refused before an executor gets it.
+    """Raise an A2AError if a message must not be passed to an executor.
 
-    ``extensions`` are those that the caller supports.
+    ``extensions`` are the extensions that the caller supports.
     """
     _check_extensions(card, extensions)
     _check_content(message)
@@ -200,7 +201,7 @@ def _check_media_types(message: Message, card: AgentCard) -> None:
 
 
 def _accepts(modes: Iterable[str], media_type: str) -> bool:
-    """Return whether one of the modes is the media type, its range, or its kind ("text")."""
+    """Return whether a mode matches a media type: the type, its range or its kind ("text")."""
     essence = media_type.partition(";")[0].strip().lower()
     kind = essence.partition("/")[0]
     return any(mode in (essence, kind, f"{kind}/*", "*/*") for mode in modes)

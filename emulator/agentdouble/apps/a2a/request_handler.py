@@ -1,4 +1,4 @@
-"""The SDK's request handler, with what the platform adds to it."""
+"""The SDK's request handler, with the platform's additions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from agentdouble.apps.a2a.request_checks import check_message
 
 
 class Handler(DefaultRequestHandler):
-    """Asks an executor before its task is canceled, and refuses push where there is none."""
+    """Calls the executor before its task is canceled, and refuses push if the platform has none."""
 
     agent_executor: GuardingExecutor
 
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
-        """Cancel a task; it goes on if its executor refuses."""
+        """Cancel a task; the task continues if its executor refuses."""
         task = await self.task_store.get(params.id, context) if params.id else None
         if isinstance(task, Task) and task.status.state not in ENDS:
             asked = RequestContext(
@@ -72,7 +72,7 @@ class Handler(DefaultRequestHandler):
 
 
 class Contexts(SimpleRequestContextBuilder):
-    """Gives a follow-up that names its task alone the task's context, which the SDK does not."""
+    """Adds the context of the task to a message that gives only the task; the SDK does not."""
 
     def __init__(self, store: TaskStore) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The executor of a class that does not define its own: the runner's agent does the work."""
+"""The executor of a class that does not define ``execute``: the runner's agent answers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ANSWER = "answer"  # the name of the artifact
 
 
 class RunnerExecutor(AgentExecutor):
-    """Lets an agent answer: its content is streamed as an artifact, its tool calls as status.
+    """Lets an agent answer: sends its content as an artifact and its tool calls as statuses.
 
-    ``runner`` is anything that ``adapters.agent_of`` accepts.
+    ``runner`` is any object that ``adapters.agent_of`` accepts.
     """
 
     runner: Any = None
@@ -40,13 +40,13 @@ class RunnerExecutor(AgentExecutor):
     _conversations: Conversations | None = None
 
     def hosted(self, app_name: str, directory: AgentsDirectory) -> None:
-        """Set the application, and the directory of runners that are names."""
+        """Set the application, and the directory in which a runner's name is looked up."""
         self._app_name = app_name
         self._directory = directory
         self._conversations = Conversations()
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Let the agent answer the message (A2A-02)."""
+        """Answer the message with the agent (A2A-02)."""
         directory = self._directory or AgentsDirectory()
         agent = await agent_of(self.runner, self._app_name, directory)
         user = context.call_context.user.user_name or DEFAULT_USER
@@ -56,11 +56,11 @@ class RunnerExecutor(AgentExecutor):
         await turn.run()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Do nothing: the turn is cancelled, and the agent with it."""
+        """Do nothing, because the turn is cancelled and the agent with it."""
 
 
 class _Turn:
-    """One message and what the agent answers."""
+    """One message and the agent's answer."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class _Turn:
         await self._updater.start_work()
 
     async def _send(self, event: Event) -> A2AMessage | None:
-        """Send an event; return the message of a failure, if it is one."""
+        """Send an event; return the message of the failure if it reports one."""
         self._session.state.update_from(event.state_delta)
         if not event.partial:
             self._memory.events.append(event)
@@ -136,7 +136,7 @@ class _Turn:
     async def _send_content(self, event: Event, parts: list[Part]) -> None:
         if event.partial:
             self._increments += event.text
-        elif self._increments:  # its text has been sent already, piece by piece
+        elif self._increments:  # the text has already been sent in increments
             if event.text == self._increments:
                 parts = [part for part in parts if part.text is None]
             self._increments = ""
@@ -172,12 +172,12 @@ def _event(output: AgentOutput) -> Event:
 
 
 def to_agent(message: A2AMessage) -> Message:
-    """Return a caller's message for an agent; data becomes a text, its JSON."""
+    """Convert a caller's message for an agent; data becomes its JSON text."""
     return Message(tuple(_to_agent(part) for part in message.parts))
 
 
 def from_agent(parts: Iterable[Part]) -> list[A2APart]:
-    """Return an agent's parts as parts of the protocol; a tool call is data."""
+    """Convert an agent's parts to parts of the protocol; a tool call becomes data."""
     return [_from_agent(part) for part in parts]
 
 

@@ -1,8 +1,8 @@
-"""An A2A application that runs: the SDK's handler and routes over its executor and its store.
+"""A running A2A application: the SDK's handler and routes with the executor and the task store.
 
-Cards declare version 1.0 alone, for a strict reader refuses the fields of 0.3 beside it. Both are
-served: a caller that sends ``A2A-Version: 0.3``, or reads ``/.well-known/agent.json``, gets the card
-of that version.
+Cards declare only version 1.0, because a strict reader refuses a card that also has the fields of
+0.3. Both versions are served: a caller that sends ``A2A-Version: 0.3`` or reads
+``/.well-known/agent.json`` gets the card of version 0.3.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CARD_LIFETIME_S = 60
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a service; ``card`` returns the card for the URL at which it is read."""
+    """The parts of a service; ``card`` returns the card for the URL of the request."""
 
     executor: GuardingExecutor
     store: TaskStore
@@ -47,7 +47,7 @@ class Parts:
 
 
 class Service:
-    """Answers the protocol, on one event loop, until ``close()``."""
+    """Answers requests of the protocol on one event loop, until ``close()``."""
 
     def __init__(self, parts: Parts) -> None:
         self._callers = Callers(parts.keys)
@@ -66,7 +66,8 @@ class Service:
             push_url_validator=receivers.named,
             request_context_builder=Contexts(parts.store),
         )
-        # The ledger may answer otherwise from one request to the next, so there are both.
+        # The ledger's answer may change from one request to the next, so there are two
+        # applications.
         self._apps = {
             "both": self._app(bindings.both(self.handler, self._callers)),
             "0.3": self._app(bindings.legacy(self.handler, self._callers)),
@@ -81,7 +82,7 @@ class Service:
         await self._apps[ledger.choose("U-A2A-TASK")](scope, receive, send)
 
     async def close(self) -> None:
-        """End every turn, and send no more notifications."""
+        """End every turn and stop sending notifications."""
         await self.handler.aclose()
         await self._pusher.close()
 
@@ -124,7 +125,7 @@ class Service:
 
 
 class HandlerCard:
-    """The part of a card that the handler reads, as the ledger has it."""
+    """The fields of a card that the handler reads, with the ledger's answers."""
 
     def __init__(self, card: Callable[[str], AgentCard]) -> None:
         self._card = card("http://localhost")
@@ -133,7 +134,7 @@ class HandlerCard:
 
     @property
     def capabilities(self) -> AgentCapabilities:
-        """The capabilities; without push notifications where there are no webhooks."""
+        """The capabilities, without push notifications if the platform has no webhooks."""
         capabilities = self._card.capabilities
         if ledger.choose("U-WEBHOOKS") != "none":
             return capabilities

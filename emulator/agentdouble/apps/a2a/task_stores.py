@@ -1,4 +1,4 @@
-"""Task stores: in memory, in the double's state, and of a user's class (DEC-06, A2A-04)."""
+"""Task stores: in memory, in the double's state, or a user's class (DEC-06, A2A-04)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _log = logging.getLogger(__name__)
 
 
 class PersistentTaskStore(TaskStore):
-    """Tasks in memory, each saved in the state before a caller gets an answer.
+    """Tasks in memory; each change is saved in the state before the caller gets an answer.
 
-    ``app`` is the application whose tasks these are; ``load()`` restores those of an earlier
+    ``app`` is the application that owns the tasks. ``load()`` restores the tasks of an earlier
     process.
     """
 
@@ -53,7 +53,7 @@ class PersistentTaskStore(TaskStore):
         self._tasks = InMemoryTaskStore()
 
     async def load(self, now: dt.datetime) -> None:
-        """Restore the tasks that were saved; those that were running have failed."""
+        """Restore the saved tasks; mark those that were running as failed."""
         for id_, record in (await self._state.load(KIND)).items():
             if not id_.startswith(f"{self._app}/"):
                 continue
@@ -65,13 +65,13 @@ class PersistentTaskStore(TaskStore):
                 await self.save(_abandoned(task, now), context)
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
-        """Save a task; when this returns it cannot be lost. Raises InternalError."""
+        """Save a task, so that it cannot be lost after this returns. Raises InternalError."""
         owner, copy = resolve_user_scope(context), _copy(task)
         record = {"owner": owner, "task": MessageToDict(task)}
         await unbroken(self._keep(task.id, record, self._tasks.save(copy, context)))
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
-        """Return a task of the caller's, or None."""
+        """Return a task of the caller, or None."""
         return await self._tasks.get(task_id, context)
 
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
@@ -79,7 +79,7 @@ class PersistentTaskStore(TaskStore):
         return await self._tasks.list(params, context)
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Delete a task of the caller's."""
+        """Delete a task of the caller."""
         if await self._tasks.get(task_id, context) is None:
             return
         await unbroken(self._keep(task_id, None, self._tasks.delete(task_id, context)))
@@ -101,15 +101,15 @@ class PersistentTaskStore(TaskStore):
 
 
 class Run(Protocol):
-    """Runs a coroutine somewhere, and returns its result."""
+    """A function that runs a coroutine on some event loop and returns its result."""
 
     async def __call__(self, coroutine: Any, /) -> Any: ...
 
 
 class GuardedTaskStore(TaskStore):
-    """A user's store: it runs beside the server, and each call has a time limit.
+    """A user's store on a separate event loop, with a time limit for each call.
 
-    Its errors are logged; the caller gets an InternalError without their text.
+    Errors of the store are logged; the caller gets an InternalError without their text.
     """
 
     def __init__(self, store: TaskStore, run: Run, limit_s: float) -> None:
@@ -144,7 +144,7 @@ class GuardedTaskStore(TaskStore):
 
 
 def _nothing() -> None:
-    """Undo nothing: memory is written after the state."""
+    """Undo nothing, because memory is written after the state."""
 
 
 def _abandoned(task: Task, now: dt.datetime) -> Task:
@@ -167,10 +167,10 @@ OWNER = "agentdouble.owner"
 
 
 class UserTaskStore(TaskStore):
-    """Keeps tasks with ``save_task``, ``get_task`` and ``delete_task``, sync or async.
+    """A store over a user's ``save_task``, ``get_task`` and ``delete_task``, sync or async.
 
-    Those know no callers and cannot list. So a task of a named caller has that name in its
-    metadata, and the tasks that were saved or read here can be listed.
+    These methods do not know callers and cannot list tasks. So the name of the caller is saved in
+    the task's metadata, and only tasks that were saved or read here are listed.
     """
 
     def __init__(self, store: Any) -> None:
@@ -187,7 +187,7 @@ class UserTaskStore(TaskStore):
         await self._seen.save(task, context)
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
-        """Return a task of the caller's, or None; raise InternalError for what is no task."""
+        """Return a task of the caller, or None; raise InternalError for another object."""
         found = await self._call("get_task", task_id)
         if found is None:
             await self._seen.delete(task_id, context)
@@ -202,11 +202,11 @@ class UserTaskStore(TaskStore):
         return task
 
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """List what has been saved or read since the start."""
+        """List the tasks that have been saved or read since the start."""
         return await self._seen.list(params, context)
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Delete a task of the caller's."""
+        """Delete a task of the caller."""
         if await self.get(task_id, context) is not None:
             await self._call("delete_task", task_id)
             await self._seen.delete(task_id, context)

@@ -1,4 +1,4 @@
-"""Check that an event can be written as JSON: stored, it would break every later response."""
+"""Check that an event can be written as JSON; if stored, it would break every later response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _Holder = Union[Message, Artifact]  # noqa: UP007 (evaluated, also on Python 3.1
 def check(event: Event) -> None:
     """Raise ValueError for an event that JSON cannot represent, or with an unknown state.
 
-    Only objects that may hold any value are written to find out: files may be large.
+    Only objects that may hold arbitrary values are written for the check, because files may be
+    large.
     """
     if isinstance(event, Message):
         holders = iter([event])
@@ -49,5 +50,5 @@ def _write(event: Event) -> None:
         MessageToDict(event)
     except (SerializeToJsonError, ValueError) as error:
         raise ValueError(f"This {kind} cannot be written as JSON: {error}") from None
-    except RecursionError:  # protobuf 5 reads what is deeper than it can write
+    except RecursionError:  # protobuf 5 can read deeper messages than it can write
         raise ValueError(f"This {kind} cannot be written as JSON: it is too deep.") from None
