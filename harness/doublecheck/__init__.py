@@ -1,6 +1,6 @@
-"""doublecheck: the harness that puts a platform, or its double, through the same checks.
+"""doublecheck: the harness that runs the same checks on a platform and on its double.
 
-Exceptions are in ``doublecheck.errors``; what platforms and checks return is in
+Exceptions are in ``doublecheck.errors``; the results of platforms and checks are in
 ``doublecheck.results``.
 """
 
@@ -55,7 +55,8 @@ def __getattr__(name: str) -> Any:
         return _NAMES.load(name)
     if name in _PLACES:
         return _place(name)
-    # what has moved are classes; Python asks here for modules, too, before it imports them
+    # The names that were moved are classes. Python also looks up modules here, before it imports
+    # them.
     for place in _PLACES if name[0].isupper() else ():
         if name in dir(_place(place)):
             told = f"from doublecheck.{place} import {name}"

@@ -1,4 +1,4 @@
-"""``python -m doublecheck``: the command line, of this very interpreter."""
+"""``python -m doublecheck``: the command line, run by this interpreter."""
 
 from doublecheck.cli import main
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written atomically."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
     os.close(descriptor)
     new = Path(name)
     try:
-        new.chmod(0o666 & ~_umask())  # as any other new file
+        new.chmod(0o666 & ~_umask())  # the mode of other new files
         yield new
     finally:
         new.unlink(missing_ok=True)

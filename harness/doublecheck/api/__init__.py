@@ -1,1 +1,1 @@
-"""What Python and notebooks ask for as a whole: the checks of a platform, a twin, the unknowns."""
+"""The functions for Python and notebooks: check, twin, calibrate, connect and unknowns."""

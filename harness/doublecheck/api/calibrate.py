@@ -1,4 +1,4 @@
-"""calibrate(): what a deployment answers where the specification leaves it open, from Python."""
+"""calibrate(): find out how a deployment behaves where the specification leaves it open."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def calibrate(
 ) -> Findings:
     """Find out how a platform behaves where the specification leaves it open.
 
-    ``only`` are the ids of the unknowns to ask about, by default all. What is ``slow`` takes
-    minutes, or moves the clock of a double; what makes something on a live platform is asked
-    with ``allow_writes``. ``write("profile.toml")`` of what is returned makes a double live it.
+    ``only`` are the ids of the unknowns to probe, by default all. ``slow`` adds the probes that
+    take minutes or move the clock of a double; ``allow_writes`` adds those that create something on
+    a live platform. Call ``write("profile.toml")`` on the result for a profile that makes a double
+    behave the same.
 
-    Raises CalibrationError for an unknown that there is not, UnreachableError, and
-    InterruptedCalibrationError, which has what was found until then.
+    Raises CalibrationError for an unknown that does not exist, UnreachableError, and
+    InterruptedCalibrationError, which contains the findings so far.
     """
     wanted = _wanted([only] if isinstance(only, str) else only)
     with ExitStack() as stack:

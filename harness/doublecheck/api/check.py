@@ -24,14 +24,14 @@ def check(
 ) -> Report:
     """Check a platform clause by clause and return the report.
 
-    ``platform`` is an open platform or a URL; ``target`` names one of the configuration instead.
-    Without either, the environment and the configuration decide; by default a double is started.
-    ``only`` chooses among the clauses: ``"INV or PRB"``. With ``strict_should``, a clause that is
-    only recommended fails the run, too; with ``allow_writes``, checks also make and delete things
-    on a live platform. The checks run in a process of their own.
+    ``platform`` is an open platform or a URL; alternatively, ``target`` names a target of the
+    configuration. Without either, the environment and the configuration decide; by default a double
+    is started. ``only`` selects clauses: ``"INV or PRB"``. With ``strict_should``, a clause that is
+    only recommended can also fail the run. With ``allow_writes``, checks also create and delete
+    things on a live platform. The checks run in a separate process.
 
     Raises TargetError, UnreachableError, MissingExtraError before the first check,
-    InterruptedChecksError, which has the report until then, and ChecksCrashedError.
+    InterruptedChecksError, which contains the report so far, and ChecksCrashedError.
     """
     check_target.require_runnable()
     found = _subject(platform, target, allow_writes=allow_writes)

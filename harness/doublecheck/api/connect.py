@@ -1,4 +1,4 @@
-"""connect(): a platform from a URL, from the environment, or a double started on the spot."""
+"""connect(): a platform at a URL or from the environment, or a double that is started."""
 
 from __future__ import annotations
 
@@ -31,22 +31,21 @@ def connect(
     timeout_s: float = TIMEOUT_S,
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = (),
 ) -> Platform:
-    """Return a platform: the one at ``url``, else the one the environment names, else a double.
+    """Return a platform: the one at ``url``, else the environment's, else a new double.
 
-    ``url`` may be an Emulator of this process, too, which has been started.
-    The environment names one by DOUBLECHECK_URL or PLATFORM_TOOL_HOST, and its keys by the
-    other PLATFORM_ variables. ``target`` names one of ``[tool.doublecheck]`` in the nearest
-    pyproject.toml instead, ``staging`` say, which has its keys from the environment.
+    ``url`` may also be a started Emulator of this process. The environment gives the URL in
+    DOUBLECHECK_URL or PLATFORM_TOOL_HOST, and the keys in the other PLATFORM_ variables. ``target``
+    names a target of ``[tool.doublecheck]`` in the nearest pyproject.toml, for example ``staging``;
+    its keys come from the environment.
 
-    ``apps`` are served by a double that is started for them; one may be named ``module:app``.
-    A double that is started here lives in this process and stops with ``close()``, at the
-    latest when the interpreter exits. What httpx, uvicorn and the like log because of it, and of
-    this client, is kept out of the way; ask for it by name, and say from which level on:
-    ``logging.getLogger("httpx").setLevel("INFO")``. What your applications log and print shows.
+    ``apps`` are served by a new double; an application may be given as ``module:app``. A double
+    that is started here runs in this process and stops with ``close()``, at the latest when the
+    interpreter exits. The logs that httpx, uvicorn and others write for it and for this client are
+    hidden; to see them, set a level: ``logging.getLogger("httpx").setLevel("INFO")``. The logs and
+    the output of your applications are shown.
 
-    Raises TargetError for an unusable address, UnreachableError if nothing answers at an
-    address of this machine, and MissingExtraError if a double is to be started and is not
-    installed.
+    Raises TargetError for an unusable address, UnreachableError if nothing answers at an address of
+    this machine, and MissingExtraError if a double is needed but not installed.
     """
     wanted = Wanted(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
@@ -104,7 +103,7 @@ async def _open_in_thread(wanted: Wanted) -> tuple[Target, Stop | None]:
 
 
 def _platform(target: Target, timeout_s: float, stop: Stop) -> Platform:
-    """Return a platform that is closed when the interpreter exits, or before."""
+    """Return a platform that is closed at the latest when the interpreter exits."""
 
     def on_close() -> None:
         atexit.unregister(platform.close)
@@ -118,7 +117,7 @@ def _platform(target: Target, timeout_s: float, stop: Stop) -> Platform:
 def _async_platform(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
     """Return a platform whose double stops at the latest when the interpreter exits.
 
-    By then no loop runs in which it could be closed, so only its double is stopped.
+    At exit no event loop runs that could close the platform, so only its double is stopped.
     """
 
     async def on_close() -> None:

@@ -1,6 +1,6 @@
-"""Platform and AsyncPlatform as users import them: the clients, with the contract checks.
+"""The classes Platform and AsyncPlatform for users: the clients, with the contract checks.
 
-The checks use the clients, so the clients cannot import them: ``check()`` is added here.
+The checks use the clients, so the clients cannot import them. Therefore ``check()`` is added here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @checked_class
 class Platform(sync_client.Platform):
-    """A platform, its double or the real one; use it in a with statement, or ``close()`` it.
+    """A platform, the double or the real one; use it in a with statement, or ``close()`` it.
 
-    It blocks, and so it also works inside a running event loop. ``timeout_s`` is how long it
-    waits for the application; run_code waits as long as its code may run. ``exchanges`` are the
-    last requests with their answers. Every method raises UnreachableError, NoAnswerError, and
-    RefusedError or AnswerError for an answer of another shape.
+    It blocks, so it also works inside a running event loop. ``timeout_s`` is the time limit for the
+    application; run_code waits as long as its code may run. ``exchanges`` are the last requests
+    with their answers. Every method raises UnreachableError, NoAnswerError, RefusedError if the
+    platform refuses, and AnswerError for an answer in another format.
     """
 
     def check(
@@ -32,7 +32,7 @@ class Platform(sync_client.Platform):
         strict_should: bool = False,
         allow_writes: bool = False,
     ) -> Report:
-        """Put the platform through the contract checks; see ``doublecheck.check``."""
+        """Run the contract checks on the platform; see ``doublecheck.check``."""
         from doublecheck.runner.check_target import check_target
 
         return check_target(
@@ -44,8 +44,8 @@ class Platform(sync_client.Platform):
 class AsyncPlatform(async_client.AsyncPlatform):
     """Platform for async code: the same methods, to be awaited; use it in an async with.
 
-    Without ``keep_connections`` each request has a connection of its own, nothing is left open
-    between two, and it may be used in several event loops, one after the other.
+    Without ``keep_connections`` each request uses a new connection, no connection stays open
+    between two requests, and the platform may be used in several event loops, one after the other.
     """
 
     async def check(
@@ -55,9 +55,9 @@ class AsyncPlatform(async_client.AsyncPlatform):
         strict_should: bool = False,
         allow_writes: bool = False,
     ) -> Report:
-        """Put the platform through the contract checks; see ``doublecheck.check``.
+        """Run the contract checks on the platform; see ``doublecheck.check``.
 
-        What else runs in the loop goes on meanwhile. Cancelling it interrupts the checks.
+        Other tasks of the loop continue meanwhile. Cancelling this interrupts the checks.
         """
         from doublecheck.runner.check_target import check_target_async
 

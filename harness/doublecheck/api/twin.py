@@ -1,4 +1,4 @@
-"""twin(): the same said to a double and to another platform, from Python and notebooks."""
+"""twin(): send the same requests to a double and to another platform and compare."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def twin(
 ) -> Comparison:
     """Send the same requests to a double and to another platform and return the differences.
 
-    Each is a platform in hand or the URL of one. Without ``double`` one is started; ``target``
-    names the other in the configuration instead. What is said goes over every surface, to
-    ``agent`` or one that both have, or is what a TOML file says, ``script``. Only with
-    ``allow_writes`` it makes something on a live platform.
+    Each platform is an open one or a URL. Without ``double`` a new one is started; ``target`` names
+    the other platform in the configuration. The requests use every surface and an agent: ``agent``,
+    or one that both platforms have. A TOML file, ``script``, replaces these requests. Only with
+    ``allow_writes`` are things created on a live platform.
 
-    Raises TargetError, UnreachableError, and InterruptedTwinError, which has what came of the
-    parts until then.
+    Raises TargetError, UnreachableError, and InterruptedTwinError, which contains the results so
+    far.
     """
     with ExitStack() as stack:
         theirs = _theirs(other, target, stack)

@@ -1,4 +1,4 @@
-"""unknowns(): what the specification leaves open, and which answers are in force."""
+"""unknowns(): the unknowns of the specification, and the answers that a double uses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
     """Return the ledger of a double; it marks the unknowns that answers relied on.
 
-    Without one it is the ledger with the answers that a double begins with. Raises
-    NotADoubleError.
+    Without a platform, return the ledger with a double's default answers. Raises NotADoubleError.
     """
     if platform is None:
         return ledger_unknowns()

@@ -1,1 +1,1 @@
-"""Calibration: what a deployment answers to the unknowns, as a profile for the double."""
+"""Calibration: a deployment's answers to the unknowns, as a profile for the double."""

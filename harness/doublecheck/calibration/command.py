@@ -1,4 +1,4 @@
-"""``doublecheck calibrate``: what it needs, what it asks, what it prints and how it exits."""
+"""``doublecheck calibrate``: its requirements, its probes, its output and its exit code."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def calibrate(
 ) -> int:
     """Calibrate a platform, write its profile, print the findings, and return the exit code.
 
-    ``options`` say where it is, by key. Raises TargetError, UnreachableError, CalibrationError
-    and MissingExtraError.
+    ``options`` give the address of the platform, by key. Raises TargetError, UnreachableError,
+    CalibrationError and MissingExtraError.
     """
     _check(only)
     profile_file.check(output)

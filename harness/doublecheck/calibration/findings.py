@@ -1,4 +1,4 @@
-"""Putting the probes to a platform, one after the other, and what each came to."""
+"""Run the probes on a platform, one after the other, and collect their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire.exchanges import Exchange, redacted
 from doublecheck.wire.redaction import HIDDEN
 
-_KEPT = 12  # exchanges for an unknown
+_KEPT = 12  # exchanges that are stored for an unknown
 _BODY_CHARS = 2000  # characters of a body
 _KEY = re.compile(r'("(?:Key|ApiKey|Authorization)"\s*:\s*")[^"]*')
 _UNSEEN = "no probe can tell its answers apart from outside"
@@ -80,7 +80,7 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.notebook.r
     def write(self, path: str | Path) -> Path:
         """Write the answers to a new or existing profile and return its path.
 
-        ``agentdouble serve --profile`` lives it. Raises CalibrationError and MissingExtraError.
+        ``agentdouble serve --profile`` uses it. Raises CalibrationError and MissingExtraError.
         """
         from doublecheck.calibration import profile_file
 
@@ -102,8 +102,8 @@ def calibrate(
 ) -> Iterator[Finding]:
     """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
-    ``only`` are the ids to ask; what is ``slow`` is left out unless it is wanted. ``patience``
-    says how time passes there. Raises LedgerError for an id that does not exist.
+    ``only`` are the ids to probe; ``slow`` also runs the slow probes. ``patience`` says how time
+    passes on the platform. Raises LedgerError for an id that does not exist.
     """
     wanted = [ledger.find(id_).id for id_ in only]
     patience = patience or Patience.of(platform)

@@ -1,4 +1,4 @@
-"""What a calibration found, in a notebook: the answers, and below why others have none."""
+"""The findings of a calibration in a notebook: the answers, then the unknowns without one."""
 
 from __future__ import annotations
 

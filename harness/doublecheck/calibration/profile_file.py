@@ -1,4 +1,4 @@
-"""Writing a profile: what was found, into what was there."""
+"""Write the findings into a new or an existing profile."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _HEAD = "What a deployment answers where the specification leaves it open: doubl
 def check(file: Path) -> None:
     """Raise an error if the profile could not be written, before any request is sent.
 
-    CalibrationError for a profile that is wrong or a folder that is not there, and
-    MissingExtraError.
+    Raises CalibrationError for an invalid profile or a missing folder, and MissingExtraError.
     """
     try:
         import tomlkit  # noqa: F401
@@ -40,7 +39,8 @@ def check(file: Path) -> None:
 def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
     """Write the settled unknowns; keep the rest of an existing profile, with its comments.
 
-    An answer that the double cannot live yet is in the evidence alone. Raises CalibrationError.
+    An answer that the double does not support yet is only added as evidence. Raises
+    CalibrationError.
     """
     import tomlkit
 

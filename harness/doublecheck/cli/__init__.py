@@ -1,4 +1,4 @@
-"""The command line: ``doublecheck run``."""
+"""The command line ``doublecheck``."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def main() -> None:
         sys.exit(2 if isinstance(error, wrong_usage) else 3)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe went away, as head does
+    except BrokenPipeError:  # the reader of the pipe has closed it, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

@@ -1,4 +1,4 @@
-"""Commands that put two platforms side by side: twin, record, replay and save-test."""
+"""Commands that compare two platforms: twin, record, replay and save-test."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Options that several commands have, and that mean the same in each.
+"""Options that several commands have, with the same meaning in each.
 
-Those about a platform are made of the facts of a target.
+The options about a platform are made from the facts of a target.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def with_facts(
     *names: str, panel: str | None = None, **help_texts: str
 ) -> Callable[[Command], Command]:
-    """Give a command the options of facts before its own; it takes them as ``**platform``.
+    """Add the options of facts to a command before its own; it gets them as ``**platform``.
 
-    What nobody has said is None. ``help_texts`` replace those of the facts; an option of the
-    command replaces the fact of its name.
+    An option that is not given is None. ``help_texts`` replace the help texts of the facts; an
+    option of the command replaces the fact with the same name.
     """
 
     def give(command: Command) -> Command:
@@ -48,7 +48,7 @@ def with_facts(
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         }
-        # typer reads the signature, which takes no ** for options
+        # typer reads the signature and accepts no ** for options
         command.__signature__ = inspect.Signature([*(of_facts | own).values()])  # type: ignore[attr-defined]
         return command
 

@@ -1,5 +1,5 @@
-"""The clients of a platform, and how its target is found, started and looked at.
+"""The clients of a platform; how a target is found, started and probed.
 
-``_async`` is written by hand and ``_sync`` generated from it. What differs between the two beyond
-``await`` is in ``live_outputs``.
+``_async`` is written by hand and ``_sync`` is generated from it. The differences between the two,
+apart from ``await``, are in ``live_outputs``.
 """

@@ -1,7 +1,7 @@
-"""Before the first check: whether the control plane takes a target's own key pair.
+"""Check before the first check that the control plane accepts a target's own key pair.
 
-With a wrong secret the checks that something is refused would pass, and all others would fail. So
-``doublecheck run`` asks once, for a tool that nobody has. Other test runs do not ask.
+With a wrong secret, the checks that expect a refusal would pass and all others would fail. So
+``doublecheck run`` sends one request, for a tool that does not exist. Other test runs do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from doublecheck.wire.redaction import redact, secrets_of
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
 
-_NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
+_NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so no code runs
     "t-doublecheck-nobody-has-this", "doublecheck_doublecheck", "1"
 )
 
@@ -28,8 +28,8 @@ _NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so that nothing runs
 def require(target: Target, variables: tuple[str, str]) -> None:
     """Raise CredentialsRefusedError if the control plane refuses the key pair in these variables.
 
-    Only HTTP 401 in the control plane's own envelope counts: gateways refuse signed requests for
-    reasons of their own. Where no answer comes, the checks say so.
+    Only HTTP 401 in the control plane's own envelope counts, because gateways refuse signed
+    requests for other reasons. If there is no answer, the checks report that.
     """
     if "control_plane" in target.problems or target.credentials is None:
         return

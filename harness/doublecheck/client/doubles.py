@@ -1,4 +1,4 @@
-"""Doubles: the one at an address, and one that is started in this process."""
+"""Doubles: a double at an address, and a double that is started in this process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ANSWER_WITHIN_S = 60.0
 def running_double(url: str) -> Target:
     """Return the double at ``url``, with the keys of ``agentdouble env`` or the environment.
 
-    Raises TargetError for an unusable address and for what is no double, and UnreachableError if
-    nothing answers.
+    Raises TargetError for an unusable address or a server that is not a double, and
+    UnreachableError if nothing answers.
     """
     target = Target.find(url, "double", environ=environment_of(url))
     if not is_double(target):
@@ -43,7 +43,7 @@ def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping
     """Return the environment; add the keys if ``url`` is a double of this user."""
     try:
         found = running.at(urlsplit(url).port) if is_loopback(url) else None
-    except ValueError:  # a port that is none: the address will be refused
+    except ValueError:  # the port is not valid, so the address will be refused
         found = None
     return environ if found is None else {**environ, **environment.variables(found)}
 
@@ -67,7 +67,7 @@ def is_double(target: Target) -> bool:
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; ``module:app`` is also accepted as an application.
 
-    Settings may be a mapping ``settings``, too, as a PlatformConfig has them. Raises
+    The settings may also be given as a mapping ``settings``, as in a PlatformConfig. Raises
     MissingExtraError if the double is not installed.
     """
     import agentdouble

@@ -1,8 +1,8 @@
-"""A double that a command starts: another interpreter's, say, with libraries of its own.
+"""A double that a command starts, for example with another interpreter and its libraries.
 
-A small process, the guard, stands between the command and us. When its standard input closes, it
-ends the whole process group of the command. Any death of ours closes that input, so nothing is
-left running.
+A small process, the guard, is between the command and this process. When its standard input closes,
+it ends the whole process group of the command. This process closes that input whenever and however
+it ends, so no process stays behind.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def started(
 ) -> Iterator[str]:
     """Run a command, wait for the double that it starts, and yield its address; end it after.
 
-    The command prints an address of this machine; ``answers`` tells whether a double answers
+    The command prints an address of this machine; ``answers`` returns whether a double answers
     there, or raises a DoubleCheckError. Raises EmulatorCommandError, with the last lines of the
     command, if it ends, prints no address, or no double answers in time.
     """
@@ -94,7 +94,7 @@ def _address(
     if output.url is not None:
         return output.url
     with suppress(subprocess.TimeoutExpired):
-        if output.printed.is_set():  # its output has ended
+        if output.printed.is_set():  # the output of the command has ended
             code = process.wait(END_WITHIN_S)
             what = f"ended with exit code {code} before it printed an address of this machine"
             raise EmulatorCommandError(command, what, output.lines())
@@ -134,15 +134,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         pass
     finally:
-        with suppress(OSError):  # nobody of its group is left
+        with suppress(OSError):  # no process of the group is left
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 class _Output:
-    """The output of a command: read continuously, so that it never blocks; keeps the last lines.
+    """The output of a command: read continuously, so that it never blocks; stores the last lines.
 
-    ``printed`` is set when it has printed an address, ``ended`` when it will print no more.
+    ``printed`` is set when an address has been printed, ``ended`` at the end of the output.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""The target of ``connect()``: at a URL, in the environment, or a double started on the spot."""
+"""The target of ``connect()``: at a URL, from the environment, or a double that is started."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Wanted:
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
 
     def open(self) -> tuple[Target, Stop | None]:
-        """Open the target; what is started for this stops with the exit stack."""
+        """Open the target; the exit stack stops the servers that are started for it."""
         log_filter.keep_noise_out()
         if self.apps != ():
             return self._double_of_apps()

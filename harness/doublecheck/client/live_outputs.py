@@ -1,7 +1,7 @@
 """Run code and commands, and pass on their outputs while they run.
 
-While a call runs, a second request receives the double's live outputs. This is the one part of the
-clients that is written by hand for both: the blocking client runs the async code in a thread.
+While a call runs, a second request receives the double's live outputs. Only this part of the
+clients is written by hand for both: the blocking client runs the async code in a thread.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from doublecheck.client._async.connection import AsyncConnection
     from doublecheck.client._sync.connection import Connection
 
-_LISTENING_WITHIN_S = 10.0  # until a double says that it sends us outputs
-_SILENCE_S = 30.0  # between two events, once the result is here
-_LAST_OUTPUTS_S = 10.0  # of code that is interrupted: a double kills what goes on for longer
+_LISTENING_WITHIN_S = 10.0  # until a double confirms that it sends outputs
+_SILENCE_S = 30.0  # between two events, after the result has arrived
+_LAST_OUTPUTS_S = 10.0  # for interrupted code; a double kills code that continues longer
 _NOTHING_BEGUN_S = 1.0
 
 
@@ -46,8 +46,8 @@ async def run_async(
 ) -> Ran:
     """Make a call that runs code or a command; pass its output to ``on_output``.
 
-    ``outputs`` is the request that listens to the session, None where a platform has no live
-    outputs: then ``on_output`` gets those of the result. Cancelling this interrupts the code.
+    ``outputs`` is the request that listens to the session, or None if the platform has no live
+    outputs: then ``on_output`` gets the outputs of the result. Cancelling this interrupts the code.
     """
     if on_output is None:
         return await connection.call(call)
@@ -79,7 +79,7 @@ def run(
 
 
 def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thread.Work[Ran]:
-    """Return the coroutine for a loop of its own, with an HTTP client that belongs to that loop."""
+    """Return the coroutine for a separate loop, with an HTTP client that belongs to that loop."""
     listener = _Listener(outputs, connection.options)
 
     async def work(on_output: OnOutput) -> Ran:
@@ -93,8 +93,8 @@ def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thr
 class _Listener:
     """The request that receives a session's outputs, and the options of its HTTP client.
 
-    A client of its own: one that many runs share would have no connection left for the last call
-    while all of them listen.
+    It has its own client: if many runs shared one and all listened, no connection would be left for
+    the last call.
     """
 
     request: Request
@@ -126,9 +126,8 @@ async def _run(
 ) -> Ran:
     """Make a call and pass each output to ``on_output`` as it arrives.
 
-    Where nothing can be received, because the double is an older one, say, the outputs are those
-    of the result. Cancelling this interrupts the code, and waits some seconds for its last
-    outputs.
+    If the double cannot send live outputs, for example an older one, the outputs of the result are
+    passed. Cancelling this interrupts the code, and waits some seconds for its last outputs.
     """
     async with AsyncExitStack() as stack:
         arriving = await listener.listen(stack)
@@ -152,7 +151,7 @@ async def _run(
 
 
 class _Receiver:
-    """Forwards the outputs of one run; ``begun`` after the first event, ``over`` at its end."""
+    """Forwards the outputs of one run; ``begun`` after the first event, ``over`` at the end."""
 
     def __init__(
         self, arriving: AsyncGenerator[ServerSentEvent, None], name: str, on_output: OnOutput
@@ -167,7 +166,7 @@ class _Receiver:
         self.task = asyncio.ensure_future(self._receive())
 
     async def to_its_end(self) -> None:
-        """Wait until it is over or no more events arrive; raise what ``on_output`` raised."""
+        """Wait until the run is over or no more events arrive; raise the error of ``on_output``."""
         received = -1
         while not self.task.done() and received != self._received:
             received = self._received
@@ -199,12 +198,12 @@ class _Receiver:
 
 
 async def _answer(sent: asyncio.Task[httpx.Response], receiver: _Receiver) -> httpx.Response:
-    """Return the answer, once all outputs are received too."""
+    """Return the answer after all outputs have been received."""
     tasks: set[asyncio.Task[Any]] = {sent, receiver.task}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if receiver.task.done():
-            receiver.task.result()  # what on_output has raised
+            receiver.task.result()  # raises the error of on_output
         response = await sent
         if response.is_success:
             await receiver.to_its_end()
@@ -219,7 +218,7 @@ async def _answer(sent: asyncio.Task[httpx.Response], receiver: _Receiver) -> ht
 async def _send(
     http: httpx.AsyncClient, exchanges: Exchanges, request: Request, name: str | None = None
 ) -> httpx.Response:
-    """Send a request, under a name if given; the recorded exchange does not contain it."""
+    """Send a request, with a name if given; the recorded exchange does not contain the name."""
     named = request if name is None else output_feed.named(request, name)
     with transport.translated(request.url), exchanges.recording(request) as recording:
         return recording.answered(await http.request(**transport.arguments(named)))

@@ -1,4 +1,4 @@
-"""Run a coroutine in a thread with an event loop of its own; its outputs are handled here."""
+"""Run a coroutine in a thread with its own event loop; its outputs are handled in this thread."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Work = Callable[[OnOutput], Coroutine[Any, Any, T]]
 def run(work: Work[T], on_output: OnOutput) -> T:
     """Return the result of ``work``; call ``on_output`` in this thread with each of its outputs.
 
-    An error of ``on_output`` cancels the work, and is raised when the work has ended. After a
-    KeyboardInterrupt the last outputs are still passed on; a second one ends that.
+    An error of ``on_output`` cancels the work, and is raised after the work has ended. After a
+    KeyboardInterrupt the last outputs are still passed on; a second one stops that.
     """
     thread = _Thread(work)
     try:
@@ -64,7 +64,7 @@ class _Thread(Generic[T]):
         """Cancel the work if it is still running."""
         self._begun.wait()
         if not self._outcome.done():
-            with suppress(RuntimeError):  # the loop has just been closed: it has ended
+            with suppress(RuntimeError):  # the loop is just closed, so the work has ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Open the target of a plan: start what is to be started, and see that it answers."""
+"""Open the target of a plan: start its double if necessary, and check that it answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from doublecheck.target.target import Target
 def opened(sources: Sources, planned: Plan) -> Iterator[Target]:
     """Yield the target of a plan that has an address or a command.
 
-    A double that a command starts ends with the context. The target has the problems of surfaces
-    that do not answer. Raises TargetError for a target that is unusable, or is no double and
-    should be; and if none of its surfaces answers, why not.
+    A double that a command starts ends with the context. The target contains the problems of
+    surfaces that do not answer. Raises TargetError for a target that is unusable or should be a
+    double but is not. If no surface answers, raises the error of one.
     """
     with ExitStack() as stack:
         if "emulator_command" in planned.facts:

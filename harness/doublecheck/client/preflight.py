@@ -1,9 +1,9 @@
-"""Before the first check: whether anything answers at the addresses of a target, and soon.
+"""Before the first check: test whether a platform answers soon at the addresses of a target.
 
-Up to three requests an address, some seconds at most, and no redirection is followed. So a run
-against what is down, hangs or is no platform ends at once, with a reason, instead of after a
-time limit for each check. One answer tells that a platform is there: where another surface of the
-address hangs, its checks judge that.
+This sends up to three requests to an address, takes some seconds at most, and follows no redirect.
+So a run against a platform that is down or hangs, or against another server, ends at once with a
+reason, and not after a time limit for each check. One answer is enough for an address: if another
+surface hangs, its checks fail.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from doublecheck.wire import calls
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0
-_GRACE_S = 2.0  # for the others, once one has answered
+_GRACE_S = 2.0  # for the other surfaces, after one has answered
 _PROBES: Mapping[Surface, str] = {
     "application": "/ping",
     "api_server": "/list-apps",
@@ -33,14 +33,15 @@ _PROBES: Mapping[Surface, str] = {
     "mcp": "/mcp",
     "a2a": "/.well-known/agent-card.json",
 }
-_SLOW: frozenset[Surface] = frozenset({"mcp", "a2a"})  # a double imports an SDK to answer
+_SLOW: frozenset[Surface] = frozenset({"mcp", "a2a"})  # a double imports an SDK before it answers
 _BEHIND: Mapping[Surface, Surface] = {"sandbox": "control_plane", "services": "mcp"}
 
 
 def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface, DoubleCheckError]:
-    """Return, for each surface that does not answer as a platform, why not.
+    """Return, for each surface that does not answer as a platform, the error.
 
-    Once one surface of an address has answered, the others get two more seconds. Raises TargetError for certificates that cannot be read.
+    After one surface of an address has answered, the others get two more seconds. Raises
+    TargetError for certificates that cannot be read.
     """
     by_address: dict[str, list[Surface]] = {}
     for surface in _PROBES:
@@ -68,12 +69,12 @@ def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool
 
 
 def probed(surface: Surface) -> Surface:
-    """Return the surface to probe for another: the control plane stands for the sandbox."""
+    """Return the surface to probe for another: the control plane represents the sandbox."""
     return _BEHIND.get(surface, surface)
 
 
 def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
-    """Send all probes at once; the time limit also holds for answers that trickle in."""
+    """Send all probes at once; the time limit also applies to answers that arrive slowly."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -129,7 +130,7 @@ class _Probe:
                 self.answered = True
         except DoubleCheckError as error:
             self.problem = error
-        except Exception as error:  # the client was closed: nobody waits any longer
+        except Exception as error:  # the client was closed, so nothing waits for it
             self.problem = self._no_answer(repr(error))
         self.ended = True
         ended.put(None)

@@ -1,6 +1,6 @@
-"""The target of a test session: a double in this process, or what the options name.
+"""The target of a test session: a double in this process, or the platform that the options name.
 
-Every test run of an environment that has the harness imports this, so it imports nothing heavy.
+Every test run of an environment with the harness imports this module, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CLOUD_HOSTS = ("open.volcengineapi.com", "agentkit.cn-beijing.volces.com")
 class PlatformConfig:
     """The configuration of a test session's double; return yours from ``platform_config``.
 
-    ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's;
-    ``reference_app`` declares that ``apps`` are the reference applications of the contract
-    checks; ``cloud_hosts`` are the names that ``platform_mock`` answers for, the control plane's
-    first.
+    ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's
+    settings. ``reference_app`` declares that ``apps`` are the reference applications of the
+    contract checks. ``cloud_hosts`` are the host names that ``platform_mock`` answers for; the
+    control plane's is the first.
     """
 
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
@@ -63,6 +63,6 @@ def _allowed(served: PlatformConfig) -> tuple[str, ...]:
     """Return the allowed Host names; ``platform_mock`` sends the cloud's."""
     try:
         from agentdouble.settings import Settings
-    except ImportError:  # no double is installed, and starting one says so
+    except ImportError:  # no double is installed; starting one reports that
         return ()
     return (*Settings.load(**served.settings).allow_hosts, *served.cloud_hosts)

@@ -1,4 +1,4 @@
-"""How requests are sent: what both clients are made of, and httpx's errors in our words."""
+"""The transport of both clients: their options, and httpx's errors as errors of doublecheck."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from doublecheck.wire.calls import Request
 
 CONNECT_TIMEOUT_S = 10.0
 TICK_S = 0.2
-KEPT_S = 4.0  # many servers close an idle connection after 5 s: nothing is sent into that moment
+KEPT_S = 4.0  # many servers close an idle connection after 5 s, so an older one is not used
 NONE_KEPT = httpx.Limits(max_connections=100, max_keepalive_connections=0)
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
 
@@ -35,8 +35,8 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 def options(target: Target, timeout_s: float) -> dict[str, Any]:
     """Return the options of an httpx client for a target.
 
-    On this machine no proxy is asked, and plain http needs no certificate store, which takes
-    20 ms to load.
+    On this machine no proxy is used, and plain http needs no certificate store, which takes 20 ms
+    to load.
     """
     return {
         "timeout": _timeout(timeout_s),
@@ -52,7 +52,7 @@ def _verify(target: Target) -> ssl.SSLContext | bool:
         return encrypted
     try:
         return ssl.create_default_context(cafile=target.ca_file)
-    except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+    except OSError as error:  # also an ssl.SSLError if the file contains no certificate
         raise TargetError(
             f"The certificates to trust cannot be read from {target.ca_file}: {error}. "
             f"The variable {environment.CA_FILE} names that file."
@@ -96,8 +96,9 @@ def translated(url: str) -> Iterator[None]:
 def interruptible() -> Iterator[None]:
     """Wake a notebook's loop regularly, so that it notices an interrupted cell.
 
-    ipykernel's signal handler leaves a callback to the loop and does not wake it: a cell that
-    waits for a silent socket, or for ``asyncio.sleep()``, would not be interrupted before it ends.
+    ipykernel's signal handler adds a callback to the loop but does not wake it. Without this, a
+    cell that waits for a silent socket or for ``asyncio.sleep()`` would not be interrupted before
+    that ends.
     """
     if "ipykernel" not in sys.modules:
         yield

@@ -1,1 +1,1 @@
-"""Comparing two platforms' answers to one call: pure functions over values."""
+"""Compare two platforms' answers to one call, with pure functions."""

@@ -1,4 +1,4 @@
-"""Two answers to one call, compared: status, content type, then body or events."""
+"""Compare two answers to one call: status, content type, then body or events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNKNOWNS = "x-agentdouble-unknowns"
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; ``error`` says why there is none. Header names are in lower case.
+    """An answer, or the ``error`` if there is none; header names are in lower case.
 
     ``unknowns`` are those that a double relied on, if more are known than its header names.
     """
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def relied_on(self) -> frozenset[str]:
-        """The unknowns that a double's answer relied on, by its header."""
+        """The unknowns that a double's answer relied on, according to its header."""
         named = self.headers.get(_UNKNOWNS, "").split(",")
         return self.unknowns | {one.strip() for one in named if one.strip()}
 
@@ -55,7 +55,7 @@ class Answer:
     def events(self) -> tuple[Any, ...]:
         """Return the data of its events, as JSON if possible; consecutive texts are joined.
 
-        Where a text is cut into pieces says nothing.
+        The places where a text is cut into pieces have no meaning.
         """
         return tuple(_joined([_data(one) for one in _event_data(self.body)]))
 
@@ -63,7 +63,7 @@ class Answer:
 def differences(double: Answer, live: Answer, pairs: Pairs) -> tuple[Difference, ...]:
     """Return the differences between two answers, each with the unknown that explains it.
 
-    Ids that stand at the same place are paired on the way.
+    Ids at the same place are paired in the process.
     """
     return tuple(explained(_found(double, live, pairs), double.relied_on))
 
@@ -74,7 +74,7 @@ def _found(double: Answer, live: Answer, pairs: Pairs) -> Iterator[Difference]:
             ours, theirs = double.status or "no answer", live.status or "no answer"
             yield Difference("value", "status", ours, theirs)
         return
-    if double.status != live.status:  # what follows is about something else
+    if double.status != live.status:  # the bodies of different statuses are not comparable
         yield Difference("value", "status", double.status, live.status)
         return
     if double.media_type != live.media_type and (double.body or live.body):
@@ -159,5 +159,5 @@ def _is_increment(event: Any) -> bool:
 
 
 def _plain(event: Any) -> Any:
-    # a raw text and a JSON string are two ways of sending it (U-INVOKE-SSE-CHUNK)
+    # a raw text and a JSON string are two ways to send it (U-INVOKE-SSE-CHUNK)
     return [event] if isinstance(event, str) else event.text if isinstance(event, _Text) else event

@@ -1,4 +1,4 @@
-"""What a comparison comes to: differences, each with where it is and what explains it."""
+"""The differences that a comparison finds: their places, and the unknowns that explain them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["value", "type", "only double", "only live", "order"]
 class Class(str, Enum):
     """The class of a difference, an answer or a conversation; the worst comes first.
 
-    A difference is assumed where an unknown that the double's answer relied on leaves it open.
+    A difference is assumed if an unknown that the double's answer relied on explains it.
     """
 
     DIVERGES = "diverges"
@@ -34,8 +34,8 @@ class Class(str, Enum):
 class Difference(Shown, drawn_by="twins.notebook.difference"):
     """One place where two answers differ; ids and times are shown as references.
 
-    ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]``
-    inside a stream. ``because`` names the unknown that explains it, where one does.
+    ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]`` inside
+    a stream. ``because`` names the unknown that explains the difference, if any.
     """
 
     kind: Kind

@@ -1,8 +1,8 @@
-"""Which differences an unknown explains: those in what it leaves open, and no others.
+"""Decide which differences an unknown explains.
 
-The double's answer names the unknowns that it relied on. An unknown explains a difference if
-the answer relied on it and if what differs is what it is about: that the signing scheme is not
-known says nothing of an output's text.
+The double's answer names the unknowns that it relied on. Such an unknown explains a difference only
+if the difference is in the part of the answer that the unknown is about. For example, an unknown
+signing scheme does not explain a different text of an output.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from doublecheck.comparing.differences import Difference
 
 _ALL = r".*"
 _STATUS = r"value status .*"
-# 409 is what U-SESSION-DUPLICATE is about, whatever fields a creation takes
+# a status 409 belongs to U-SESSION-DUPLICATE, whatever fields a creation takes
 _CREATED = r"value status (?!409 )\S+ (?!409$).*"
 _REFUSED = r"value status \d+ 40[13]"
 _FIELDS = r"(only double|only live|type) "
 _EVENT_FIELD = r"(\$|events|\$\.events)\[\d+\](\$)?\.(?!content\b|error\b).*"
 
-# what each unknown is about, as regular expressions over "kind path" (and both statuses)
+# the parts that each unknown is about, as regular expressions over "kind path" (and both statuses)
 _ABOUT = {
     "U-INVOKE-HEADERS": (_STATUS,),
     "U-INVOKE-ENVELOPE": (r"type \$",),
@@ -76,7 +76,7 @@ _ABOUT = {
     "U-BROWSER-SCROLL": (r"value \$",),
     "U-MCP-TOOLSET-TOOLS": (r".* \$\.result\.tools.*",),
 }
-# what is seen only by asking for it, or not in an answer at all
+# unknowns that only a special request shows, or no answer
 NOTHING = frozenset(
     [
         *("U-ASYNC-TASK", "U-DEPRECATION", "U-EXEC-LIMITS", "U-GATEWAY-CREDENTIAL"),
@@ -85,7 +85,7 @@ NOTHING = frozenset(
         *("U-USER-SESSION-ID", "U-WEBHOOKS"),
     ]
 )
-# what the specification itself lets differ: that section says "may be empty"
+# the specification itself allows these differences: that section says "may be empty"
 _LEFT_OPEN = {"section 2.8": r"value \$\.Result\.(Internal)?Endpoint"}
 
 
@@ -136,7 +136,7 @@ def _names(value: Any) -> Any:
     return [_names(one) for one in value] if isinstance(value, list) else value
 
 
-# where only the envelope is open, what is inside must be the same
+# if only the envelope is open, its content must be the same
 _INSIDE: Mapping[str, Callable[[Any], Any]] = {
     "U-INVOKE-ENVELOPE": _unwrapped,
     "U-INVOKE-SSE-CHUNK": _unwrapped,

@@ -1,4 +1,4 @@
-"""What a request asks for, in few words: the operation by which calls are told apart."""
+"""The operation of a request in few words, which distinguishes calls."""
 
 from __future__ import annotations
 

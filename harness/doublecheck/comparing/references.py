@@ -1,8 +1,8 @@
-"""References: the names under which ids and times stand, so that what remains can be compared.
+"""References: names that replace ids and times, so that the rest can be compared.
 
-An id is followed by its value: it has the same name in whichever field, text or call it
-turns up again. ``Pairs`` follows the ids of two platforms at once: those that stand at the
-same place belong together from then on, so an id that a platform confuses shows.
+An id is identified by its value: it has the same name in every field, text or call. ``Pairs``
+matches the ids of two platforms: two ids at the same place belong together from then on, so the
+comparison shows if a platform confuses ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from doublecheck.comparing import volatile
 from doublecheck.comparing.volatile import TIME
 
-_SHORTEST_IN_TEXT = 6  # a shorter id would be found in words that have nothing to do with it
+_SHORTEST_IN_TEXT = 6  # a shorter id would also match parts of unrelated words
 _DEEPEST = 100
 
 
@@ -80,7 +80,7 @@ class Pairs:
         self._double_of: dict[str, str] = {}
 
     def seed(self, name: str, double: str, live: str) -> None:
-        """Declare that two values are the same thing, ``<name>``, before anything is compared."""
+        """Declare that two values mean the same, ``<name>``, before the comparison."""
         known = double in self._live_of or live in self._double_of
         if double and live and double != live and not known:
             self._link(double, live, f"<{name}>")
@@ -118,7 +118,7 @@ class Pairs:
 
 
 def loaded(text: str) -> Any:
-    """Return the document that a text is; raise ValueError for no JSON, or too deeply nested."""
+    """Parse a text as JSON; raise ValueError if it is not JSON or is nested too deeply."""
     try:
         document = json.loads(text)
     except RecursionError:

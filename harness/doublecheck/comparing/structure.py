@@ -1,4 +1,4 @@
-"""Two JSON documents, compared by structure: what is missing, of another type or value, and where."""
+"""Compare two JSON documents by structure: missing parts, other types and other values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.comparing.volatile import TIME
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_PROSE = frozenset({"traceback"})  # for people; it has files and lines of the platform's own
-_LARGEST_ALIGNED = 1_000_000  # pairs of elements; aligning looks at each of them
+_PROSE = frozenset({"traceback"})  # for people; it has files and lines of the platform
+_LARGEST_ALIGNED = 1_000_000  # pairs of elements; the alignment compares each of them
 
 
 def compare(
@@ -23,7 +23,7 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the differences of two documents in the order of the double's.
 
-    Documents come from ``references.loaded``, which takes none that is nested too deeply.
+    Documents come from ``references.loaded``, which refuses one that is nested too deeply.
     """
     if isinstance(double, Mapping) and isinstance(live, Mapping):
         yield from _objects(double, live, pairs, path)

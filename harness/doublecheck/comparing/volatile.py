@@ -1,4 +1,4 @@
-"""What changes from call to call without saying anything: ids and times, by their shape."""
+"""Values that change from call to call without a meaning: ids and times, found by their form."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 TIME = "time"
 
 _PATTERNS = (
-    # a time of ISO 8601, or of an HTTP header
+    # a time in ISO 8601, or in an HTTP header
     (
         r"(?P<time>\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
         r"|\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b)"
     ),
     r"(?P<uuid>\b(?:[a-z]{1,4}-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)",
     r"(?P<address>\b0x[0-9a-fA-F]{6,16}\b)",
-    # s-..., t-...: a short prefix, then a word that no language has
+    # s-..., t-...: a short prefix, then a word that is in no language
     r"(?P<prefixed>\b[a-z]{1,4}-(?=[a-zA-Z]*\d)[0-9a-zA-Z]{6,}\b)",
-    # long words of letters and digits both, hexadecimal ones and base64 among them
+    # long words of letters and digits, including hexadecimal and base64
     r"(?P<token>\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,}\b|\b\d{15,}\b)",
     r"(?P<base64>\b(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{20,})",
 )
@@ -28,12 +28,12 @@ _PREFIXES = {"s": "session", "t": "tool", "e": "event"}
 _ID_KEY = re.compile(r"^(?:(?P<noun>.*?)[_-]?)(?:[iI]d|ID)$")
 _DURATION_KEY = re.compile(r"(?:duration|elapsed|latency|uptime)(?:_?m?s)?$", re.IGNORECASE)
 _SECONDS = (1_000_000_000, 4_100_000_000)  # from 2001 to 2099
-_ID = re.compile(r"(?=\D*\d)\S+")  # what has no digit is a name that somebody gave
+_ID = re.compile(r"(?=\D*\d)\S+")  # a word without a digit is a name that a person gave
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text; ``noun`` is what it names, None for ordinary text."""
+    """A piece of a text; ``noun`` is the kind of id or time, None for ordinary text."""
 
     text: str
     noun: str | None
@@ -42,7 +42,7 @@ class Piece:
 def noun_of(value: Any, key: str = "") -> str | None:
     """Return the kind of value under a key: ``time``, the noun of an id, or None.
 
-    It goes by the value's shape. A key that ends with ``id`` makes an id of any word with a digit.
+    The form of the value decides. With a key that ends with ``id``, any word with a digit is an id.
     """
     if isinstance(value, (bool, type(None))):
         return None

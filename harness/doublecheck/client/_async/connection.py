@@ -1,4 +1,4 @@
-"""The connection to a platform, which all its clients send with."""
+"""The connection to a platform, shared by all its clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 class AsyncConnection:
-    """An HTTP client for a target, with the exchanges that it made."""
+    """An HTTP client for a target; it records its exchanges."""
 
     def __init__(
         self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
@@ -73,7 +73,7 @@ async def events(
         try:
             yield arriving
         finally:
-            # Close the connection first. Otherwise the generators below the events would do it
-            # when they are collected, and a loop without hooks for them (nest_asyncio's) would
-            # not wait for that.
+            # Close the connection first. Otherwise the garbage collector closes it through the
+            # generators of the events, and a loop without hooks for async generators
+            # (nest_asyncio's) does not wait for that.
             await response.aclose()

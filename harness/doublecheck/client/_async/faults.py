@@ -1,8 +1,8 @@
-"""The faults that a double injects into calls, to test how code behaves when its platform fails.
+"""The faults that a double injects into calls, to test how code handles a failing platform.
 
-An operation is named in the specification's words: ``InvokeTool`` or another action,
-``invoke``, ``ping``, ``run``, ``run_sse``, ``mcp:<tool>``, ``a2a:message/send``, or a path,
-``POST /v1/bash/exec``, in which ``*`` is one segment and ``**`` all that follows.
+An operation is named as in the specification: ``InvokeTool`` or another action, ``invoke``,
+``ping``, ``run``, ``run_sse``, ``mcp:<tool>``, ``a2a:message/send``, or a path,
+``POST /v1/bash/exec``, in which ``*`` is one segment and ``**`` is the rest of the path.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ WITHIN_S = 10.0
 
 
 class Which(TypedDict, total=False):
-    """Which calls of the operation meet a fault: the ``nth`` since it was armed (1 is the next),
-    then each ``every``-th, ``times`` in all, a number or "all".
+    """The calls of the operation that get a fault.
 
-    Without ``times`` one call meets it, and with ``every`` each one that is its turn.
+    ``nth`` is the first such call since the fault was armed (1 is the next call), ``every`` the
+    step to the following ones, and ``times`` their number or "all". Without ``times`` one call gets
+    the fault, or with ``every`` all calls in these steps.
     """
 
     nth: int
@@ -38,7 +39,7 @@ class Which(TypedDict, total=False):
 class AsyncPlatformFaults:
     """A double's faults; on a live platform every method raises NotADoubleError.
 
-    What arms one raises FaultError where the double does not take it so.
+    The methods that arm a fault raise FaultError if the double does not accept it.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
@@ -94,7 +95,7 @@ class AsyncPlatformFaults:
     ) -> ArmedFault:
         """Delay a call, or its answer with ``after_execution``, by at most 60 s of real time.
 
-        Without ``seconds`` until it is released: ``release(fault)``.
+        Without ``seconds`` the delay lasts until ``release(fault)``.
         """
         return await self._arm(
             "delay", operation, which, seconds=seconds, after_execution=after_execution
@@ -114,7 +115,7 @@ class AsyncPlatformFaults:
         after_bytes: int | None = None,
         **which: Unpack[Which],
     ) -> ArmedFault:
-        """Close the connection within an answer: after so many events of its stream, or bytes."""
+        """Close the connection during an answer, after some events of its stream or some bytes."""
         return await self._arm("cut", operation, which, after=after, after_bytes=after_bytes)
 
     async def lose_answer(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
@@ -131,20 +132,20 @@ class AsyncPlatformFaults:
     ) -> ArmedFault:
         """Run the code and answer with a Result.Result that is ``text``, or lacks fields.
 
-        ``without`` names them: ``["data.outputs"]``. With neither, the JSON breaks off.
+        ``without`` names the fields: ``["data.outputs"]``. With neither, the JSON is cut off.
         """
         return await self._arm("wrong_json", operation, which, text=text, without=list(without))
 
     async def kill_kernel(
         self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
     ) -> ArmedFault:
-        """Kill the kernel when it starts to run the code, or ``after`` so many output messages."""
+        """Kill the kernel when it starts to run the code, or after ``after`` output messages."""
         return await self._arm("kill_kernel", operation, which, after=after)
 
     async def expire_instance(
         self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
     ) -> ArmedFault:
-        """Have the session's instance reach its deadline while it runs the code; ``after`` likewise."""
+        """Let the session's instance expire while it runs the code, or after ``after`` messages."""
         return await self._arm("expire_instance", operation, which, after=after)
 
     async def plan(self) -> FaultPlan:
@@ -154,7 +155,7 @@ class AsyncPlatformFaults:
     async def wait(
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
-        """Wait until a fault has fired so often; raise FaultError on timeout."""
+        """Wait until a fault has fired ``fired`` times; raise FaultError on timeout."""
         target = self._connection.target
         return await self._connection.call(faults.wait(target, fault.id, fired, within_s))
 

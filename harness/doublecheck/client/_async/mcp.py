@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class AsyncMcpClient:
     """A client of one MCP server, in a session that the first request opens.
 
-    ``async with`` ends the session. Every method raises RefusedError, with the code of JSON-RPC
-    where there is one, and AnswerError for an answer that is no MCP.
+    ``async with`` ends the session. Every method raises RefusedError, with a JSON-RPC code if there
+    is one, and AnswerError for an answer that is not MCP.
     """
 
     def __init__(self, connection: AsyncConnection, server: McpServer) -> None:

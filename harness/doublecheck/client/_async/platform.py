@@ -1,6 +1,6 @@
-"""AsyncPlatform: everything a platform answers, for people, notebooks and tests.
+"""AsyncPlatform: the requests that a platform answers, as methods.
 
-It is thin: ``wire`` builds the requests and reads the answers.
+The module is thin: ``wire`` builds the requests and reads the answers.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ T = TypeVar("T")
 
 @checked_class
 class AsyncPlatform:
-    """A platform, its double or the real one; use ``async with``, or ``aclose()`` it.
+    """A platform, the double or the real one; use ``async with``, or ``aclose()`` it.
 
-    ``timeout_s`` is how long it waits for the application; run_code waits as long as its code may
-    run. ``exchanges`` are the last requests with their answers. Every method raises
-    UnreachableError, NoAnswerError, and RefusedError or AnswerError for an answer of another
-    shape. Without ``keep_connections`` each request has a connection of its own, and
-    nothing is left open between two.
+    ``timeout_s`` is the time limit for the application; run_code waits as long as its code may run.
+    ``exchanges`` are the last requests with their answers. Every method raises UnreachableError,
+    NoAnswerError, RefusedError if the platform refuses, and AnswerError for an answer in another
+    format. Without ``keep_connections`` each request uses a new connection, and no connection stays
+    open between two requests.
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class AsyncPlatform:
     ) -> AsyncGenerator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
-        The invocation begins with the first event that is read. To leave early, close
-        the iterator: ``async with contextlib.aclosing(platform.stream(...)) as events``.
+        The invocation begins when the first event is read. To stop early, close the iterator:
+        ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
         request = application.invocation(
             self.target,
@@ -173,10 +173,10 @@ class AsyncPlatform:
     ) -> CodeResult:
         """Run code in the sandbox of a user's session and return its result.
 
-        Code that raises is a result, whose ``error`` says what. ``ttl_s`` is the validity of
-        the session's instance, if this call is what makes it. ``on_output`` is called with
+        Code that raises also returns a result, with the exception in ``error``. ``ttl_s`` is the
+        validity of the session's instance, if this call creates it. ``on_output`` is called with
         each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
-        KeyboardInterrupt meanwhile.
+        KeyboardInterrupt during the run.
         """
         call = sandbox.run_code(
             self.target,
@@ -215,8 +215,8 @@ class AsyncPlatform:
     ) -> Completion:
         """Return the completions at a place in code, from the session's kernel.
 
-        ``cursor`` counts the characters before it, all of them by default. There are none while
-        the session has no such kernel, or code runs. Raises NotADoubleError.
+        ``cursor`` is the number of characters before the place, by default all. The result is empty
+        if the session has no such kernel or its kernel runs code. Raises NotADoubleError.
         """
         place = len(code) if cursor is None else cursor
         return await self._call(
@@ -237,9 +237,9 @@ class AsyncPlatform:
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
-        One that fails is a result, whose ``exit_code`` says so. ``on_output`` is called with each
-        LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
-        KeyboardInterrupt meanwhile.
+        A command that fails also returns a result, with its ``exit_code``. ``on_output`` is called
+        with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        KeyboardInterrupt during the run.
         """
         call = data_plane.exec_bash(
             self.target,
@@ -299,7 +299,7 @@ class AsyncPlatform:
     ) -> AsyncMcpClient:
         """Return a client of the MCP server at a path of the platform, or at a URL (MCP-01).
 
-        A path is asked with the target's API key, unless ``api_key`` is another.
+        For a path, the target's API key is sent, unless ``api_key`` is another key.
         """
         server = mcp.McpServer.at(self.target, address, api_key, headers)
         return AsyncMcpClient(self._connection, server)
@@ -373,15 +373,16 @@ class AsyncPlatform:
     ) -> bytes:
         """Download an artifact of a session, by default its newest version.
 
-        A text is in UTF-8. The specification has only the list of artifacts (U-ARTIFACTS). This
-        is the route of ADK's API server; a platform without it raises RefusedError.
+        A text is encoded as UTF-8. The specification only describes the list of artifacts
+        (U-ARTIFACTS). This uses the route of ADK's API server; a platform without it raises
+        RefusedError.
         """
         return await self._call(api_server.artifact(self.target, session, name, version))
 
     async def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 
-        ``fields`` are further ones of the request, ``stateDelta`` say.
+        ``fields`` are further fields of the request, for example ``stateDelta``.
         """
         return await self._call(api_server.run(self.target, session, message, fields))
 
@@ -390,10 +391,10 @@ class AsyncPlatform:
     ) -> AsyncGenerator[AgentEvent]:
         """Run a session's agent and yield its events as they arrive (API-08).
 
-        With ``streaming`` its text comes in increments first. A failure is an event with
-        ``error``. The run begins with the first event that is read.
+        With ``streaming`` the text arrives in increments first. A failure is an event with
+        ``error``. The run begins when the first event is read.
 
-        To leave early, close the iterator, as of ``stream()``.
+        To stop early, close the iterator, as for ``stream()``.
         """
         fields = {"streaming": streaming, **fields}
         request = api_server.run_sse(self.target, session, message, fields)
@@ -417,10 +418,10 @@ class AsyncPlatform:
         return await self._call(admin.ledger(self.target))
 
     async def reset(self, *, wait: bool = True) -> None:
-        """Destroy a double's sessions, empty its journal, set its clock back.
+        """Destroy a double's sessions, empty its journal and reset its clock.
 
-        Without ``wait`` it returns when no session can be reached, though processes of some
-        may still be ending. Raises NotADoubleError.
+        Without ``wait`` it returns when no session can be reached; some of their processes may
+        still be ending. Raises NotADoubleError.
         """
         await self._call(admin.reset(self.target, wait))
 
@@ -436,8 +437,8 @@ class AsyncPlatform:
     ) -> httpx.Response:
         """Send any request and return the answer, unchanged.
 
-        It goes to the surface that the specification puts its path in, unless ``surface`` is
-        another: the API server's ``/health``, say.
+        The surface is that of the path in the specification, unless ``surface`` names another, for
+        example the API server's for ``/health``.
         """
         return await self.send(
             calls.request(
@@ -462,7 +463,7 @@ class AsyncPlatform:
     async def save_test(self, path: str | Path) -> Path:
         """Write a pytest test that repeats the last calls (at most 64), and return its path.
 
-        It asserts what was answered, ids and times aside. Raises SaveError.
+        The test asserts the answers, except for ids and times. Raises SaveError.
         """
         from doublecheck.saved_tests import module
         from doublecheck.wire.exchanges import without_secrets

@@ -16,8 +16,8 @@ from doublecheck.wire import a2a
 class A2aClient:
     """A client of one A2A application, in the version that its card declares.
 
-    Every method raises RefusedError, with the code of JSON-RPC where there is one (-32001: there
-    is no such task), and AnswerError for an answer that is no A2A.
+    Every method raises RefusedError, with a JSON-RPC code if there is one (-32001: the task does
+    not exist), and AnswerError for an answer that is not A2A.
     """
 
     def __init__(self, connection: Connection, path: str) -> None:

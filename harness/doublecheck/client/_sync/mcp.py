@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class McpClient:
     """A client of one MCP server, in a session that the first request opens.
 
-    ``with`` ends the session. Every method raises RefusedError, with the code of JSON-RPC
-    where there is one, and AnswerError for an answer that is no MCP.
+    ``with`` ends the session. Every method raises RefusedError, with a JSON-RPC code if there
+    is one, and AnswerError for an answer that is not MCP.
     """
 
     def __init__(self, connection: Connection, server: McpServer) -> None:
