@@ -3,44 +3,43 @@
 ::
 
     DoubleCheckError
-    ├── ArgumentError             an argument of a wrong type, or one that cannot be sent
-    ├── ClosedError               a platform was used after it had been closed
-    ├── TargetError               options or environment name no usable target
+    ├── ArgumentError             an argument has a wrong type, or cannot be sent
+    ├── ClosedError               a platform was used after it was closed
+    ├── TargetError               the options or the environment name no usable target
     │   ├── ConfigurationError    a configuration file, or a value in it, cannot be used
-    │   └── EmulatorCommandError  the command that is to start the double does not
-    ├── CredentialsMissingError   a request must be signed and the target has no key pair
+    │   └── EmulatorCommandError  a command does not start the double
+    ├── CredentialsMissingError   a request must be signed, but the target has no key pair
     ├── CredentialsRefusedError   a control plane refuses the target's own key pair
-    ├── MissingExtraError         a part of the harness whose package is not installed
+    ├── MissingExtraError         a part of the harness needs a package that is not installed
     ├── UnreachableError          nothing answers at an address
-    │   └── UntrustedError        its certificate is not one of those that are trusted
-    ├── WrongAddressError         what answers at an address is something else
-    ├── NoAnswerError             a request was sent and its answer broke off or never came
-    ├── AnswerError               an answer that is not what its route promises
-    │   └── RefusedError          an answer that refuses: an HTTP error or an error envelope
-    ├── RecordingError            a file is no recording, or not one that can be read
+    │   └── UntrustedError        the certificate of the server is not trusted
+    ├── WrongAddressError         the server at an address is not a platform
+    ├── NoAnswerError             a request was sent, but its answer broke off or never came
+    ├── AnswerError               an answer is not what its route promises
+    │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
+    ├── RecordingError            a file is not a recording or cannot be read
     ├── SaveError                 calls cannot be saved as a test
-    ├── CalibrationError          a profile that cannot be written, or an unknown that is none
-    ├── NotADoubleError           asked of a live platform what only a double can do
-    ├── FaultError                a fault that the double does not arm, or that did not fire
-    ├── FailedCellError           code of a notebook's cell failed in the sandbox
+    ├── CalibrationError          a profile cannot be written, or an unknown does not exist
+    ├── NotADoubleError           only a double supports an operation
+    ├── FaultError                the double does not accept a fault, or it did not fire
+    ├── FailedCellError           a notebook's cell failed in the sandbox
     ├── FrozenLoopError           an async test froze the clock of its own event loop
-    ├── UnexpectedHostError       with platform_mock, a host was asked that is not the cloud's
-    │   └── UnseenRequestError    with platform_mock, a library asked that is not httpx
-    ├── ClauseError               a clause id that does not exist
-    ├── FolderError               a folder that cannot be written, or holds other files
-    ├── NotCheckedError           a clause that this version cannot check
-    ├── ChecksCrashedError        the process that carried out the checks is dead
-    └── ReportError               a report that cannot be read or written
+    ├── UnexpectedHostError       with platform_mock, a request went to another host
+    │   └── UnseenRequestError    with platform_mock, another library than httpx was used
+    ├── ClauseError               a clause id does not exist
+    ├── FolderError               a folder cannot be written, or has other files
+    ├── NotCheckedError           this version cannot check a clause
+    ├── ChecksCrashedError        the process of the checks ended
+    └── ReportError               a report cannot be read or written
 
     KeyboardInterrupt             of Python
     ├── InterruptedCalibrationError
-    │                             a calibration was interrupted; what it found is in it
-    ├── InterruptedChecksError    contract checks were interrupted; what came of them is in it
+    │                             a calibration was interrupted; it has the findings
+    ├── InterruptedChecksError    contract checks were interrupted; it has the report
     ├── InterruptedRunError       code that ran in a sandbox was interrupted
-    └── InterruptedTwinError      a twin was interrupted; what came of its parts is in it
+    └── InterruptedTwinError      a twin was interrupted; it has the comparison
 
-Messages are for people: what happened, where, what to do. What a program needs is in
-the attributes.
+Messages are for people: what happened, where, and what to do. The attributes are for programs.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ class DoubleCheckError(ShownShort, Exception):
 
 
 class ArgumentError(DoubleCheckError, TypeError):
-    """An argument is of a wrong type, or cannot be sent; nothing was."""
+    """An argument has a wrong type, or cannot be sent; no request was sent."""
 
 
 class ClosedError(DoubleCheckError, RuntimeError):
-    """A platform was used after it had been closed; ``url`` is where it was."""
+    """A platform was used after it was closed; ``url`` is its URL."""
 
     def __init__(self, url: str) -> None:
         super().__init__(
@@ -77,13 +76,13 @@ class ClosedError(DoubleCheckError, RuntimeError):
 
 
 class TargetError(DoubleCheckError):
-    """Options or environment name no usable target."""
+    """The options or the environment name no usable target."""
 
 
 class ConfigurationError(TargetError):
-    """A configuration cannot be used; ``source`` is the file, option or variable it stands in.
+    """A configuration cannot be used; ``source`` is the file, option or variable with the error.
 
-    ``key`` is the key, where it is about one.
+    ``key`` is the key of the wrong value, if there is one.
     """
 
     def __init__(self, message: str, *, source: str, key: str | None = None) -> None:
@@ -93,7 +92,7 @@ class ConfigurationError(TargetError):
 
 
 class EmulatorCommandError(TargetError):
-    """A command does not start a double; ``lines`` are the last that it printed."""
+    """A command does not start a double; ``lines`` are its last printed lines."""
 
     def __init__(self, command: Sequence[str], what: str, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
@@ -118,11 +117,11 @@ def typed(command: Sequence[str]) -> str:
 
 
 class CredentialsMissingError(DoubleCheckError):
-    """A request must be signed and the target has no key pair, or no tool id."""
+    """A request must be signed, but the target has no key pair or no tool id."""
 
 
 class CredentialsRefusedError(DoubleCheckError):
-    """A control plane, at ``url``, refuses the key pair that ``variables`` hold."""
+    """A control plane, at ``url``, refuses the key pair in ``variables``."""
 
     def __init__(self, url: str, told: str, variables: tuple[str, str]) -> None:
         super().__init__(
@@ -143,7 +142,7 @@ class MissingExtraError(DoubleCheckError):
 
 
 class UnreachableError(DoubleCheckError):
-    """Nothing answers at an address; ``url`` is what was asked for."""
+    """Nothing answers at an address; ``url`` is the requested URL."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
@@ -154,7 +153,7 @@ class UnreachableError(DoubleCheckError):
 
 
 class UntrustedError(UnreachableError):
-    """What answers at an address cannot prove who it is; nothing was asked."""
+    """The server at an address cannot prove its identity; no request was sent."""
 
     def __init__(self, url: str, reason: str) -> None:
         DoubleCheckError.__init__(
@@ -167,7 +166,7 @@ class UntrustedError(UnreachableError):
 
 
 class WrongAddressError(DoubleCheckError):
-    """What answers at an address is no platform; ``url`` is what was asked for."""
+    """The server at an address is not a platform; ``url`` is the requested URL."""
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(
@@ -178,7 +177,7 @@ class WrongAddressError(DoubleCheckError):
 
 
 class NoAnswerError(DoubleCheckError):
-    """A request was sent and its answer broke off or never came; ``url`` is what was asked for."""
+    """A request was sent, but its answer broke off or never came; ``url`` is the requested URL."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
@@ -198,7 +197,7 @@ class AnswerError(DoubleCheckError):
 
 
 class RefusedError(AnswerError):
-    """The platform refuses; ``code`` is its error code, where it gives one."""
+    """The platform refuses; ``code`` is its error code, if there is one."""
 
     def __init__(self, message: str, *, status: int, body: str = "", code: str = "") -> None:
         super().__init__(message, status=status, body=body)
@@ -206,7 +205,7 @@ class RefusedError(AnswerError):
 
 
 class RecordingError(DoubleCheckError):
-    """A file is no recording, or not one that can be read; ``line`` is where, if it is known."""
+    """A file is not a recording or cannot be read; ``line`` is the line of the error, if known."""
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
         super().__init__(message)
@@ -214,15 +213,15 @@ class RecordingError(DoubleCheckError):
 
 
 class SaveError(DoubleCheckError):
-    """Calls cannot be saved as a test, or not there."""
+    """Calls cannot be saved as a test, or not to this file."""
 
 
 class CalibrationError(DoubleCheckError):
-    """A profile cannot be written, or an unknown is asked for that does not exist."""
+    """A profile cannot be written, or a requested unknown does not exist."""
 
 
 class NotADoubleError(DoubleCheckError):
-    """Asked of a live platform what only a double can do."""
+    """Only a double supports this operation, but the platform is live."""
 
     def __init__(
         self, what: str, url: str, *, advice: str = "connect() without a URL starts a double."
@@ -232,11 +231,11 @@ class NotADoubleError(DoubleCheckError):
 
 
 class FaultError(DoubleCheckError):
-    """The double does not arm a fault as it was asked for, or one did not fire in time."""
+    """The double does not accept a fault, or a fault did not fire in time."""
 
 
 class FailedCellError(DoubleCheckError):
-    """Code of a notebook's cell failed in the sandbox; ``lines`` are the traceback from there."""
+    """A notebook's cell failed in the sandbox; ``lines`` are the traceback from there."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)
@@ -248,7 +247,7 @@ class FailedCellError(DoubleCheckError):
 
 
 class FrozenLoopError(DoubleCheckError):
-    """An async test froze the clock of its own event loop, whose timers never fire then."""
+    """An async test froze the clock of its own event loop, so its timers never fire."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -259,7 +258,7 @@ class FrozenLoopError(DoubleCheckError):
 
 
 class UnexpectedHostError(DoubleCheckError):
-    """With platform_mock, a host was asked that is not the cloud's; ``host`` is its name."""
+    """With platform_mock, a request went to another host than the cloud's: ``host``."""
 
     def __init__(self, host: str, hosts: Sequence[str]) -> None:
         super().__init__(
@@ -273,7 +272,7 @@ class UnexpectedHostError(DoubleCheckError):
 
 
 class UnseenRequestError(UnexpectedHostError):
-    """With platform_mock, a library asked that is not httpx; ``library`` names it, if known."""
+    """With platform_mock, another library than httpx was used; ``library`` names it, if known."""
 
     def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
         super().__init__(host, hosts)
@@ -296,7 +295,7 @@ class ClauseError(DoubleCheckError):
 
 
 class FolderError(DoubleCheckError):
-    """A folder that cannot be written, or holds files of somebody else's; ``folder`` is which."""
+    """A folder cannot be written or has other files; ``folder`` is its path."""
 
     def __init__(self, message: str, *, folder: Path) -> None:
         super().__init__(message)
@@ -304,7 +303,7 @@ class FolderError(DoubleCheckError):
 
 
 class NotCheckedError(DoubleCheckError):
-    """A target declares what this version cannot check; ``clause`` is the clause's id."""
+    """A target declares a surface that this version cannot check; ``clause`` is the clause's id."""
 
     def __init__(self, clause: str, surface: str) -> None:
         super().__init__(
@@ -316,7 +315,7 @@ class NotCheckedError(DoubleCheckError):
 
 
 class ChecksCrashedError(DoubleCheckError):
-    """The process that carried out the checks ended; ``lines`` are the last that it printed."""
+    """The process of the checks ended; ``lines`` are its last printed lines."""
 
     def __init__(self, code: int, ended: int, chosen: int, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
@@ -329,7 +328,7 @@ class ChecksCrashedError(DoubleCheckError):
 
 
 def _exit(code: int) -> str:
-    """Return in words how a process ended."""
+    """Describe in words how a process ended."""
     try:
         return signal.Signals(-code).name
     except ValueError:
@@ -337,13 +336,13 @@ def _exit(code: int) -> str:
 
 
 class ReportError(DoubleCheckError):
-    """A report cannot be read, or there is no place to write one."""
+    """A report cannot be read, or cannot be written to its path."""
 
 
 class InterruptedRunError(ShownShort, KeyboardInterrupt):
     """Code that ran in a sandbox was interrupted; ``session_id`` is the caller's session.
 
-    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
 
     def __init__(self, session_id: str, *, double: bool) -> None:
@@ -357,13 +356,13 @@ class InterruptedRunError(ShownShort, KeyboardInterrupt):
         self.session_id = session_id
 
 
-# The next three carry values whose modules import this one, so it cannot name their classes.
+# The next three carry values whose modules import this one, so their classes cannot be named here.
 
 
 class InterruptedChecksError(ShownShort, KeyboardInterrupt):
-    """Checks were interrupted; ``report`` is the Report of those that were carried out.
+    """Checks were interrupted; ``report`` is the Report of the checks so far.
 
-    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
 
     def __init__(self, report: Any) -> None:
@@ -372,9 +371,9 @@ class InterruptedChecksError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedTwinError(ShownShort, KeyboardInterrupt):
-    """A twin was interrupted; ``comparison`` is the Comparison of the parts until then.
+    """A twin was interrupted; ``comparison`` is the Comparison of the parts so far.
 
-    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
 
     def __init__(self, comparison: Any, parts: int) -> None:
@@ -383,9 +382,9 @@ class InterruptedTwinError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedCalibrationError(ShownShort, KeyboardInterrupt):
-    """A calibration was interrupted; ``findings`` are the Findings until then.
+    """A calibration was interrupted; ``findings`` are the Findings so far.
 
-    As any KeyboardInterrupt, it is none of the exceptions that ``except Exception`` catches.
+    It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
 
     def __init__(self, findings: Any, unknowns: int) -> None:

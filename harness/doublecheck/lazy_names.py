@@ -1,12 +1,12 @@
-"""Names that a module offers without importing what is behind them.
+"""Names that a module exports without importing their modules.
 
 Such a module lists its names once, in the form that type checkers read::
 
     if TYPE_CHECKING:
         from doublecheck.api.connect import connect as connect
 
-The same lines are read here, and a name's module is imported when the name is first used. So a
-test run that loads the pytest plugin pays nothing for the rest.
+LazyNames reads the same lines and imports a name's module when the name is first used. So a test
+run that loads the pytest plugin does not import the rest.
 """
 
 from __future__ import annotations

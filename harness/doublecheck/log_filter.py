@@ -1,9 +1,9 @@
-"""Quiet: what libraries log because we use them stays out of a notebook's cells.
+"""Keep library logs that doublecheck causes out of a notebook's cells.
 
-A double in the notebook's process serves with uvicorn and speaks with httpx, and so does its
-client: after ``logging.basicConfig(level=DEBUG)`` each call would be a dozen lines of theirs.
-Whose a record is, is told by who called: one that the user's code led to passes, be it an
-application's in the double. One that our code led to passes only where it was asked for by name:
+A double in the notebook's process serves with uvicorn and sends with httpx, and so does its client:
+after ``logging.basicConfig(level=DEBUG)`` each call would log a dozen lines. The calling code
+decides about a record. A record that the user's code caused is shown, also that of an application
+in the double. A record that our code caused is shown only if its logger has a level:
 ``logging.getLogger("httpx").setLevel("INFO")``.
 """
 
@@ -17,7 +17,7 @@ from agentdouble import tracebacks
 from agentdouble.code_origin import caller
 
 _NEVER = logging.CRITICAL + 1
-_LEAST = {  # the level from which on a record passes though it is of our doing
+_LEAST = {  # from this level on, a record is shown although our code caused it
     "agentdouble": logging.WARNING,
     "doublecheck": logging.WARNING,
     "asyncio": logging.WARNING,
@@ -50,7 +50,7 @@ class _HandingOn(logging.Handler):
         self._top = name
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Hand a record on, or drop it."""
+        """Pass a record on, or drop it."""
         ours = caller(sys._getframe(1)) == "ours"
         if not ours or record.levelno >= _LEAST[self._top] or _has_level(record.name):
             logging.getLogger().callHandlers(_short(record) if ours else record)
@@ -58,14 +58,14 @@ class _HandingOn(logging.Handler):
 
 
 def _has_level(name: str) -> bool:
-    """Whether a level was set on a logger or one of its parents."""
+    """Whether a logger or one of its parents has a level."""
     parts = name.split(".")
     loggers = (logging.getLogger(".".join(parts[:end])) for end in range(1, len(parts) + 1))
     return any(logger.level != logging.NOTSET for logger in loggers)
 
 
 def _short(record: logging.LogRecord) -> logging.LogRecord:
-    """Return the record of an error with the frames of the user's code alone."""
+    """Return the record of an error with only the frames of the user's code."""
     if not isinstance(record.exc_info, tuple) or record.exc_info[1] is None:
         return record
     kind, error, frames = record.exc_info

@@ -1,1 +1,1 @@
-"""The contract checks: one module a group of clauses, run with --pyargs doublecheck.contracts."""
+"""The contract checks: a module for each group of clauses (--pyargs doublecheck.contracts)."""

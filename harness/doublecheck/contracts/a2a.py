@@ -1,4 +1,4 @@
-"""A2A by hand: what the checks ask an A2A application, in the version that its card declares."""
+"""A small A2A client for the checks; it uses the version that the application's card declares."""
 
 from __future__ import annotations
 

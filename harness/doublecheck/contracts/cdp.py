@@ -1,4 +1,4 @@
-"""A client of the Chrome DevTools Protocol, as small as a check needs it."""
+"""A minimal client of the Chrome DevTools Protocol, with only what a check needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def opened(cdp_url: str, page_url: str) -> Iterator[Page]:
             page.call("Target.closeTarget", targetId=page.target)
 
 
-# Two frames: what is not painted yet cannot be hit. A page that nobody sees paints none.
+# Two frames, because an element that is not painted yet cannot be hit. An invisible page paints
+# none.
 _PAINTED = """Promise.race([
     new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))),
     new Promise(done => setTimeout(done, 1000)),

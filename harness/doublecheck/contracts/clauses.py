@@ -1,4 +1,4 @@
-"""The clauses of the specification, and the marker by which a check names the one it checks."""
+"""The clauses of the specification, and the marker that connects a check with its clause."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Clause(Shown, drawn_by="reports.notebook.clause"):
 
     @property
     def surface(self) -> Surface:
-        """The surface that a target must offer for this clause to bind it."""
+        """The surface that a target must offer so that this clause applies to it."""
         return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
 
     def __repr__(self) -> str:
@@ -89,11 +89,11 @@ def clause(
 ) -> pytest.MarkDecorator:
     """Mark a check with the clause it checks; raise ClauseError for an unknown id.
 
-    ``reference_app`` says that this check needs the reference application, though the clause
-    binds every deployment (by default what the clause's scope says); ``writes`` that it makes or
-    deletes something on the target. ``unknown`` names an entry of the ledger: the check then is
-    of what that clause leaves open, it observes, and never fails. Raises LedgerError for an
-    unknown that there is not.
+    ``reference_app`` says that this check needs the reference application, although the clause
+    applies to every deployment (the default comes from the clause's scope). ``writes`` says that
+    the check creates or deletes something on the target. ``unknown`` names an entry of the ledger:
+    the check then observes what the clause leaves open, and never fails. Raises LedgerError for an
+    unknown that does not exist.
     """
     found = find(id_)
     if unknown is not None:

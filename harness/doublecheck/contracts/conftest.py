@@ -1,4 +1,4 @@
-"""What the contract checks share: their double, what is not checked where, how a failure reads."""
+"""The fixtures and hooks of the contract checks: their double, skipped checks, failure reports."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ Observe = Callable[[str], None]
 
 SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey["SurfaceStates"]()
-START_WITHIN_S = 50.0  # below the patience of a Platform, and this machine may be busy
+START_WITHIN_S = 50.0  # below the patience of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
 class SurfaceStates:
     """Whether the surfaces of a target answer.
 
-    A check that got no answer casts doubt on its surface: before the next check of it, one request
-    finds out whether anything answers at all. So a platform that begins to hang in the middle does
-    not cost a time limit for each check that is left.
+    If a check gets no answer, its surface is in doubt: before the next check of this surface, one
+    request finds out whether the surface answers at all. So a platform that hangs during the run
+    does not cost a time limit for each remaining check.
     """
 
     def __init__(self, target: Target) -> None:
@@ -71,7 +71,7 @@ class SurfaceStates:
 
 @pytest.fixture(scope="session")
 def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """The target of the checks: what the options name, or a double with the reference apps."""
+    """The target of the checks: the options name it, or it is a double with the reference apps."""
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
         if pytest_options.plan_of(request.config).in_process:
@@ -114,7 +114,7 @@ def _restricted() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def platform(platform_server: Target) -> Iterator[Platform]:
-    """One Platform for all checks; no reset is needed, as each check uses its own sessions."""
+    """One Platform for all checks; no reset is needed, because each check uses its own sessions."""
     with Platform(platform_server) as platform:
         yield platform
 
@@ -181,7 +181,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
     clause, unknown = marks[0].args[0], marks[0].kwargs["unknown"]
     level = clause.level if unknown is None else "unspecified"
-    # the only thing besides text that pytest-xdist carries over from its workers
+    # pytest-xdist's workers only transfer text and these properties
     item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
     item.extra_keyword_matches.add(clause.id)  # so that -k INV-05 finds it
     if unknown is not None:

@@ -1,4 +1,4 @@
-"""How a check that failed is shown: the clause, what was asked and answered, how to ask again."""
+"""The report of a failed check: the clause, the last exchanges, and the command to repeat it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BODY_CHARS = 2000
 class Failure:
     """A failure as pytest shows it, between the clause that failed and the last exchanges.
 
-    ``where`` are the options of ``doublecheck run`` that say which platform it was.
+    ``where`` are the options of ``doublecheck run`` for the platform.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Failure:
         self._exchanges = exchanges
         self._secrets = secrets
         self._again = shlex.join(["doublecheck", "run", *where, "-k", clause.id])
-        self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # pytest's own name
+        self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # the name is pytest's
 
     @property
     def reason(self) -> str:
-        """Why it failed, without the way there."""
+        """The reason of the failure, without the traceback."""
         return self.reprcrash.message if self.reprcrash else str(self)
 
     def toterminal(self, writer: Any) -> None:

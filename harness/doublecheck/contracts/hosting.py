@@ -1,7 +1,7 @@
-"""The reference applications as runtimes: how a double declares them, where they answer.
+"""The reference applications as runtimes: how a double declares them, and where they answer.
 
-A check finds them as a client does: it asks the control plane for the address and the key of a
-runtime by its name, on a double and on a live platform alike.
+A check finds a runtime like a client: it requests the address and the key from the control plane,
+by the runtime's name, on a double and on a live platform alike.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SIMPLE, NEIGHBOUR = "hosted", "hosted-neighbour"
 TOOLS, EXECUTOR, AGENTS = "hosted-tools", "hosted-executor", "hosted-agents"
-START_WITHIN_S = 120.0  # three start side by side, and this machine may be busy
+START_WITHIN_S = 120.0  # three start at the same time, and this machine may be busy
 ANSWER_WITHIN_S = START_WITHIN_S + 30.0
 SEEN_WITHIN_S = 60.0
 _NEIGHBOUR = Path(__file__).parent / "reference" / "neighbour"
@@ -44,7 +44,7 @@ _NEIGHBOUR = Path(__file__).parent / "reference" / "neighbour"
 class Declared:
     """The reference runtimes as a double's settings declare them.
 
-    ``other_key`` is that of another identity than the control plane shows.
+    ``other_key`` is the key of another identity than the one that the control plane shows.
     """
 
     tables: tuple[Mapping[str, Any], ...]
@@ -53,15 +53,15 @@ class Declared:
 
 @contextmanager
 def declared() -> Iterator[Declared]:
-    """Yield the reference runtimes, in folders of their own, with secrets of their own.
+    """Yield the reference runtimes, in new folders, with new secrets.
 
-    They are those of the agentdouble.toml that ``doublecheck contracts app`` writes. The neighbour,
-    which hides what HST-03 looks for, gets a folder beside theirs: inside it, its files would be
-    the application's own.
+    They are the ones of the agentdouble.toml that ``doublecheck contracts app`` writes. The
+    neighbour, which hides the secrets for HST-03, gets a separate folder: inside the applications'
+    folder, its files would belong to the application.
     """
     with tempfile.TemporaryDirectory(prefix="doublecheck-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # instances may be users of their own
+        folder.chmod(0o755)  # instances may run as separate users
         applications, neighbour = folder / "applications", folder / "neighbour"
         reference_files.write("agentdouble", applications)
         shutil.copytree(_NEIGHBOUR, neighbour, ignore=shutil.ignore_patterns("__pycache__"))
@@ -87,7 +87,7 @@ def _keys(keys: Sequence[str]) -> Mapping[str, Any]:
 class Hosted:
     """The reference runtimes of a platform, each as a Platform by name.
 
-    The control plane says where one answers, and with which key.
+    The control plane gives the address and the key of each.
     """
 
     def __init__(self, platform: Platform) -> None:

@@ -1,4 +1,4 @@
-"""Leftovers: what a check makes on a platform is removed when it ends, however it ends."""
+"""Leftovers: the things that a check creates on a platform are removed when it ends."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _NOTHING_SENSIBLE = (
 class Leftovers:
     """The resources to remove from a platform.
 
-    Removing judges nothing: what a platform refuses to delete is left to end by itself, and whether
-    deletion works is for other checks. Sessions of sandboxes are found by their names in the list,
-    since an application may have named them.
+    A failed removal is not reported: the resource ends by itself, and other checks test the
+    deletion. Sandbox sessions are found by their names in the list, because an application may have
+    named them.
     """
 
     def __init__(self, platform: Platform) -> None:
@@ -45,7 +45,7 @@ class Leftovers:
         self._sandboxes.add(name)
 
     def user(self, app: str, user: str) -> None:
-        """Note that a user gets sessions of an application."""
+        """Register a user's sessions of an application for removal."""
         self._removals.append(lambda: self._delete_sessions(app, user))
 
     def add(self, remove: Callable[[], Any]) -> None:
@@ -53,7 +53,7 @@ class Leftovers:
         self._removals.append(remove)
 
     def remove(self) -> None:
-        """Remove everything that was noted, last first."""
+        """Remove everything that is registered, the last first."""
         while self._removals:
             with _as_far_as_it_goes():
                 self._removals.pop()()
@@ -88,6 +88,6 @@ class Leftovers:
 
 @contextlib.contextmanager
 def _as_far_as_it_goes() -> Iterator[None]:
-    """Pass over a platform that does not answer, or answers something else."""
+    """Ignore a platform that does not answer, or gives another answer."""
     with contextlib.suppress(*_NOTHING_SENSIBLE):
         yield

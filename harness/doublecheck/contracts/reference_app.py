@@ -1,4 +1,4 @@
-"""The reference applications with our decorators, as the checks' own double serves them."""
+"""The reference applications with our decorators, for the checks' own double."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
-    """Return the reference application, that without a ping function, and those of MCP and A2A."""
+    """Return the reference application, one without a ping function, and those of MCP and A2A."""
     return reference_app(), bare_app(), reference_tools(), reference_executor()
 
 

@@ -1,4 +1,4 @@
-"""Writing the reference applications into a folder, for one SDK or the other."""
+"""Write the reference applications into a folder, for one of the two SDKs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def files(sdk: Sdk) -> Mapping[Path, bytes]:
 def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     """Write the reference applications and return their files.
 
-    Raises FolderError, and has written nothing, if that would replace a file with another
-    content, unless ``force`` says so.
+    Raises FolderError, and writes nothing, if a file with other content would be replaced, unless
+    ``force`` is set.
     """
     wanted = {folder / place: content for place, content in files(sdk).items()}
     try:
@@ -66,5 +66,5 @@ def _in_the_way(folder: Path, changed: list[Path]) -> str:
 def _put(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink():
-        path.unlink()  # replace the link, not what it points at
+        path.unlink()  # replace the link, not its target
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Results of a run of the checks, as values that do not know how it was carried out."""
+"""The results of a run of the checks, as values that do not depend on the runner."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.notebook_repr import Shown
 
-# A verdict says what was seen, so a should that is not kept is "failed", as a must is. What sums up
-# says this instead, unless the run is strict: counts, report.failed and the exit code then agree.
+# A verdict describes the observation, so a should that is not met is "failed", like a must.
+# Summaries use this word instead, unless the run is strict, so that counts, report.failed and the
+# exit code agree.
 FORGIVEN = "failed (should)"
 
 
@@ -20,8 +21,7 @@ FORGIVEN = "failed (should)"
 class Check(Shown, drawn_by="reports.notebook.check"):
     """One check and its verdict; ``reason`` says why it did not pass.
 
-    ``details`` are what is shown of a failure: where it failed, the last exchanges, and how to
-    ask again.
+    ``details`` describe a failure: its place, the last exchanges, and how to repeat them.
     """
 
     name: str
@@ -39,9 +39,8 @@ class Check(Shown, drawn_by="reports.notebook.check"):
 class Run:
     """The results of the checks; ``pytest_exit`` is pytest's exit code.
 
-    ``chosen`` is how many checks were to be carried out: more than there are in ``checks``
-    where the run was interrupted. ``strict_should`` says that what is only recommended fails
-    the run, too.
+    ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
+    ``strict_should`` says that a failed recommendation also fails the run.
     """
 
     checks: tuple[Check, ...]
@@ -70,7 +69,7 @@ class Run:
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, the worst first.
 
-        ``failed`` are those that fail the run; the others that failed are ``failed (should)``.
+        ``failed`` are the clauses that fail the run; other failed clauses are ``failed (should)``.
         """
         return in_order(self.outcome(clause, one) for clause, one in self.verdicts().items())
 

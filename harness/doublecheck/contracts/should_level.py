@@ -1,7 +1,7 @@
-"""Checks of level should: they fail, and the run does not.
+"""Checks of level should: they can fail, but they do not fail the run.
 
-A failed should is a failure that the exit code ignores. Hidden, it would be no recommendation;
-failing the run, it would be a must.
+A failed should is reported, but the exit code ignores it. If it were hidden, it would not be a
+recommendation; if it failed the run, it would be a must.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FAILED = "failed"
 
 
 def add(group: pytest.OptionGroup) -> None:
-    """Add its option."""
+    """Add the option of this plugin."""
     group.addoption(
         "--platform-strict-should",
         action="store_true",
@@ -31,9 +31,9 @@ def configure(config: pytest.Config) -> None:
 
 
 class ShouldLevel:
-    """A pytest plugin that lets failed checks of level should not fail the run.
+    """A pytest plugin that ignores failed checks of level should in the exit code.
 
-    They are shown like any other. With ``--platform-strict-should`` they do fail it.
+    They are shown like any other failure. With ``--platform-strict-should`` they fail the run.
     """
 
     def __init__(self, strict: bool) -> None:
@@ -42,7 +42,7 @@ class ShouldLevel:
         self._others = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the failures, and those of recommendations among them."""
+        """Count the failures, and the recommendations among them."""
         if not report.failed:
             return
         told = dict(report.user_properties)

@@ -26,7 +26,7 @@ ANSWERS = "answers at "
 
 @pytest.fixture
 def agent(platform: Platform, leftovers: Leftovers) -> Agent:
-    """The A2A application of the platform; the tasks that it is given are forgotten afterwards."""
+    """The A2A application of the platform; its tasks are removed afterwards."""
     agent = Agent.of(platform)
     leftovers.add(agent.forget)
     return agent
@@ -34,7 +34,7 @@ def agent(platform: Platform, leftovers: Leftovers) -> Agent:
 
 @clause("A2A-01")
 def test_the_card_is_served(platform: Platform) -> None:
-    """With a name, a description, a version, skills, and where the agent is spoken to."""
+    """The card has a name, a description, a version, skills, and the agent's URLs."""
     card = Agent.of(platform).card
     told = [name for name in ("name", "description", "version", "skills") if card.get(name)]
     urls = [one.get("url", "") for one in card.get("supportedInterfaces", [card])]
@@ -46,7 +46,7 @@ def test_the_card_is_served(platform: Platform) -> None:
 
 @clause("A2A-02", writes=True)
 def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent) -> None:
-    """What execute() sends is what the caller gets."""
+    """The caller gets the events that execute() sends."""
     word = uuid.uuid4().hex
 
     answer = agent.send(f"say {word} ü")
@@ -56,7 +56,7 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent) -> 
 
 @clause("A2A-03", writes=True)
 def test_intermediate_results_arrive_while_it_works(agent: Agent) -> None:
-    """Each is read before the executor may go on to the next."""
+    """The client reads each result before the executor may continue to the next."""
     gate = uuid.uuid4().hex
     arrived: list[str] = []
 
@@ -72,7 +72,7 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent) -> None:
 
 @clause("A2A-04", writes=True)
 def test_tasks_are_persisted_by_the_task_store(agent: Agent) -> None:
-    """What save_task got, get_task returns; what the store has no more is not found."""
+    """get_task returns what save_task stored; a removed task is not found."""
     answer = agent.send("say kept")
     assert answer.task_id
 
@@ -84,7 +84,7 @@ def test_tasks_are_persisted_by_the_task_store(agent: Agent) -> None:
 
 @clause("A2A-05")
 def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
-    """It answers there with that card, until it is interrupted."""
+    """The application answers at the address with the card, until it is interrupted."""
     running = subprocess.Popen(  # noqa: S603 (our own script)
         [sys.executable, "-c", RUN], stdout=subprocess.PIPE, text=True
     )

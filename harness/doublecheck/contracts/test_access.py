@@ -1,4 +1,4 @@
-"""Checks of who may call (AUT)."""
+"""Checks of authentication and access (AUT)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSED = (401, 403)
 
 @clause("AUT-01")
 def test_no_authentication_is_asked_for(platform: Platform) -> None:
-    """A request that proves nothing about itself is answered."""
+    """A request without credentials is answered."""
     if platform.target.api_key is not None or not platform.target.loopback:
         pytest.skip(f"{Verdict.NOT_APPLICABLE.value}: this target is not a local one without a key")
 
@@ -35,7 +35,7 @@ def test_no_authentication_is_asked_for(platform: Platform) -> None:
 
 @clause("AUT-02", reference_app=True, writes=True)
 def test_the_gateway_authenticates_and_the_endpoints_stay(hosted: Hosted) -> None:
-    """Without the key of the runtime, or with a wrong one, each is refused; with it, it works."""
+    """A call without the key of the runtime, or with a wrong one, is refused; with it, it works."""
     strangers = [hosted.with_key(hosting.AGENTS, key) for key in (None, NOBODYS)]
     asked = ("GET", "/list-apps"), ("GET", "/version"), ("POST", "/run"), ("POST", "/run_sse")
 
@@ -54,7 +54,7 @@ def test_the_gateway_authenticates_and_the_endpoints_stay(hosted: Hosted) -> Non
 
 @clause("AUT-03", reference_app=True, writes=True)
 def test_a_session_is_not_found_by_another_identity(hosted: Hosted) -> None:
-    """Neither read, listed, continued nor deleted; who made it still has it."""
+    """Another identity cannot read, list, continue or delete it; its owner still can."""
     mine, other, user = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS), _user()
     app = mine.list_apps()[0]
     session = mine.create_session(app, user_id=user)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 REFERENCE = "doublecheck_reference"
 HARMLESS = "echo"
 JSON = {"Content-Type": "application/json"}
-ALONE = {**JSON, "Connection": "close"}  # a server may hang up after an error, unannounced
+ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an error
 
 
 @pytest.fixture
 def app(platform: Platform) -> str:
-    """The application that is run: the reference agent, an echo, or the first that there is."""
+    """The application to run: the reference agent, an echo, or the first in the list."""
     names = platform.list_apps()
     assert names, "The platform lists no application."
     return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
@@ -35,7 +35,7 @@ def app(platform: Platform) -> str:
 
 @pytest.fixture
 def user(leftovers: Leftovers, app: str) -> str:
-    """A user whom nobody knows; their sessions, and those of another, are deleted afterwards."""
+    """A new user, whose sessions are deleted afterwards, as are those of a second user."""
     user = f"doublecheck-{uuid.uuid4().hex}"
     for one in (user, f"{user}-other"):
         leftovers.user(app, one)
@@ -50,7 +50,7 @@ def session(platform: Platform, app: str, user: str) -> AgentSession:
 
 @clause("API-01")
 def test_the_applications_are_listed(platform: Platform) -> None:
-    """At least one, each by a name of its own."""
+    """There is at least one, and names are unique."""
     names = platform.list_apps()
 
     assert names
@@ -59,7 +59,7 @@ def test_the_applications_are_listed(platform: Platform) -> None:
 
 @clause("API-02", writes=True)
 def test_a_session_gets_an_id(platform: Platform, app: str, user: str) -> None:
-    """Two sessions that are created without an id have different ones."""
+    """Two sessions that are created without an id have different ids."""
     ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
 
     assert 2 == len(ids - {""}), ids
@@ -67,7 +67,7 @@ def test_a_session_gets_an_id(platform: Platform, app: str, user: str) -> None:
 
 @clause("API-03", writes=True)
 def test_a_session_takes_the_id_of_its_path(platform: Platform, app: str, user: str) -> None:
-    """It has that id, and can be read by it."""
+    """The session has that id, and can be read by it."""
     id_ = uuid.uuid4().hex
     path = api_server.session_path(app, user, id_)
 
@@ -79,7 +79,7 @@ def test_a_session_takes_the_id_of_its_path(platform: Platform, app: str, user: 
 
 @clause("API-04", writes=True)
 def test_a_user_s_sessions_are_listed(platform: Platform, app: str, user: str) -> None:
-    """All of them, and nobody else's."""
+    """All sessions of the user are listed, and none of another user."""
     ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
     platform.create_session(app, user_id=f"{user}-other")
 
@@ -91,7 +91,7 @@ def test_a_user_s_sessions_are_listed(platform: Platform, app: str, user: str) -
 
 @clause("API-05", writes=True)
 def test_a_session_has_its_history(platform: Platform, session: AgentSession) -> None:
-    """After a run it holds the user's message and the agent's events."""
+    """After a run the history has the user's message and the agent's events."""
     events = platform.run(session, "hello")
 
     history = _history(platform, session)
@@ -102,7 +102,7 @@ def test_a_session_has_its_history(platform: Platform, session: AgentSession) ->
 
 @clause("API-06", writes=True)
 def test_a_deleted_session_does_not_exist(platform: Platform, session: AgentSession) -> None:
-    """It can be neither read nor run, and is not listed."""
+    """A deleted session can be neither read nor run, and is not listed."""
     platform.delete_session(session)
 
     path = api_server.session_path(session.app_name, session.user_id, session.id)
@@ -113,7 +113,7 @@ def test_a_deleted_session_does_not_exist(platform: Platform, session: AgentSess
 
 @clause("API-07", writes=True)
 def test_all_events_of_the_turn_are_returned(platform: Platform, session: AgentSession) -> None:
-    """As one list: everything that the history has gained besides the user's message."""
+    """The list has all events that the history has gained, except the user's message."""
     platform.run(session, "first")
     before = len(_history(platform, session))
 
@@ -126,7 +126,7 @@ def test_all_events_of_the_turn_are_returned(platform: Platform, session: AgentS
 
 @clause("API-08", writes=True)
 def test_a_stream_has_one_event_a_line(platform: Platform, session: AgentSession) -> None:
-    """Each ``data:`` line is JSON of an event with content; there is at least one."""
+    """Each ``data:`` line is the JSON of an event with content; there is at least one."""
     answer = _run(platform, "/run_sse", api_server.body(session, "hello", {}))
 
     assert 200 == answer.status_code, answer.text
@@ -138,7 +138,7 @@ def test_a_stream_has_one_event_a_line(platform: Platform, session: AgentSession
 
 @clause("API-09", writes=True)
 def test_increments_come_as_they_are_produced(platform: Platform, session: AgentSession) -> None:
-    """Each is read before the next may be made; without streaming there are none."""
+    """Each increment is read before the next may be produced; without streaming there are none."""
     chunks, gate = ["one ", "two ", "three"], uuid.uuid4().hex
     stream = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
     order = json.dumps(stream)
@@ -195,7 +195,7 @@ def test_events_carry_increments_calls_and_replies(
 def test_four_fields_are_needed(
     platform: Platform, session: AgentSession, route: str, field: str
 ) -> None:
-    """Without one of the four it ends in an error status or an error event."""
+    """A request without one of the four fields ends in an error status or an error event."""
     body = api_server.body(session, "hello", {})
     del body[field]
 
@@ -206,7 +206,7 @@ def test_four_fields_are_needed(
 
 @clause("API-13", writes=True)
 def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None:
-    """A list, of a session that has none too."""
+    """The answer is a list, also for a session without artifacts."""
     path = api_server.session_path(session.app_name, session.user_id, session.id) + "/artifacts"
 
     answer = platform.request("GET", path)
@@ -217,13 +217,13 @@ def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None
 
 @clause("API-14")
 def test_health_answers(platform: Platform) -> None:
-    """With success."""
+    """The answer is a success."""
     assert platform.request("GET", "/health", surface="api_server").is_success
 
 
 @clause("API-15")
 def test_version_answers(platform: Platform) -> None:
-    """With something that says which."""
+    """The answer contains the version."""
     answer = platform.request("GET", "/version")
 
     assert answer.is_success, answer.text
@@ -232,7 +232,7 @@ def test_version_answers(platform: Platform) -> None:
 
 @clause("API-16")
 def test_applications_are_named_by_directories(platform: Platform, user: str) -> None:
-    """A name is one part of a path, and what is not listed does not run."""
+    """A name is one segment of a path, and an application that is not listed does not run."""
     unknown = AgentSession("s1", f"no_{uuid.uuid4().hex}", user)
 
     answer = _run(platform, "/run", api_server.body(unknown, "hello", {}))
@@ -254,7 +254,7 @@ def test_a_second_turn_sees_the_first(platform: Platform, session: AgentSession)
 
 @clause("API-18", writes=True)
 def test_users_sessions_are_separate(platform: Platform, app: str, user: str) -> None:
-    """The same session id is another session for another user, and is not theirs to read."""
+    """The same session id is another session for another user, who cannot read the first."""
     path = api_server.session_path(app, f"{user}-other", "s1")
     session = _named(platform.create_session(app, user_id=user, session_id="s1"), app, user)
 
@@ -267,7 +267,7 @@ def test_users_sessions_are_separate(platform: Platform, app: str, user: str) ->
 
 
 def _named(session: AgentSession, app: str, user: str) -> AgentSession:
-    """Return a session whose application and user are known, though nothing need say them."""
+    """Return a session whose application and user are known, because an answer may omit them."""
     return AgentSession(session.id, app, user, session.state, session.events)
 
 
@@ -276,7 +276,7 @@ def _history(platform: Platform, session: AgentSession) -> Any:
 
 
 def _ids(answer: httpx.Response) -> list[str]:
-    """Return the ids of a list of sessions, whichever way they are listed (U-SESSION-LIST)."""
+    """Return the ids of a list of sessions, in any of the list's formats (U-SESSION-LIST)."""
     assert 200 == answer.status_code, answer.text
     return [one["id"] if isinstance(one, dict) else one for one in wire.json_of(answer)]
 

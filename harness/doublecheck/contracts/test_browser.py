@@ -21,14 +21,14 @@ _PAGE = "data:text/html," + quote(
     "<button style='position: absolute; left: 0; top: 200px; width: 300px; height: 100px' "
     "onclick='document.title += \" and clicked\"'>"
 )
-# a double that lacks Playwright or Chromium says so, with the command that installs it
+# a double without Playwright or Chromium reports that, with the command that installs it
 _LACKING = re.compile(r'"message":\s*"([^"]+ is not installed\. Install it: [^"]+)"')
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 
 @clause("SBX-11", writes=True)
 def test_a_page_is_driven_by_its_protocol_mouse_and_keyboard(sandbox: Sandbox) -> None:
-    """A page that the protocol opens is clicked and written on, and a picture is taken of it."""
+    """A page that the protocol opens is clicked and typed on, and a picture of it is taken."""
     sandbox.run("pass")
     browser = sandbox.platform.browser(user_id=sandbox.user_id, session_id=sandbox.session_id)
     with _offered():
@@ -48,7 +48,7 @@ def test_a_page_is_driven_by_its_protocol_mouse_and_keyboard(sandbox: Sandbox) -
 
 @contextmanager
 def _offered() -> Iterator[None]:
-    """Skip where the sandbox says itself what a browser needs and is not installed there."""
+    """Skip the check if the sandbox reports that the browser is not installed."""
     try:
         yield
     except RefusedError as error:

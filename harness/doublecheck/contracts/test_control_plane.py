@@ -55,7 +55,7 @@ def answer(platform: Platform, sandbox: Sandbox) -> httpx.Response:
 
 @clause("CTL-01", writes=True)
 def test_the_envelope_is_complete(answer: httpx.Response) -> None:
-    """Every field of 2.8 is there and is a string; action and version are those asked for."""
+    """Every field of 2.8 is there and is a string; action and version are the requested ones."""
     metadata, result = wire.envelope(answer)
 
     assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
@@ -98,7 +98,7 @@ def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox) -> Non
 
 @clause("CTL-05", writes=True)
 def test_ids_have_their_shape(answer: httpx.Response) -> None:
-    """SessionId reads ``s-<id>`` and ToolId ``t-<id>``."""
+    """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``."""
     _, result = wire.envelope(answer)
 
     assert re.fullmatch(r"s-[\w-]+", str(result.get("SessionId"))), result
@@ -124,7 +124,7 @@ def test_another_action_or_version_is_refused(
 
 @clause("CTL-07")
 def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """Its signature is right, and it is refused for another reason than a wrong one."""
+    """The signature is right, and the refusal has another reason than for a wrong one."""
     known = platform.target.restricted
     if known is None:
         pytest.skip(
@@ -141,7 +141,7 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
 
 @pytest.fixture
 def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Platform]:
-    """The platform over https; a double of the checks' own is started once more, with --tls."""
+    """The platform over https; if it has none, a second double is started with --tls."""
     address = platform.target.control_plane
     if address.startswith("https"):
         yield platform
@@ -157,7 +157,7 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
 
 @clause("CTL-08", writes=True)
 def test_the_oldest_agent_library_can_call(encrypted: Platform, leftovers: Leftovers) -> None:
-    """What 0.2.15 sends runs: over https, without Ttl, with a bare session id."""
+    """The requests of version 0.2.15 run: over https, without Ttl, with a bare session id."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
     payload = {"code": "print('hello')", "timeout": 30, "kernel_name": "python3"}

@@ -54,7 +54,7 @@ async def _async_ping() -> str:
 
 
 def _accepted(decorate: Callable[[Any], Any], functions: tuple[Any, ...]) -> list[Any]:
-    """Return the functions that a decorator does not refuse."""
+    """Return the functions that a decorator accepts."""
     accepted = []
     for function in functions:
         try:
@@ -67,7 +67,7 @@ def _accepted(decorate: Callable[[Any], Any], functions: tuple[Any, ...]) -> lis
 
 @clause("DEC-01")
 def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
-    """Async with payload and headers is accepted, a generator too; nothing else is."""
+    """An async function with payload and headers is accepted, also a generator; no other is."""
     right = (_right, _right_stream)
     wrong = (_sync, _nothing, _payload_alone, _three, _turned_round)
 
@@ -76,7 +76,7 @@ def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
 
 @clause("DEC-02")
 def test_ping_refuses_what_is_no_ping() -> None:
-    """Sync without parameters is accepted; nothing else is."""
+    """A sync function without parameters is accepted; no other is."""
     wrong = (_ping_with_parameter, _async_ping)
 
     assert [_right_ping] == _accepted(agentdouble.SimpleApp().ping, (_right_ping, *wrong))
@@ -84,7 +84,7 @@ def test_ping_refuses_what_is_no_ping() -> None:
 
 @clause("DEC-03")
 def test_async_task_says_that_it_is_not_implemented() -> None:
-    """Decorating with it raises, and the message names it."""
+    """The decorator raises, and the message names it."""
     with pytest.raises(NotImplementedError, match="async_task"):
         agentdouble.SimpleApp().async_task(_right)
 
@@ -111,7 +111,7 @@ async def _unannotated_async(city: str, days=1) -> str:  # type: ignore[no-untyp
 
 @clause("DEC-04")
 def test_tool_refuses_a_parameter_without_a_type() -> None:
-    """Sync and async are accepted, with and without parentheses; the refusal names the parameter."""
+    """Sync and async functions are accepted; the error for others names the parameter."""
     right = (_tool, _async_tool, _tool_without_parameters)
     wrong = (_unannotated, _unannotated_async)
 
@@ -125,7 +125,7 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
 
 @clause("DEC-05")
 def test_agent_executor_refuses_what_is_no_executor() -> None:
-    """A class derived from an executor class is accepted, with a runner alone."""
+    """A class derived from an executor class is accepted, but only with a runner."""
     from a2a.server.agent_execution import AgentExecutor
 
     class Executor(AgentExecutor):
@@ -167,7 +167,7 @@ def test_task_store_refuses_what_is_no_task_store() -> None:
 
 @clause("DEC-06")
 def test_without_a_task_store_tasks_are_in_memory() -> None:
-    """A task can be read again, and another application knows nothing of it."""
+    """A task can be read again; another application does not know it."""
     app, other = (agentdouble.A2AApp(runner="echo") for _ in range(2))
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
 

@@ -24,7 +24,7 @@ IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 
 @clause("HST-01")
 def test_sessions_share_one_environment(hosted: Hosted) -> None:
-    """While one session's answer goes on, another's request is answered in the same process."""
+    """While one session's answer is streamed, another's request is answered in the same process."""
     app, gate = hosted.at(hosting.SIMPLE), uuid.uuid4().hex
     one, other = (_session() for _ in range(2))
 
@@ -62,9 +62,9 @@ def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: 
 
 @clause("HST-03")
 def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
-    """Its files and its environment, which hold a secret, are not read, its process not signalled.
+    """The neighbour's files, environment and process, which contain a secret, are out of reach.
 
-    The neighbour tells where they are; the other runtime then tries.
+    The neighbour reports where they are; the other runtime then tries.
     """
     neighbour = hosted.at(hosting.NEIGHBOUR)
     told = wire.json_of(wire.invoke(neighbour, {"do": "hide"}))
@@ -79,7 +79,7 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
 
 @clause("HST-04")
 def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
-    """Standard output and standard error, in those of its own runtime."""
+    """Standard output and standard error are in the logs of the application's own runtime."""
     text = f"printed {uuid.uuid4().hex}"
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
 
@@ -92,7 +92,7 @@ def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
 
 @clause("HST-04")
 def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Platform) -> None:
-    """Of each runtime: two more requests, of which one failed, and the time that they took."""
+    """Each runtime counts two more requests, one failure, and the time that they took."""
     if not platform.target.admin:
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: where a platform shows its figures is open")
     app = hosted.at(hosting.SIMPLE)
@@ -111,10 +111,10 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
 
 @clause("HST-05")
 def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
-    """HTTP, MCP and A2A: one of each is asked."""
+    """One application of each kind, HTTP, MCP and A2A, answers a request."""
     apps = [hosted.at(one) for one in (hosting.SIMPLE, hosting.TOOLS, hosting.EXECUTOR)]
 
-    with ThreadPoolExecutor(3) as pool:  # they start side by side
+    with ThreadPoolExecutor(3) as pool:  # they start at the same time
         asked = zip((_invoke, _call, _send), apps, strict=True)
         answers = [pool.submit(ask, app) for ask, app in asked]
 
@@ -132,7 +132,7 @@ def _where(app: Platform, session: dict[str, str]) -> dict[str, Any]:
 def _figures(platform: Platform) -> dict[str, float]:
     """Return a double's metrics of the runtime: requests by status, durations, errors.
 
-    A request is counted when its answer has ended on the double's side, too.
+    A request is counted only after its answer has also ended inside the double.
     """
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
     while (found := _counted(platform)).pop("in flight", 0) and time.monotonic() < deadline:

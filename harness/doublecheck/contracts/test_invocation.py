@@ -43,7 +43,7 @@ def test_user_and_session_may_be_absent(platform: Platform) -> None:
 
 @clause("INV-04")
 def test_a_returned_string_is_json(platform: Platform) -> None:
-    """A returned string arrives inside JSON, whatever characters it has."""
+    """A returned string arrives inside JSON, with any characters."""
     said = 'two\nlines, "quotes", {} and ünïcödé 🦉'
 
     assert said == wire.returned(wire.invoke(platform, {"do": "say", "prompt": said}))
@@ -68,7 +68,7 @@ def test_chunks_arrive_as_they_are_produced(platform: Platform) -> None:
 
 @clause("INV-06")
 def test_a_failure_in_a_stream_is_an_event(platform: Platform) -> None:
-    """What was yielded before the failure arrives, then an object with ``error``."""
+    """The chunks before the failure arrive, then an object with ``error``."""
     events = list(platform.stream("it broke", do="fail_late", chunks=["one"], headers=wire.CALLER))
 
     first, last = events[0], events[-1]

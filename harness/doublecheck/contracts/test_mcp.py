@@ -26,7 +26,7 @@ def mcp(platform: Platform) -> Iterator[McpClient]:
 
 @clause("MCP-03")
 def test_tools_are_the_registered_functions(mcp: McpClient) -> None:
-    """Exactly these are listed, and a sync and an async one are called."""
+    """Exactly these tools are listed, and a sync and an async one are called."""
     assert TOOLS == sorted(tool.name for tool in mcp.tools())
 
     assert "5" == _text(mcp.call("add", a=2, b=3))
@@ -36,7 +36,7 @@ def test_tools_are_the_registered_functions(mcp: McpClient) -> None:
 
 @clause("MCP-04")
 def test_types_are_the_schema_and_the_docstring_is_the_description(mcp: McpClient) -> None:
-    """Simple types, defaults, an enum, an optional and an object with objects inside."""
+    """The schema has simple types, defaults, an enum, an optional and a nested object."""
     tools = {tool.name: tool for tool in mcp.tools()}
 
     assert ({"a": "integer", "b": "integer"}, ["a", "b"]) == _takes(tools, "add")
@@ -46,7 +46,7 @@ def test_types_are_the_schema_and_the_docstring_is_the_description(mcp: McpClien
 
 @clause("MCP-04")
 def test_a_complex_object_is_in_the_schema(mcp: McpClient) -> None:
-    """With the objects inside, an enum and an optional parameter beside it."""
+    """The schema has the nested objects, an enum and an optional parameter."""
     place = _schema({tool.name: tool for tool in mcp.tools()}, "place")
     order, size = _property(place, "order"), _property(place, "size")
     item = _property(order, "items").get("items", {})
@@ -59,7 +59,7 @@ def test_a_complex_object_is_in_the_schema(mcp: McpClient) -> None:
 
 @clause("MCP-04")
 def test_a_complex_object_arrives_as_such(mcp: McpClient) -> None:
-    """The function gets the object, with its defaults, and the enum's member."""
+    """The function gets the object, with its defaults, and the member of the enum."""
     order = {"customer": "ann", "items": [{"name": "tea"}, {"name": "cup", "count": 2}]}
 
     placed = _structured(mcp.call("place", order=order, size="large"))
@@ -70,7 +70,7 @@ def test_a_complex_object_arrives_as_such(mcp: McpClient) -> None:
 
 @clause("MCP-05")
 def test_a_dict_arrives_as_structured_content(mcp: McpClient) -> None:
-    """Every value as it was returned."""
+    """Every value arrives as it was returned."""
     nested = {"list": [1, True, "x"]}
     expected = {"text": "ü", "number": 1.5, "nothing": None, "nested": nested}
 
@@ -79,7 +79,7 @@ def test_a_dict_arrives_as_structured_content(mcp: McpClient) -> None:
 
 @clause("MCP-06")
 def test_an_agent_is_a_tool_that_takes_a_prompt(mcp: McpClient) -> None:
-    """Its schema has the prompt alone, its docstring tells what it can, its text comes back."""
+    """Its schema has only the prompt, and its docstring is the description."""
     tools = {tool.name: tool for tool in mcp.tools()}
 
     assert ({"prompt": "string"}, ["prompt"]) == _takes(tools, "shout")
@@ -127,7 +127,7 @@ def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _alternatives(schema: Mapping[str, Any]) -> set[str]:
-    """Return the types that a schema allows, whichever way that is written."""
+    """Return the types that a schema allows, in either notation."""
     if "anyOf" in schema:
         return {one.get("type") for one in schema["anyOf"]}
     return set(schema.get("type", ()))

@@ -33,7 +33,7 @@ def state(leftovers: Leftovers) -> dict[str, Any]:
 
 @clause("RUN-01")
 def test_it_returns_the_result(platform_env: PlatformEnv, state: dict[str, Any]) -> None:
-    """Code and language go in; the JSON of 2.7 comes out."""
+    """The call takes code and language, and returns the JSON of 2.7."""
     result, data = wire.inner({"Result": run_code("print(6 * 7)", "python3", state)})
 
     told = (result.get("success"), data.get("status"), data.get("code"))
@@ -56,7 +56,7 @@ def test_it_says_that_the_tool_id_is_missing(
 def test_the_contexts_credentials_come_first(
     platform_env: PlatformEnv, state: dict[str, Any]
 ) -> None:
-    """Wrong ones in the context are refused though the environment's are right."""
+    """Wrong credentials in the context are refused although the environment's are right."""
     with pytest.raises(PlatformError):
         run_code("1", "python3", {**state, **WRONG})
 
@@ -65,7 +65,7 @@ def test_the_contexts_credentials_come_first(
 def test_the_environments_credentials_come_next(
     platform_env: PlatformEnv, state: dict[str, Any]
 ) -> None:
-    """A context without credentials leaves it to the environment's."""
+    """Without credentials in the context, the environment's are used."""
     result, _ = wire.inner({"Result": run_code("1", "python3", state)})
 
     assert result.get("success") is True, result
@@ -75,7 +75,7 @@ def test_the_environments_credentials_come_next(
 def test_it_says_that_credentials_are_missing(
     platform_env: PlatformEnv, state: dict[str, Any]
 ) -> None:
-    """With neither, the error names both variables."""
+    """Without both, the error names both variables."""
     platform_env.unset(environment.ACCESS_KEY, environment.SECRET_KEY)
 
     with pytest.raises(CredentialsMissingError, match=r"PLATFORM_ACCESS_KEY.*PLATFORM_SECRET_KEY"):

@@ -1,4 +1,4 @@
-"""Checks of session instances and of what code comes to (SBX)."""
+"""Checks of session instances and of the results of code (SBX)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doublecheck.values.sandbox import CodeResult, Output
 
 @clause("SBX-01", writes=True)
 def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
-    """A session id that nobody has used runs code at once, in an instance that is new."""
+    """A new session id runs code at once, in a new instance."""
     first = sandbox.run("print('kept' in globals())")
 
     assert ("ok", "False\n", 1) == (first.status, first.stdout, first.execution_count)
@@ -35,9 +35,9 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
 def test_the_instance_is_destroyed_after_thirty_minutes(
     sandbox: Sandbox, request: pytest.FixtureRequest
 ) -> None:
-    """A minute before that it lives and has its state; then the session has a new one.
+    """A minute before that the instance runs and has its state; later the session has a new one.
 
-    A second would do where the machine is fast: the platform's clock goes on meanwhile.
+    On a fast machine a second would be enough, but the platform's clock continues meanwhile.
     """
     platform = sandbox.platform
     if platform.target.kind == "live":
@@ -72,7 +72,7 @@ def test_sessions_do_not_interfere(sandbox: Sandbox) -> None:
 
 @clause("SBX-05", writes=True)
 def test_standard_output_is_a_stream(sandbox: Sandbox) -> None:
-    """What is printed arrives in one output, of type stream and name stdout."""
+    """Printed text arrives in one output, of type stream and name stdout."""
     result = sandbox.run("print('hello')\nprint('Grüße')")
 
     assert (Output("stream", name="stdout", text="hello\nGrüße\n"),) == result.outputs
@@ -91,13 +91,13 @@ def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
 
 @clause("SBX-07", writes=True)
 def test_executions_are_counted(sandbox: Sandbox) -> None:
-    """The count starts at 1 and goes on with every execution of the instance."""
+    """The count starts at 1 and increases with every execution of the instance."""
     assert [1, 2, 3] == [sandbox.run("pass").execution_count for _ in range(3)]
 
 
 @clause("SBX-08", writes=True)
 def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
-    """Each runs what the other could not, and keeps its own state in one session."""
+    """Each language runs code that the other could not, and keeps its own state in one session."""
     code = {
         "python3": ("kept = [n for n in range(3)]", "print(sum(kept), type(kept).__name__)"),
         "javascript": ("let kept = (n) => n * 7", "console.log(kept(6), typeof kept)"),
@@ -112,7 +112,7 @@ def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
 
 @clause("SBX-09", writes=True)
 def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
-    """A command sees the files of the session's code, and its failure is told."""
+    """A command sees the files of the session's code, and its failure is reported."""
     code = sandbox.run("with open('from-code', 'w') as file: print('6 * 7', end='', file=file)")
 
     works = sandbox.exec_bash("echo $(( $(cat from-code) ))")
@@ -129,7 +129,7 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
 
 @clause("SBX-10", writes=True)
 def test_files_go_in_and_out(sandbox: Sandbox) -> None:
-    """Code sees what was uploaded, byte by byte, and what it writes can be downloaded."""
+    """Code sees the uploaded file, byte by byte, and a file that it writes can be downloaded."""
     content = bytes(range(256)) * 4
 
     path = sandbox.upload("/home/gem/doublecheck/in.bin", content)
@@ -145,7 +145,7 @@ def test_files_go_in_and_out(sandbox: Sandbox) -> None:
 
 @clause("SBX-12", writes=True)
 def test_users_with_one_session_id_are_separate(sandbox: Sandbox) -> None:
-    """Another user's session of the same name is another instance."""
+    """Another user's session with the same name is another instance."""
     first = sandbox.run("kept = 41")
     other = sandbox.with_user("somebody-else").run("print('kept' in globals())")
 

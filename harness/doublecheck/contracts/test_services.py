@@ -1,4 +1,4 @@
-"""Checks of MCP services: their access record, their keys, what stands behind (MCP, SVC)."""
+"""Checks of MCP services: their access record, their keys and their backends (MCP, SVC)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Make = Callable[[Any], tuple[str, Record]]
 
 @pytest.fixture
 def make(platform: Platform, leftovers: Leftovers) -> Make:
-    """Makes a service in front of a backend; returns its name and its access record."""
+    """A function that makes a service in front of a backend and returns its access record."""
     make_service, drop_service = platform.target.make_service, platform.target.drop_service
     if make_service is None or drop_service is None:
         pytest.skip("not run: services are made on a double in this process alone")
@@ -36,7 +36,7 @@ def make(platform: Platform, leftovers: Leftovers) -> Make:
 
 @clause("MCP-01", writes=True)
 def test_a_service_speaks_mcp_at_its_address(platform: Platform, make: Make) -> None:
-    """A session is opened, asked and ended."""
+    """A session is opened, used and closed."""
     name, record = make(f"{platform.target.url}/mcp")
     with _client(platform, name, record) as mcp:
         assert {} == mcp.ask("ping")
@@ -48,7 +48,7 @@ def test_a_service_speaks_mcp_at_its_address(platform: Platform, make: Make) -> 
 def test_a_request_without_a_key_of_the_service_is_refused(
     platform: Platform, make: Make, sent: dict[str, str]
 ) -> None:
-    """With 401 or 403 (U-MCP-UNAUTHORIZED), and nothing else is said."""
+    """The status is 401 or 403 (U-MCP-UNAUTHORIZED), and the answer contains nothing else."""
     name, record = make(f"{platform.target.url}/mcp")
 
     with pytest.raises(RefusedError) as refused:
@@ -59,7 +59,7 @@ def test_a_request_without_a_key_of_the_service_is_refused(
 
 @clause("SVC-01", writes=True)
 def test_the_tools_of_a_backend_work_through_its_service(platform: Platform, make: Make) -> None:
-    """The same are listed, and a call has the same answer, as without the service between."""
+    """The service lists the same tools, and a call has the same answer as without the service."""
     name, record = make(f"{platform.target.url}/mcp")
     with platform.mcp() as direct, _client(platform, name, record) as through:
         assert direct.tools() == through.tools()
@@ -88,7 +88,7 @@ def test_each_operation_of_a_definition_is_a_tool(
 
 @clause("SVC-03", writes=True)
 def test_the_access_record_has_the_specified_shape(platform: Platform, make: Make) -> None:
-    """The address is the gateway's, and ``/mcp/<service_name>``; the key is a Bearer token."""
+    """The address is the gateway's with ``/mcp/<service_name>``; the key is a Bearer token."""
     name, record = make(f"{platform.target.url}/mcp")
     access = record.get("mcpServers", {}).get(name, {})
     authorization = access.get("headers", {}).get("Authorization", "")
@@ -103,7 +103,7 @@ def test_the_access_record_has_the_specified_shape(platform: Platform, make: Mak
 
 
 def _client(platform: Platform, name: str, record: Record) -> McpClient:
-    """Return a client that has pasted the access record."""
+    """Return a client that uses the access record."""
     access = record["mcpServers"][name]
     return platform.mcp(access["httpUrl"], headers=access["headers"])
 

@@ -1,4 +1,4 @@
-"""What the specification leaves open, observed: it is told what a platform does, and never fails."""
+"""Observations of what the specification leaves open: they report the behaviour and never fail."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from doublecheck.wire import api_server
 
 @clause("PRB-01", unknown="U-PROBE-BODIES")
 def test_what_carries_the_text_of_ping(platform: Platform, observe: Observe) -> None:
-    """Plain text, a JSON string or an object."""
+    """The answer is plain text, a JSON string or an object."""
     observe(f"ping answers {_shape(platform.request('GET', '/ping'))}")
 
 
 @clause("INV-04", unknown="U-INVOKE-ENVELOPE")
 def test_what_wraps_a_returned_string(platform: Platform, observe: Observe) -> None:
-    """The bare JSON string or an object."""
+    """The answer is the bare JSON string or an object."""
     observe(f"a string arrives as {_shape(wire.invoke(platform, {'do': 'say', 'prompt': 'x'}))}")
 
 
 @clause("INV-07", unknown="U-INVOKE-ERROR")
 def test_what_tells_of_an_exception(platform: Platform, observe: Observe) -> None:
-    """A status, and text or an object."""
+    """The answer has a status, and text or an object."""
     answer = wire.invoke(platform, {"do": "fail", "prompt": "it broke"})
 
     observe(f"an exception is HTTP {answer.status_code} with {_shape(answer)}")
@@ -37,7 +37,7 @@ def test_what_tells_of_an_exception(platform: Platform, observe: Observe) -> Non
 
 @clause("API-01", unknown="U-LIST-APPS")
 def test_what_lists_the_applications(platform: Platform, observe: Observe) -> None:
-    """An array of names, or an object that has one."""
+    """The answer is an array of names, or an object that contains one."""
     observe(f"applications are listed as {_shape(platform.request('GET', '/list-apps'))}")
 
 
@@ -45,7 +45,7 @@ def test_what_lists_the_applications(platform: Platform, observe: Observe) -> No
 def test_what_answers_a_deletion(
     platform: Platform, leftovers: Leftovers, observe: Observe
 ) -> None:
-    """Of a session that is there, and of one that is not any more."""
+    """The session exists the first time and no longer the second time."""
     app, user = platform.list_apps()[0], "doublecheck-unspecified"
     leftovers.user(app, user)
     session = platform.create_session(app, user_id=user)
@@ -58,7 +58,7 @@ def test_what_answers_a_deletion(
 
 @clause("CTL-04", unknown="U-ERROR-SHAPE")
 def test_what_a_refusal_has(platform: Platform, sandbox: Sandbox, observe: Observe) -> None:
-    """The fields of its error."""
+    """The fields of the error are observed."""
     body = {**wire.body(sandbox, "1"), "ToolId": "t-doublecheck-nobody-has-this"}
     answer = wire.control_plane(platform, body)
 
@@ -70,7 +70,7 @@ def test_what_a_refusal_has(platform: Platform, sandbox: Sandbox, observe: Obser
 def test_what_success_says_of_code_that_raises(
     platform: Platform, sandbox: Sandbox, observe: Observe
 ) -> None:
-    """Whether the call or the code is meant."""
+    """Success can refer to the call or to the code."""
     _, result = wire.envelope(wire.control_plane(platform, wire.body(sandbox, "1 / 0")))
     inner, data = wire.inner(result)
 
@@ -78,7 +78,7 @@ def test_what_success_says_of_code_that_raises(
 
 
 def _shape(answer: httpx.Response) -> str:
-    """Describe the shape of a body in words."""
+    """Describe the form of a body in words."""
     try:
         value = answer.json()
     except ValueError:

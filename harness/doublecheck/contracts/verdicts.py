@@ -1,4 +1,4 @@
-"""Verdicts: what a check came to, and why one was not carried out."""
+"""Verdicts: the result of a check, or the reason why it was not carried out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ REASON = "reason"
 class Verdict(str, Enum):
     """The verdict of a check; from the worst to the most harmless.
 
-    An error means that the check could not be carried out: it is never blamed on the
-    platform. Those that begin with "not" were not carried out for a reason that the report
-    gives. What the specification leaves open is observed, and neither passes nor fails.
+    An error means that the check could not be carried out: it is never blamed on the platform.
+    Verdicts that begin with "not" mean that the check was not carried out, for a reason in the
+    report. Behaviour that the specification leaves open is observed, and neither passes nor fails.
     """
 
     FAILED = "failed"
@@ -49,7 +49,7 @@ def why_not(
 ) -> str | None:
     """Return why a check cannot run on a target, or None if it can.
 
-    ``writes`` says that it makes or deletes something there.
+    ``writes`` says that the check creates or deletes something there.
     """
     if clause.scope == "library" and not target.offers("library"):
         return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"

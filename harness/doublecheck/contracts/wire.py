@@ -1,4 +1,4 @@
-"""What the checks ask a platform and how they read its answers, leaving open what is open."""
+"""The requests of the checks, and readers that accept every form which is left open."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.values.sandbox import BashResult, CodeResult
 
-TTL_S = 120  # what a check makes on a platform ends by itself, soon
+TTL_S = 120  # seconds; sessions that a check creates end by themselves soon
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
 PING_WITHIN_S = 1.0
-PINGS = 3  # that this machine is busy for a moment says nothing of the platform
+PINGS = 3  # a machine that is busy for a moment must not count against the platform
 READ_WITHIN_S = 20.0
 
 
@@ -57,13 +57,13 @@ class Sandbox:
         )
 
     def download(self, path: str) -> bytes:
-        """Fetch a file of the session."""
+        """Download a file of the session."""
         return self.platform.download(
             path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
         )
 
     def with_user(self, user_id: str) -> Sandbox:
-        """Return the session of the same name of another user."""
+        """Return another user's session with the same name."""
         return replace(self, user_id=user_id)
 
     def with_session(self, suffix: str) -> Sandbox:
@@ -84,7 +84,7 @@ def invoke(
 
 
 def returned(response: httpx.Response) -> str:
-    """Return the string that an entrypoint returned, out of its JSON (U-INVOKE-ENVELOPE)."""
+    """Return the string of an entrypoint, extracted from its JSON (U-INVOKE-ENVELOPE)."""
     assert (response.status_code, _media_type(response)) == (200, "application/json"), response.text
 
     value = json_of(response)
@@ -105,14 +105,14 @@ def json_of(response: httpx.Response) -> Any:
 def echo(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> dict[str, Any]:
-    """Return payload and headers as the reference application saw them; names in lower case."""
+    """Return payload and headers as the reference application got them; names in lower case."""
     seen = parsed(returned(invoke(platform, payload, headers)))
     seen["headers"] = {name.lower(): value for name, value in seen["headers"].items()}
     return seen
 
 
 def chunk(data: str) -> str:
-    """Return the string that was yielded, out of its event (U-INVOKE-SSE-CHUNK)."""
+    """Return the string that was yielded, extracted from its event (U-INVOKE-SSE-CHUNK)."""
     try:
         value = json.loads(data)
     except ValueError:
@@ -121,7 +121,7 @@ def chunk(data: str) -> str:
 
 
 def ping(platform: Platform) -> str:
-    """Return the text of ``/ping``; fail if it takes longer than a second, however often asked."""
+    """Return the text of ``/ping``; fail if every attempt takes longer than a second."""
     for _ in range(PINGS):
         with contextlib.suppress(NoAnswerError):
             response = platform.request("GET", "/ping", timeout_s=PING_WITHIN_S)
@@ -202,7 +202,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-    """Return the names of the types of those fields that are there."""
+    """Return the names of the types of the fields that are present."""
     return {name: type(document[name]).__name__ for name in names if name in document}
 
 

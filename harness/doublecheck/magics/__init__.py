@@ -1,4 +1,4 @@
-"""Magics for IPython and Jupyter: ``%load_ext doublecheck`` brings ``%%sandbox`` and ``%sandbox``."""
+"""Magics for IPython and Jupyter: ``%load_ext doublecheck`` adds ``%%sandbox`` and ``%sandbox``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what code says in a sandbox as if the cell had said it here, and raise how it failed."""
+"""Show the outputs of code in a sandbox like outputs of the cell, and raise its error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OutputDisplay:
-    """Shows outputs as they arrive; a display is updated only by code of the same ``origin``."""
+    """Shows outputs as they arrive; only code of the same ``origin`` can update a display."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -41,7 +41,7 @@ class OutputDisplay:
         self._display_data(content, update=True)
 
     def _execute_result(self, content: Mapping[str, Any]) -> None:
-        # so it is the cell's Out, stands in its place, and %%capture has it
+        # so that it becomes the cell's Out, stays in order, and %%capture captures it
         sys.displayhook(RemoteValue(*_bundle(content)))
 
     def _clear_output(self, content: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class OutputDisplay:
 
 
 class TransientDisplay(OutputDisplay):
-    """Shows outputs that the cell replaces at its end, so a last value is not the cell's own."""
+    """Shows outputs that the cell replaces at its end; a last value does not become its Out."""
 
     def _execute_result(self, content: Mapping[str, Any]) -> None:
         self._display_data(content)
@@ -98,7 +98,7 @@ def failure_of(result: CodeResult) -> FailedCellError | None:
     if error is None:
         return FailedCellError(result.message, [result.message])
     lines = error.traceback.splitlines() or [f"{error.ename}: {error.evalue}"]
-    if result.status != "error":  # it was interrupted, and the message says why
+    if result.status != "error":  # the code was interrupted, and the message says why
         lines = [*lines, result.message]
     return FailedCellError(f"{error.ename}: {error.evalue}", lines)
 

@@ -1,4 +1,4 @@
-"""Running a cell: on one platform and shown here as it runs, or on two and compared."""
+"""Run a cell: on one platform with live output, or on two platforms with a comparison."""
 
 from __future__ import annotations
 

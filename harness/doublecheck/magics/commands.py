@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 
-_COLUMNS = 70  # JupyterLab breaks longer lines anywhere, within a word too
+_COLUMNS = 70  # JupyterLab breaks longer lines anywhere, also within a word
 HELP = """\
 %sandbox                      where cells run, and what there is
 %sandbox sessions             the sessions, with their remaining life

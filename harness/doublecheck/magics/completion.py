@@ -1,7 +1,7 @@
-"""The tab key on the lines of the magics, and inside a cell that runs in the sandbox.
+"""Completion with the tab key: on the lines of the magics, and in cells that run in the sandbox.
 
-A question never starts a double, waits, or is journalled. In a cell that runs in the sandbox the
-names of the notebook are not offered: they are not there.
+A completion never starts a double, waits, or appears in the journal. In a cell that runs in the
+sandbox the names of the notebook are not offered, because the sandbox does not have them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PATIENCE_S = 2.0
 def connection(platforms: Platforms, name: str | None = None) -> Iterator[Platform | None]:
     """Yield a connection to a double, the one in use for None; None if none has started.
 
-    It is a connection of its own: what a notebook's platform was asked is kept, for saved tests.
+    It is a separate connection, because a notebook's platform records its requests for saved tests.
     """
     known = platforms.known(name)
     if known is None or not known.platform.target.admin:
@@ -42,7 +42,7 @@ def connection(platforms: Platforms, name: str | None = None) -> Iterator[Platfo
 
 _OPERATIONS = ("InvokeTool", "invoke", "ping", "run", "run_sse", "mcp:", "a2a:message/send")
 _DURATIONS = ("90s", "30m", "2h")
-_FREE = ("--timeout", "--out", "--user", "--last")  # nobody knows what is meant
+_FREE = ("--timeout", "--out", "--user", "--last")  # no completion can know these values
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def matcher(platforms: Platforms) -> Matcher:
 
 
 class _Nothing(Sized):
-    """No completions, but of length 1: for an empty list IPython would ask other matchers."""
+    """No completions, but with length 1: for an empty list IPython would call other matchers."""
 
     def __len__(self) -> int:
         return 1

@@ -1,4 +1,4 @@
-"""``%sandbox faults``: arm the double's faults by name, and take them away."""
+"""``%sandbox faults``: arm the double's faults by name, and remove them."""
 
 from __future__ import annotations
 

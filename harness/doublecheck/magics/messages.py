@@ -1,4 +1,4 @@
-"""How the magics speak: a line that tells, and one that refuses and says what to do."""
+"""The messages of the magics: lines of information, and refusals that say what to do."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def write_line(message: str) -> None:
 
 @contextmanager
 def short_errors() -> Iterator[None]:
-    """Have an error show its message alone: the line that led there is the magic itself.
+    """Make an error show only its message: the magic itself is the line that caused it.
 
-    After ``%xmode Verbose`` every frame shows, as ever.
+    After ``%xmode Verbose`` every frame is shown, as usual.
     """
     try:
         yield
-    except FailedCellError:  # which shows what the sandbox says
+    except FailedCellError:  # it shows the sandbox's traceback
         raise
     except (DoubleCheckError, KeyboardInterrupt) as error:
         tracebacks.leave_message(error)

@@ -1,4 +1,4 @@
-"""What stands behind ``%%sandbox``: which session, in which language, on which platform."""
+"""The options of ``%%sandbox``: the session, the language and the platform."""
 
 from __future__ import annotations
 

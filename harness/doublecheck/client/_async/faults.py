@@ -149,7 +149,7 @@ class AsyncPlatformFaults:
         return await self._arm("expire_instance", operation, which, after=after)
 
     async def plan(self) -> FaultPlan:
-        """Return the armed faults with their counts, and the operations that were called meanwhile."""
+        """Return the armed faults with their counts, and the operations called meanwhile."""
         return await self._connection.call(faults.plan(self._connection.target))
 
     async def wait(

@@ -150,7 +150,7 @@ class PlatformFaults:
         return self._arm("expire_instance", operation, which, after=after)
 
     def plan(self) -> FaultPlan:
-        """Return the armed faults with their counts, and the operations that were called meanwhile."""
+        """Return the armed faults with their counts, and the operations called meanwhile."""
         return self._connection.call(faults.plan(self._connection.target))
 
     def wait(
