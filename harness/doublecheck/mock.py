@@ -1,9 +1,9 @@
-"""httpx's calls to the cloud's hosts, answered by a double; nothing reaches the network.
+"""A double answers httpx's calls to the cloud's hosts; no call reaches the network.
 
-respx intercepts below httpx what it would send, so that streams stream, and starlette's test client,
-which sends nothing, never meets it. What is for a host of the cloud goes to the double with
-the Host that it was signed for, what is for this machine passes, and all else is refused. respx
-sees httpx alone: ``offline`` refuses what other libraries are about to send.
+respx intercepts requests below httpx, so streams are still streams, and starlette's test client is
+not affected, because it sends nothing. A request to a host of the cloud goes to the double with the
+Host that was signed, a request to this machine passes, and any other is refused. respx only sees
+httpx: ``offline`` refuses the requests of other libraries.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ except ImportError:
     ) from None
 
 _TIMEOUT_S = 60.0
-_NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # none would outlive its event loop
+_NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before the next call
 
 
 class PlatformMock:
-    """The cloud, as code with httpx sees it while a double answers in its stead.
+    """The cloud as code with httpx sees it, while a double answers for it.
 
-    ``router`` is respx's: routes that are added to it are asked first. ``requests`` are those that
-    the double was sent, ``unexpected`` the errors about all that went elsewhere.
+    ``router`` is respx's router: routes that are added to it come first. ``requests`` are the
+    requests that the double received, ``unexpected`` the errors of refused requests.
     """
 
     def __init__(self, target: Target, hosts: Collection[str]) -> None:
@@ -47,7 +47,7 @@ class PlatformMock:
         self.router: respx.MockRouter = _Router(self)
 
     def refused(self, error: UnexpectedHostError) -> UnexpectedHostError:
-        """Keep an error, so that it is reported even if the code under test hides it."""
+        """Store an error, so that it is reported even if the code under test hides it."""
         self.unexpected.append(error)
         return error
 
@@ -67,7 +67,7 @@ class PlatformMock:
 class _Mocker(HTTPCoreMocker):
     """respx's hook in httpx; it ignores Unix sockets, such as the double's to its sessions."""
 
-    name = f"agentdouble-{len(Mocker.registry)}"  # it is kept when this module is imported anew
+    name = f"agentdouble-{len(Mocker.registry)}"  # unique if imported again
 
     @classmethod
     def _send_sync_request(
@@ -95,7 +95,7 @@ def _is_unix(pool_or_connection: Any) -> bool:
 
 
 class _Router(respx.MockRouter):
-    """respx's router, with the double behind its routes."""
+    """respx's router, which passes on to the double any request that no route answers."""
 
     def __init__(self, mock: PlatformMock) -> None:
         super().__init__(assert_all_called=False, using=_Mocker.name)
@@ -121,7 +121,7 @@ class _Router(respx.MockRouter):
 
 @contextmanager
 def mocking(target: Target, hosts: Sequence[str]) -> Iterator[PlatformMock]:
-    """Answer httpx's calls to these hosts by the double at a target inside."""
+    """Answer httpx's calls to these hosts with the double at a target, inside the context."""
     mock = PlatformMock(target, hosts)
     with mock.router:
         yield mock
@@ -134,7 +134,7 @@ def _at(target: Target, request: httpx.Request) -> httpx.Request:
     return httpx.Request(
         request.method,
         request.url.copy_with(scheme=at.scheme, host=at.host, port=at.port),
-        # what the double says of its own address, it says as the cloud's
+        # so that the double uses the cloud's address when it reports its own
         headers=[*request.headers.raw, (b"X-Forwarded-Proto", request.url.scheme.encode())],
         content=request.content,
         extensions=extensions,

@@ -1,6 +1,6 @@
-"""Values that show themselves in a notebook: each class names the function that draws it.
+"""Values that display themselves in a notebook: each class names the function that draws it.
 
-Values lie below their displays, so a program without a notebook imports none of them.
+Values do not import their displays, so a program without a notebook imports no display.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _NAMED, _NAMED_CHARS = 3, 160
 
 
 class Shown:
-    """A value that a notebook shows as HTML, and all else by its repr.
+    """A value that a notebook shows as HTML; other environments show its repr.
 
     ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
-    doublecheck, whose module is imported when a notebook first shows one. It returns HTML, or a
-    bundle of MIME types.
+    doublecheck. Its module is imported when a notebook first shows such a value. The function
+    returns HTML, or a bundle of MIME types.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Shown:
 
 
 class Series(tuple[T_co, ...], Shown):
-    """A tuple with a display of its own, which its slices have too."""
+    """A tuple with its own display, which its slices have too."""
 
     __slots__ = ()
     _noun: ClassVar[str] = "value"

@@ -1,4 +1,4 @@
-"""Keeping a process off the network: whoever asks for another machine is refused, and named."""
+"""Keep a process off the network: refuse connections to other machines, with their names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LIBRARIES = ("requests", "httpx2", "aiohttp", "urllib3", "urllib.request", "htt
 def offline(refuse: Refuse) -> Iterator[None]:
     """Block name lookups and connections to other machines inside the context.
 
-    What ``refuse`` returns for the host, and for the library that asks where it is known, is
-    raised there. It holds for every thread of this process.
+    ``refuse`` gets the host, and the library that connects if it is known; its result is raised
+    there. This applies to every thread of this process.
     """
     look_up, connect = socket.getaddrinfo, socket.socket.connect
 
@@ -57,7 +57,7 @@ def _is_here(name: str) -> bool:
 
 
 def _library(frame: FrameType | None) -> str | None:
-    """Return the HTTP library that sends the request: of several, the one that the code called."""
+    """Return the HTTP library that sends the request; of several, the one that the code called."""
     found = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))

@@ -1,6 +1,6 @@
-"""The pytest plugin: its hooks; the fixtures stand in ``doublecheck.fixtures``.
+"""The pytest plugin: its hooks. The fixtures are in ``doublecheck.fixtures``.
 
-Every test run of an environment that has the harness loads this, so it imports nothing heavy.
+Every test run of an environment with the harness loads this module, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    result = yield  # what the test raised is raised here, and says more
-    from doublecheck.fixtures import faults  # not before pytest has: it rewrites its asserts
+    result = yield  # an error of the test is raised here; it says more
+    from doublecheck.fixtures import faults  # not before pytest has rewritten its asserts
 
     faults.check(item)
     return result

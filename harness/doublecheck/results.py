@@ -1,6 +1,6 @@
-"""What platforms, checks and twins return: the classes to annotate with.
+"""The classes of the results of platforms, checks and twins, for annotations.
 
-Each is imported from its room when it is first used.
+Each class is imported from its module when it is first used.
 """
 
 from __future__ import annotations

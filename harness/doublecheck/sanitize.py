@@ -1,10 +1,10 @@
-"""Text of a platform's, which cannot be trusted, made such that it shows what it is."""
+"""Show untrusted text of a platform as it really is."""
 
 from __future__ import annotations
 
 import re
 
-# what terminals obey and HTML does not allow, and what makes a text look like another one
+# characters that control terminals, that HTML does not allow, or that disguise a text
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -1,12 +1,13 @@
-"""Tracebacks of failed tests end at the user's line, where the error is one of ours.
+"""Tracebacks of failed tests end at the user's line if the error is one of ours.
 
-pytest shows every frame with its source. An error that explains itself needs none of ours. The
-report is cut where it is drawn, innermost, and the error stays as it was: a debugger, ``--tb=long``,
-``--tb=native`` and ``--full-trace`` have every frame. Tests of ours, the contract checks, are not
-cut.
+pytest shows every frame with its source, but an error with a clear message needs none of our
+frames. The report is cut when it is drawn, innermost, and the error itself does not change: a
+debugger, ``--tb=long``, ``--tb=native`` and ``--full-trace`` show every frame. The contract checks,
+which are our tests, are not cut.
 
-pytest's ``__tracebackhide__`` was tried: it would stand in some 75 modules, leaves the frames of
-httpx where an error is raised below it, as with platform_mock, and holds for ``--tb=long``, too.
+pytest's ``__tracebackhide__`` was tried: it would be needed in about 75 modules, it leaves the
+frames of httpx if an error is raised below it, as with platform_mock, and it also applies to
+``--tb=long``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pytest
 from _pytest._code.code import ExceptionRepr, TerminalRepr
 
 _WHOLE = ("long", "native")
-_ASSERTING = "doublecheck.fixtures"  # whose assertions explain themselves
+_ASSERTING = "doublecheck.fixtures"  # its assertions explain themselves
 
 
 def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -33,7 +34,7 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
 def _is_ours(error: BaseException) -> bool:
     """Whether an error is one of ours, whose message is enough."""
     tracebacks = _tracebacks()
-    if tracebacks is None:  # nothing of ours has run that could have raised one
+    if tracebacks is None:  # no module of ours has run that could have raised one
         return False
     if isinstance(error, AssertionError):
         return _raised_by(error.__traceback__).startswith(_ASSERTING)
@@ -68,5 +69,5 @@ def _shown(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
 
 
 def _tracebacks() -> Any:
-    """Return the module that tells the origin of a frame, if it is imported."""
+    """Return the module that finds the origin of a frame, if it is imported."""
     return sys.modules.get("agentdouble.tracebacks")

@@ -80,7 +80,7 @@ class Arguments:
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    """Return a field of the model, whose own name allows any name for the parameter."""
+    """Return a field of the model; the parameter is its alias, so any name is possible."""
     default = ... if parameter.default is parameter.empty else parameter.default
     return Annotated[parameter.annotation, Field(alias=parameter.name)], default
 

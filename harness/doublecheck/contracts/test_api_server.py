@@ -243,7 +243,7 @@ def test_applications_are_named_by_directories(platform: Platform, user: str) ->
 
 @clause("API-17", writes=True)
 def test_a_second_turn_sees_the_first(platform: Platform, session: AgentSession) -> None:
-    """The agent finds what was said in earlier turns."""
+    """The agent finds the messages of earlier turns."""
     platform.run(session, "remember me")
     order = json.dumps({"do": "history"})
 

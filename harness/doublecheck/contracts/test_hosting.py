@@ -62,7 +62,7 @@ def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: 
 
 @clause("HST-03")
 def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
-    """The neighbour's files, environment and process, which contain a secret, are out of reach.
+    """The neighbour's files and environment cannot be read, nor its process signalled.
 
     The neighbour reports where they are; the other runtime then tries.
     """

@@ -101,7 +101,7 @@ def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
 
 @clause("INV-09", reference_app=True, writes=True)
 def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: Leftovers) -> None:
-    """run_code in one session finds what it left there; in another session it does not."""
+    """run_code in one session finds its earlier state; in another session it does not."""
     one, other = ({"user_id": "doublecheck", "session_id": uuid.uuid4().hex} for _ in range(2))
     for session in (one, other):
         leftovers.sandbox(session["session_id"])

@@ -1,4 +1,4 @@
-"""Which platforms the magics run code on: one of the notebook's, one that was named, a double."""
+"""The platforms that the magics run code on: a notebook's variable, a named one, or a double."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class Named:
 class Platforms:
     """The platforms that cells can run on, and the current one.
 
-    That is the one of the last ``%sandbox use``, else the notebook's variable ``platform``, else
-    a double of its own, which starts when it is first needed. What is opened here is closed by
-    ``close()``.
+    The current platform is the one of the last ``%sandbox use``, else the notebook's variable
+    ``platform``, else a new double, which starts when it is first needed. ``close()`` closes the
+    platforms that were opened here.
     """
 
     def __init__(self, variables: Mapping[str, Any]) -> None:
         self._variables = variables
-        self._used: dict[str, Platform | None] = {}  # None: what the variable is by then
+        self._used: dict[str, Platform | None] = {}  # None: the current value of the variable
         self._chosen: str | None = None
-        self._last: Named | None = None  # that cells ran on; None: the next was just named
+        self._last: Named | None = None  # the last one used; None after %sandbox use
         self._double: Platform | None = None
         self._sync: dict[int, tuple[AsyncPlatform, Platform]] = {}
         self._opened = ExitStack()
@@ -69,7 +69,7 @@ class Platforms:
         """Return the current platform, or None if it is a double that has not started yet."""
         if self._chosen is not None and self._chosen != DOUBLE:
             return self.find(self._chosen)
-        # %sandbox use was said, whereas the variable may be there for other reasons
+        # %sandbox use is explicit, but the variable may exist for other reasons
         variable = None if self._chosen == DOUBLE else self._variable(VARIABLE)
         if variable is not None:
             return Named(VARIABLE, variable)
@@ -133,7 +133,7 @@ class Platforms:
     def use(self, text: str) -> Named | None:
         """Switch to a platform by expression, URL or name; None means the magics' own double.
 
-        ``NAME=`` before it gives it a name. Raises UsageError.
+        A prefix ``NAME=`` gives it a name. Raises UsageError.
         """
         self._last = None
         named = _NAMED.fullmatch(text.strip())
@@ -211,7 +211,7 @@ class Platforms:
         if isinstance(value, AsyncPlatform):
             if id(value) not in self._sync:
                 opened = self._opened.enter_context(Platform(value.target))
-                self._sync[id(value)] = (value, opened)  # kept, so that its id stays its own
+                self._sync[id(value)] = (value, opened)  # stored, so that its id stays unique
             return self._sync[id(value)][1]
         return value if isinstance(value, Platform) else None
 

@@ -1,4 +1,4 @@
-"""``%%sandbox`` and ``%sandbox`` as IPython has them: the magics, and how a shell loads and unloads them."""
+"""``%%sandbox`` and ``%sandbox`` in IPython: the magics, and how a shell loads them."""
 
 from __future__ import annotations
 

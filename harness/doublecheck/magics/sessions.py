@@ -22,7 +22,7 @@ def user_session_id(user: str, session: str) -> str:
 
 
 def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
-    """Re-raise a platform's refusal; if it is about a session's name, in the magics' words."""
+    """Raise UsageError if a session's name was refused, otherwise the platform's refusal."""
     if error.status == _BAD_REQUEST and not _PLAIN.fullmatch(user_session_id(user, session)):
         refuse(
             f"The platform takes no session {session!r} of user {user!r}: write letters, digits, "

@@ -1,4 +1,4 @@
-"""Compare what a cell came to on two platforms, and show it side by side (``%%sandbox --both``)."""
+"""Compare the outcomes of a cell on two platforms, and show both (``%%sandbox --both``)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Side:
 class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
     """The outcomes of a cell on two platforms, with their differences.
 
-    In a difference, ``double`` is the value of the first and ``live`` that of the other.
+    In a difference, ``double`` is the value of the first platform and ``live`` that of the second.
     """
 
     sides: tuple[Side, Side]
@@ -117,7 +117,7 @@ def _outputs(outputs: Iterable[Output]) -> Iterator[Mapping[str, Any]]:
 
 
 def _data(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a bundle with images replaced by checksums: they look like ids and are very long."""
+    """Return a bundle with checksums instead of images, which look like ids and are very long."""
     if "data" not in content:
         return {}
     data = content["data"] or {}

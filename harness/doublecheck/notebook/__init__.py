@@ -1,1 +1,1 @@
-"""Notebooks: how values look in them, and the magics."""
+"""Notebooks: the displays of values."""

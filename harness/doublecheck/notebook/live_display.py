@@ -15,8 +15,8 @@ from doublecheck.values.agents import AgentEvent
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_SHARE = 5  # a display that is drawn anew takes at most one part in so many of the time,
-_AT_ONCE_S = 0.5  # but for so much of it: what comes in bursts is shown before it pauses
+_SHARE = 5  # redrawing a display takes at most 1 / _SHARE of the time,
+_AT_ONCE_S = 0.5  # except for this long: a burst of events is shown before it pauses
 
 
 class Collected(Series[T_co], noun="event", drawn_by="notebook.display.events.collected"):
@@ -27,7 +27,7 @@ class Collected(Series[T_co], noun="event", drawn_by="notebook.display.events.co
     def _ipython_display_(self) -> None:
         """Show nothing if the cell that returns it has already shown it."""
         if self._cell is None or self._cell != _cell():
-            raise NotImplementedError  # as always
+            raise NotImplementedError  # IPython then shows it as usual
 
 
 @overload
@@ -41,9 +41,10 @@ def show(stream: Iterable[T]) -> Collected[T]: ...
 def show(stream: Any) -> Any:
     """Show the events of a stream as they arrive, and return all of them.
 
-    ``show(platform.run_sse(session, "hi"))`` and, with the async client, ``await show(...)``: in
-    a notebook one display that grows, elsewhere a line for each event. Whatever ends it early,
-    what arrived is shown and the stream is closed. Raises ArgumentError for what is no stream.
+    Use ``show(platform.run_sse(session, "hi"))`` or, with the async client, ``await show(...)``. A
+    notebook gets one display that grows, a terminal a line for each event. If the stream ends
+    early, the events so far are shown and the stream is closed. Raises ArgumentError for an object
+    that is not a stream.
     """
     if isinstance(stream, AsyncIterable):
         return _show_async(stream)
@@ -66,7 +67,7 @@ def _show(stream: Iterable[T]) -> Collected[T]:
             screen.ended(events)
         if inspect.isgenerator(stream):
             stream.close()
-    if not events:  # one that failed has its error to show
+    if not events:  # a stream that failed shows its error
         screen.ended(events)
     return _collected(events)
 

@@ -1,7 +1,7 @@
-"""Probes: small exchanges that tell the alternatives of the ledger apart, on any platform.
+"""Probes: small exchanges that find out which alternative of the ledger a platform implements.
 
-What tells answers apart is written once: ``doublecheck calibrate`` puts a probe to a deployment, and
-the tests of alternatives put it to a double that lives each answer in turn.
+Each probe is written once: ``doublecheck calibrate`` runs it on a deployment, and the tests of
+alternatives run it on a double that uses each answer in turn.
 """
 
 from __future__ import annotations

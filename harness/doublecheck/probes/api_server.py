@@ -1,4 +1,4 @@
-"""Probes of API-server mode: applications, their sessions, runs, and two runs at once."""
+"""Probes of API-server mode: applications, sessions, runs, and two runs at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @probe("U-LIST-APPS", "api_server")
 def list_apps(at: Probing) -> str:
-    """List them."""
+    """List the applications."""
     document = at.ask("GET", "/list-apps").json()
     if isinstance(document, list):
         return "names"
@@ -43,7 +43,7 @@ def session_fields(at: Probing) -> str:
 
 @probe("U-SESSION-CREATE", "api_server", writes=True)
 def session_create(at: Probing) -> str:
-    """Ask for an id in the body."""
+    """Create a session with an id in the body."""
     wanted = f"s-{at.token}"
     return "fields" if _made(at, {"sessionId": wanted})["id"] == wanted else "ignored"
 
@@ -99,7 +99,7 @@ def _sessions(at: Probing) -> str:
 
 
 def _made(at: Probing, body: Any = None) -> dict[str, Any]:
-    """Make a session that is deleted in the end."""
+    """Create a session that is deleted at the end."""
     path = _sessions(at)
     made = _read(at.ask("POST", path, body or {}))
     at.finally_(lambda: at.ask("DELETE", f"{path}/{made['id']}"))
@@ -130,7 +130,7 @@ def event_fields(at: Probing) -> str:
 
 @probe("U-RUN-UNKNOWN-SESSION", "api_server", writes=True)
 def unknown_session(at: Probing) -> str:
-    """Run in a session that is not there."""
+    """Run in a session that does not exist."""
     path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     status = at.ask("POST", "/run", _run_body(at, f"s-{at.token}", "hello")).status_code
@@ -142,7 +142,7 @@ def unknown_session(at: Probing) -> str:
 
 @probe("U-RUN-ERROR", "api_server", writes=True, reference=True)
 def run_error(at: Probing) -> str:
-    """Have the agent raise."""
+    """Make the agent raise an error."""
     answer = at.ask("POST", "/run", _run_body(at, _session(at), _failing(at)))
     if answer.status_code != 500:
         raise unlike("the answer is", f"HTTP {answer.status_code}")
@@ -155,7 +155,7 @@ def run_error(at: Probing) -> str:
 
 @probe("U-RUN-SSE-ERROR", "api_server", writes=True, reference=True)
 def stream_error(at: Probing) -> str:
-    """Have the agent raise in a stream."""
+    """Make the agent raise an error in a stream."""
     text = at.ask("POST", "/run_sse", _run_body(at, _session(at), _failing(at))).text
     last = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1:]
     fields = json.loads(last[0]).keys() if last else set()
@@ -187,7 +187,7 @@ def at_once(at: Probing) -> str:
 
 
 def _session(at: Probing) -> str:
-    """Make a session that is deleted in the end; return its id."""
+    """Create a session that is deleted at the end; return its id."""
     path = _sessions(at)
     made = at.ask("POST", path, {}).json()["id"]
     at.finally_(lambda: at.ask("DELETE", f"{path}/{made}"))

@@ -1,4 +1,4 @@
-"""Probes of the control plane: who may call, tools, and what sessions show."""
+"""Probes of the control plane: signatures, tools, and the fields of sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from doublecheck.wire.calls import Request
 
 @probe("U-SIGNING", "control_plane")
 def signing(at: Probing) -> str:
-    """Ask for a tool, signed and unsigned."""
+    """Request a tool, signed and unsigned."""
     body = {"ToolId": at.tool_id}
     at.act("GetTool", **body).ok()
     url = f"{at.platform.target.control_plane}/?Action=GetTool&Version={invoke_tool.VERSION}"
@@ -25,7 +25,7 @@ def signing(at: Probing) -> str:
 
 @probe("U-USER-SESSION-CHARS", "control_plane", writes=True)
 def characters(at: Probing) -> str:
-    """Ask for a session whose name has a space and a dot in it."""
+    """Create a session whose name contains a space and a dot."""
     _create(at, f"{at.token}-plain").ok()
     return "published" if _create(at, f"{at.token} .").error else "printable"
 
@@ -44,7 +44,7 @@ def tool_names(at: Probing) -> str:
 
 @probe("U-TOOL-TTL-UNIT", "control_plane", writes=True)
 def ttl_unit(at: Probing) -> str:
-    """Look how long a session lives that was created with a Ttl but no unit."""
+    """Read the lifetime of a session that was created with a Ttl but no unit."""
     session = _create(at, at.token, Ttl=TTL_S).ok()["SessionId"]
     shown = at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok()
     lives = moment(shown, "ExpireAt") - moment(shown, "CreatedAt")
@@ -79,7 +79,7 @@ def session_ended(at: Probing) -> str:
 
 
 def _create(at: Probing, name: str, **more: object) -> Answer:
-    """Make a session that is deleted in the end."""
+    """Create a session that is deleted at the end."""
     given = more or {"Ttl": TTL_S, "TtlUnit": "second"}
     answer = at.act("CreateSession", ToolId=at.tool_id, UserSessionId=name, **given)
     session = answer.result.get("SessionId")

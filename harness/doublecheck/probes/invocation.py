@@ -44,7 +44,7 @@ def envelope(at: Probing) -> str:
 
 @probe("U-INVOKE-ERROR", "application", reference=True)
 def error(at: Probing) -> str:
-    """Have the entrypoint raise."""
+    """Make the entrypoint raise an error."""
     answer = _invoke(at, {"do": "fail", "prompt": "boom"})
     if answer.is_success:
         raise NotSettledError("the application does not raise: it is not the reference application")
@@ -59,7 +59,7 @@ def error(at: Probing) -> str:
 
 @probe("U-INVOKE-STREAM-ERROR", "application", reference=True)
 def stream_error(at: Probing) -> str:
-    """Have the entrypoint raise in a stream."""
+    """Make the entrypoint raise an error in a stream."""
     last = _data(_invoke(at, {"do": "fail_late", "chunks": ["a"], "prompt": "boom"}).text)[-1]
     fields = json.loads(last).keys()
     if fields == {"error"}:
@@ -71,7 +71,7 @@ def stream_error(at: Probing) -> str:
 
 @probe("U-INVOKE-SSE-CHUNK", "application", reference=True)
 def chunk(at: Probing) -> str:
-    """Have the entrypoint yield a word."""
+    """Make the entrypoint yield a word."""
     first = _data(_invoke(at, {"do": "stream", "chunks": ["word"]}).text)[0]
     answers = {"word": "raw", '"word"': "json"}
     if first not in answers:
@@ -81,7 +81,7 @@ def chunk(at: Probing) -> str:
 
 @probe("U-PROBE-BODIES", "application")
 def probe_bodies(at: Probing) -> str:
-    """Ping."""
+    """Request /ping."""
     text = legible(at.ask("GET", "/ping").text, "/ping answers")
     try:
         document = json.loads(text)
@@ -96,7 +96,7 @@ def probe_bodies(at: Probing) -> str:
 
 @probe("U-PROBE-ERROR", "application", reference=True)
 def probe_error(at: Probing) -> str:
-    """Ping the reference application that has no ping function."""
+    """Request /ping of the reference application that has no ping function."""
     there = at.ask("POST", f"{_BARE}/invoke", {"prompt": "hello"}, headers=_CALLER)
     if not there.is_success:
         raise NotSettledError(f"the application without a ping function is not at {_BARE}")
@@ -134,7 +134,7 @@ def user_session_id(at: Probing) -> str:
 
 
 def _invoke(at: Probing, payload: dict[str, Any], sent: dict[str, str] | None = None) -> Any:
-    if sent == {}:  # without a Content-Type, too
+    if sent == {}:  # also without a Content-Type
         return at.platform.request("POST", "/invoke", content=json_content(payload))
     return at.ask("POST", "/invoke", payload, headers=sent or _CALLER)
 

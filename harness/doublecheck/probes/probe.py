@@ -1,4 +1,4 @@
-"""A probe: the question that an unknown asks, put to a platform."""
+"""A probe: it finds out a platform's answer to an unknown."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class NotSettledError(Exception):
 class Probe:
     """A probe that finds a platform's answer to an unknown; ``look`` returns its name.
 
-    ``writes`` says that it makes something on the platform, which is removed again; ``slow_s``
-    is how much time it lets pass, by the clock of a double; ``reference`` says that the platform must
-    run the reference application.
+    ``writes`` says that it creates something on the platform, which is removed again. ``slow_s`` is
+    the time that passes, by the clock of a double. ``reference`` says that the platform must run
+    the reference application.
     """
 
     unknown: str
@@ -69,5 +69,5 @@ def probe(
 
 
 def registered() -> Mapping[str, Probe]:
-    """Return every probe by the id of its unknown, as far as their modules are imported."""
+    """Return every probe whose module is imported, by the id of its unknown."""
     return _registered

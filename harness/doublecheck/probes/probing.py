@@ -1,4 +1,4 @@
-"""What a probe asks with: requests to each surface, and what removes what it made."""
+"""The tools of a probe: requests to each surface, and the removal of what it created."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REFERENCE_AGENT = "doublecheck_reference"
-TTL_S = 120  # what a probe makes ends by itself, soon, should it not be removed
+TTL_S = 120  # seconds; a resource that is not removed ends by itself soon
 WITHIN_S = 30.0
 _ANSWERED_WITHIN_S = 1.5
 _OTHERS = 3
@@ -39,7 +39,7 @@ _JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True)
 class Patience:
-    """How a probe lets time pass: by moving a clock or by waiting; ``real_s`` is the real time."""
+    """The way a probe lets time pass: by moving a clock or by waiting; ``real_s`` is real time."""
 
     wait: Callable[[float], object]
     moves_clock: bool
@@ -74,7 +74,7 @@ class Answer:
 
 @dataclass
 class Probing:
-    """A platform under a probe; leaving the context removes what the probe made."""
+    """A platform during a probe; leaving the context removes what the probe created."""
 
     platform: Platform
     patience: Patience
@@ -132,7 +132,7 @@ class Probing:
         )
 
     def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:
-        """Run code in this probe's session; ``fields`` are further ones of InvokeTool's RunCode."""
+        """Run code in this probe's session; ``fields`` are further fields of RunCode."""
         operation = invoke_tool.RunCode(
             tool_id=self.tool_id,
             user_session_id=self.session,
@@ -149,7 +149,7 @@ class Probing:
         return answer
 
     def begin(self) -> str:
-        """Make this probe's session and return its SessionId."""
+        """Create this probe's session and return its SessionId."""
         session_id: str = self.run("0").ok()["SessionId"]
         return session_id
 
@@ -201,7 +201,7 @@ def unlike(what: str, found: object) -> NotSettledError:
 
 
 def background(function: Callable[[], T]) -> Future[T]:
-    """Run a blocking call in a thread of its own."""
+    """Run a blocking call in a separate thread."""
     future: Future[T] = Future()
 
     def work() -> None:
@@ -217,8 +217,8 @@ def background(function: Callable[[], T]) -> Future[T]:
 def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
     """Whether a call is answered before something else is released.
 
-    Where it is not soon, ``ask`` asks for something that nothing keeps waiting, some times: a
-    busy machine holds that up, too.
+    If it is not answered soon, ``ask`` is called several times for something that does not wait: a
+    busy machine would delay that, too.
     """
     futures.wait({call}, _ANSWERED_WITHIN_S)
     for _ in range(_OTHERS):

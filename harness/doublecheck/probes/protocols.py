@@ -13,7 +13,7 @@ _CARD = "/.well-known/agent-card.json"
 
 @probe("U-A2A-TASK", "a2a")
 def task(at: Probing) -> str:
-    """Look at the versions that the card names."""
+    """Read the versions in the card."""
     card = json_of(at.ask("GET", _CARD).text)
     versions = [one.get("protocolVersion", "") for one in card.get("supportedInterfaces", ())]
     if any(version.startswith("1.") for version in versions):
@@ -32,7 +32,7 @@ def webhooks(at: Probing) -> str:
 
 @probe("U-MCP-ARGUMENTS", "mcp", reference=True)
 def arguments(at: Probing) -> str:
-    """Call a tool with an argument for which it has no parameter."""
+    """Call a tool with an argument that it has no parameter for."""
     with at.platform.mcp() as mcp:
         if not any(tool.name == "add" for tool in mcp.tools()):
             raise NotSettledError("the MCP server is not the reference application's")
@@ -72,7 +72,7 @@ def toolset_tools(at: Probing) -> str:
 
 
 def _service(at: Probing) -> dict[str, Any]:
-    """Make a service in front of the platform's own MCP server, deleted in the end."""
+    """Create a service for the platform's own MCP server; it is deleted at the end."""
     backend = urlsplit(at.platform.target.mcp)
     port = backend.port or (443 if backend.scheme == "https" else 80)
     where = {"Domain": backend.hostname, "Port": port, "ProtocolType": backend.scheme}

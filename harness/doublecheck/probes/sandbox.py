@@ -1,4 +1,4 @@
-"""Probes of the sandbox: what executing code comes to, and how long a session lives."""
+"""Probes of the sandbox: the results of code, and the lifetime of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from doublecheck.probes.probing import (
     unlike,
 )
 
-_MOMENT_S = 3  # more than the second that a stamp may be cut to
+_MOMENT_S = 3  # more than one second, to which a timestamp may be truncated
 _SHORT_S = 60
 _LONG_S = 5 * TTL_S
 
@@ -111,7 +111,7 @@ def paused(at: Probing) -> str:
 
 @probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
 def during(at: Probing) -> str:
-    """Run code that lasts beyond the session's end."""
+    """Run code that lasts longer than the session."""
     held = _HeldCode(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
     at.run("0", ttl_s=_SHORT_S).ok()
     running = background(lambda: at.run(held.code, ttl_s=None, timeout_s=held.timeout_s))
@@ -148,7 +148,7 @@ def moment(shown: Any, field: str) -> dt.datetime:
 
 
 class _HeldCode:
-    """Code that waits for a file, at most ``hold_s``; the session's bash makes the file."""
+    """Code that waits for a file, at most ``hold_s``; a command in the session creates the file."""
 
     def __init__(self, at: Probing, hold_s: float) -> None:
         self._at = at
@@ -161,9 +161,9 @@ class _HeldCode:
         )
 
     def wait_until_begun(self) -> None:
-        """Return when it runs."""
+        """Wait until the code runs."""
         self._at.run(f"until [ -e {self._begun} ]; do sleep 0.02; done", "bash", ttl_s=None).ok()
 
     def release(self) -> None:
-        """Let it end, if it still runs."""
+        """Let the code end, if it still runs."""
         self._at.run(f"touch {self._go}", "bash", ttl_s=None)

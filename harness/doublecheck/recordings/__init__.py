@@ -1,1 +1,1 @@
-"""Recording what a live platform is asked and answers, and replaying it at a double."""
+"""Record the requests to a live platform and its answers, and replay them on a double."""

@@ -1,4 +1,4 @@
-"""``doublecheck record`` and ``replay``: what they need, what they print and how they exit."""
+"""``doublecheck record`` and ``replay``: their requirements, output and exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOOPBACK = "127.0.0.1"
 def record(theirs: PlatformOptions, output: Path, port: int) -> None:
     """Serve a recording proxy in front of a target until Ctrl-C.
 
-    Raises TargetError, UnreachableError, and MissingExtraError for what is not installed.
+    Raises TargetError, UnreachableError, and MissingExtraError for a missing package.
     """
     _require_server()
     from agentdouble import serving

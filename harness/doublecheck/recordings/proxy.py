@@ -1,9 +1,9 @@
-"""The recording proxy: an application that passes each request on, and keeps what came of it.
+"""The recording proxy: an application that forwards each request and records the exchange.
 
-Bodies are streamed both ways, so events arrive as they are sent. A signature is made over the
-Host, which is the proxy's: so clients sign with a key pair of the proxy's own, it verifies that,
-and signs anew with the target's key pair. A process that does not know the proxy's pair cannot
-have anything signed.
+Bodies are streamed in both directions, so events arrive as they are sent. A signature covers the
+Host, which is the proxy's. So clients sign with a key pair of the proxy; the proxy verifies the
+signature and signs again with the target's key pair. A process that does not know the proxy's key
+pair cannot get a request signed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
 KEPT = 1024 * 1024  # bytes of a body
-TIMEOUT_S = 330.0  # what code may run, and some more
+TIMEOUT_S = 330.0  # the time limit of code, and some more
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _OF_THE_CONNECTION = frozenset(
     [
@@ -59,8 +59,8 @@ _OF_THE_SIGNATURE = frozenset(
 def application(target: Target, own: Credentials, record: Callable[[Exchange], None]) -> ASGIApp:
     """Return the proxy in front of a target; it calls ``record`` with each finished exchange.
 
-    ``own`` is the key pair that clients sign with. Requests of web pages, and those whose Host
-    is not this machine, are refused.
+    Clients sign with the key pair ``own``. Requests of web pages, and requests whose Host is not
+    this machine, are refused.
     """
     proxy = _Proxy(target, own, record)
     app = Starlette(
@@ -81,7 +81,7 @@ class _Proxy:
     @asynccontextmanager
     async def open(self, _app: Starlette) -> AsyncIterator[None]:
         """Keep connections to the target open for as long as the proxy serves."""
-        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # they are the clients'
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # clients keep their own
         options = transport.options(self._target, TIMEOUT_S)
         async with httpx.AsyncClient(**options, cookies=no_cookies) as self._http:
             yield
@@ -99,7 +99,7 @@ class _Proxy:
             return _error_response(
                 502, f"The target did not answer: {type(error).__name__}: {error}"
             )
-        except BaseException:  # the client is gone, or the proxy ends
+        except BaseException:  # the client has disconnected, or the proxy ends
             watch.over("The request broke off.")
             raise
         watch.answered(answer)
@@ -116,7 +116,7 @@ class _Proxy:
         if request.headers.get("authorization", "").startswith(f"{ALGORITHM} "):
             return await self._signed_anew(request, url, watch)
         headers = [(n, v) for n, v in request.headers.items() if n not in _OF_THE_CONNECTION]
-        headers.append(("accept-encoding", "identity"))  # what is compressed arrives in lumps
+        headers.append(("accept-encoding", "identity"))  # compression delays chunks
         length = request.headers.get("content-length", "0")
         empty = length == "0" and "transfer-encoding" not in request.headers
         content = b"" if empty else watch.request_body(request.stream())
@@ -159,7 +159,7 @@ class _Proxy:
 
 
 class _Watch:
-    """The record of one exchange while it passes through the proxy."""
+    """The record of one exchange while the proxy forwards it."""
 
     def __init__(self, request: Incoming, record: Callable[[Exchange], None]) -> None:
         query = request.url.query
@@ -190,14 +190,14 @@ class _Watch:
         self._status, self._headers = answer.status_code, dict(answer.headers)
 
     async def body(self, answer: httpx.Response) -> AsyncGenerator[bytes, None]:
-        """Forward the chunks of the answer, and finish the record when it ends, however it ends."""
+        """Forward the chunks of the answer, and finish the record at its end or failure."""
         error: str | None = "The client disconnected before the answer ended."
         try:
             async for chunk in answer.aiter_bytes():
                 room = KEPT - len(self._answer_bytes)
                 self._answer_bytes += chunk[:room]
                 self._answer_cut = self._answer_cut or len(chunk) > room
-                if _is_last(answer):  # the client will not wait for what comes after it
+                if _is_last(answer):  # the client does not wait for the rest
                     self.over(None)
                 yield chunk
             error = None
@@ -209,7 +209,7 @@ class _Watch:
             await answer.aclose()
 
     def over(self, error: str | None) -> None:
-        """Finish the record and pass it on, once."""
+        """Finish the record and pass it on; only the first call does so."""
         if self._is_over:
             return
         self._is_over = True
@@ -263,7 +263,7 @@ def _is_last(answer: httpx.Response) -> bool:
 def _kept(headers: httpx.Headers) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer that are also valid for the proxy's client."""
     dropped = {*_OF_THE_CONNECTION, "content-encoding"}
-    if "content-encoding" in headers:  # it is decoded on the way
+    if "content-encoding" in headers:  # the answer is decoded on the way
         dropped.add("content-length")
     pairs = [(name.lower(), value) for name, value in headers.raw]
     return [(name, value) for name, value in pairs if name.decode("latin-1") not in dropped]

@@ -1,11 +1,11 @@
-"""A recording: a file of exchanges, one a line of JSON, without secrets.
+"""A recording: a file of exchanges, each on a line of JSON, without secrets.
 
-The first line says what it is a recording of::
+The first line describes the recording::
 
     {"format": "doublecheck-recording/1", "target": "https://agent.example.com", "at": "..."}
     {"request": {"method": "POST", "path": "/invoke", ...}, "response": {"status": 200, ...}, ...}
 
-A line is written when its exchange is over, so a file is whole whenever it is read.
+A line is written when its exchange ends, so the file is valid at any time.
 """
 
 from __future__ import annotations

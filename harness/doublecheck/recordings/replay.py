@@ -1,4 +1,4 @@
-"""Replaying a recording at a double: the same requests in order, its own ids in them."""
+"""Replay a recording on a double: the same requests in order, with the double's own ids."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ _MADE_ANEW = frozenset(
 def replay_recording(recording: Recording, double: Platform) -> Comparison:
     """Send the requests of a recording to a double; compare its answers, operation by operation.
 
-    An id that the double gives stands for the recorded one in every later request. Raises
-    UnreachableError.
+    An id of the double replaces the recorded id in every later request. Raises UnreachableError.
     """
     pairs = Pairs()
     pairs.seed("platform", double.url, recording.target)
@@ -65,13 +64,13 @@ def _by_operation(replayed: Sequence[tuple[Recorded, Compared | str]]) -> Iterat
 
 
 def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | str:
-    """Return the outcome of one request, or why it was not sent."""
+    """Return the outcome of one request, or the reason why it was not sent."""
     obstacle = _obstacle(recorded.exchange, double)
     if obstacle:
         return obstacle
     _pair_tools(recorded.exchange, double, pairs)
     double.exchanges.clear()
-    with suppress(NoAnswerError):  # that there is none is what is compared
+    with suppress(NoAnswerError):  # a missing answer is part of the comparison
         double.send(_request(recorded.exchange.request, double, pairs))
     (ours,) = conversation_run.with_unknowns(
         without_secrets(double.exchanges[:], double.target), double

@@ -1,1 +1,1 @@
-"""How a run of the checks is told: a matrix for a terminal, HTML, JSON, JUnit XML."""
+"""Reports on a run of the checks: a matrix for a terminal, HTML, JSON, JUnit XML."""

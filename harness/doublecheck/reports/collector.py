@@ -1,4 +1,4 @@
-"""Collecting what checks come to from pytest's reports, its own or those of xdist's workers."""
+"""Collect the results of checks from pytest's reports, its own or those of xdist's workers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _FOLDER = Path(contracts.__file__).resolve().parent
 
 
 class Collector:
-    """A pytest plugin that listens to the reports; tests that check no clause pass it by.
+    """A pytest plugin that collects reports; it ignores tests that check no clause.
 
-    Under pytest-xdist it stands where the workers' reports arrive, in whatever order, and puts
-    them in that of the collection.
+    Under pytest-xdist it runs in the controller, receives the workers' reports in any order, and
+    sorts them in the order of collection.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Collector:
         self._strict_should = bool(config.getoption("platform_strict_should", False))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if session.items:  # under xdist the workers have them
+        if session.items:  # under xdist only the workers have items
             self._choose([item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-"""Reports as JSON of the format that ``report.schema.json`` describes, written and read back."""
+"""Reports as JSON in the format of ``report.schema.json``: write and read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from doublecheck.reports.report import Report
 T = TypeVar("T")
 
 FORMAT = "doublecheck-report/1"
-_LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has some 50 KiB
+_LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has about 50 KiB
 
 
 def to_document(report: Report) -> dict[str, Any]:
@@ -45,13 +45,13 @@ def to_document(report: Report) -> dict[str, Any]:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Return the document of one report, or a list of those of several, as text."""
+    """Return the document of one report, or a list of the documents of several, as text."""
     documents = [to_document(report) for report in reports]
     return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2) + "\n"
 
 
 def schema() -> Any:
-    """Return the JSON Schema of what ``render`` returns."""
+    """Return the JSON Schema of the documents that ``render`` returns."""
     file = resources.files("doublecheck.reports").joinpath("report.schema.json")
     return json.loads(file.read_text("utf-8"))
 

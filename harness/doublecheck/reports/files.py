@@ -1,4 +1,4 @@
-"""Files of reports; a file's suffix says its format."""
+"""Files of reports; the suffix of a file gives its format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from doublecheck.errors import ReportError
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
 
-# Modules by name, as a Report writes itself: they import it, and are imported to write a file.
+# Modules by name: a Report writes itself through them, and they import it, so they are imported
+# late.
 _RENDERED_BY = {".html": "html", ".json": "document", ".xml": "junit"}
 
 
@@ -35,7 +36,7 @@ def require_format(path: Path) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Raise ReportError, before a run, if its report could not be written there after it."""
+    """Raise ReportError, before a run, if its report could not be written to this path."""
     with _as_report_errors(path):
         if path.exists() and not path.is_file():
             raise ReportError(f"No report can be written to {path}: it is not a file.")

@@ -1,4 +1,4 @@
-"""The matrix: clause by clause, what each platform came to; for the terminal and for HTML."""
+"""The matrix: the result of each platform, clause by clause, for the terminal and for HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doublecheck.reports.report import Report
 class Cell:
     """The verdict on a clause for one platform; None if nothing was checked.
 
-    ``outcome`` is the verdict in words; a failure that does not fail the run says so.
+    ``outcome`` is the verdict in words; it also says if a failure does not fail the run.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Row:
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """The verdicts of its cells that have one."""
+        """The verdicts of the cells that have one."""
         return [cell.verdict for cell in self.cells if cell.verdict is not None]
 
 
 def matrix(reports: Sequence[Report]) -> Sequence[Row]:
-    """Return a row for each clause that any of the reports is about, in the specification's order."""
+    """Return a row for each clause in any of the reports, in the specification's order."""
     checked = [(report.run, report.run.by_clause()) for report in reports]
     reported = list(zip(names(reports), checked, strict=True))
     rows = []

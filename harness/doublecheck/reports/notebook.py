@@ -1,4 +1,4 @@
-"""Reports in a notebook: what failed lies open, and below it is each surface, clause by clause."""
+"""Reports in a notebook: failures are open, and below them each surface, clause by clause."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _TONES: Mapping[str, str] = {
 }
 _TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
 _LINE_CHARS = 200
-# what the harness did for a check: it says nothing about the platform
+# frames of the harness, which say nothing about the platform
 _OURS = re.compile(
     r"^(?!\S*doublecheck[/\\]contracts[/\\])\S*\bdoublecheck[/\\]\S+\.py:\d+: in .*\n(?: {4}.*\n)*",
     re.M,
 )
-_FEW = 3  # failures whose details lie open, too
+_FEW = 3  # the details of this many failures are also open
 
 
 def render(reports: Sequence[Report]) -> Markup:

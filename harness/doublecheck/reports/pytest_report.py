@@ -1,7 +1,7 @@
 """``--platform-report``: a report of the contract checks of a pytest run, by the file's suffix.
 
-It also reports a run whose tests pytest-xdist's workers carry out. Every test run loads this
-module: what makes a report is imported when somebody asks for one.
+It also works with pytest-xdist's workers. Every test run loads this module, so it imports the
+modules for a report only if one is requested.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def configure(config: pytest.Config) -> None:
 
 
 class ReportWriter:
-    """A pytest plugin that writes reports when the run has ended, whatever ended it."""
+    """A pytest plugin that writes reports at the end of the run, also of an interrupted one."""
 
     def __init__(self, config: pytest.Config, paths: Sequence[Path], collector: Collector) -> None:
         self._config = config

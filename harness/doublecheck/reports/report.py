@@ -1,4 +1,4 @@
-"""Report: a run of the checks, and which platform it was about."""
+"""Report: the results of a run of the checks, and their platform."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doublecheck.target.target import Kind
 
 @dataclass(frozen=True)
 class Report(Shown, drawn_by="reports.notebook.report"):
-    """The results of the checks on one platform; ``url`` is None for a double that the run itself started."""
+    """The results of the checks on one platform; ``url`` is None for a double of the run itself."""
 
     name: str
     kind: Kind
@@ -38,7 +38,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every check that was carried out, or was not for a reason."""
+        """Every check that was carried out, or that was skipped for a reason."""
         return self.run.checks
 
     @property
@@ -60,8 +60,8 @@ class Report(Shown, drawn_by="reports.notebook.report"):
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, the worst first.
 
-        ``failed`` are the clauses of ``failed``, which fail the run; what is only recommended and
-        failed without that is ``failed (should)``.
+        ``failed`` are the clauses with checks in ``failed``, which fail the run; other failed
+        recommendations are ``failed (should)``.
         """
         return self.run.counts()
 
@@ -75,7 +75,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         return self.side_by_side(*others)
 
     def write(self, path: str | Path) -> Path:
-        """Write it to a file whose name ends in .html, .json or .xml (JUnit); return its path.
+        """Write the report to a file ending in .html, .json or .xml (JUnit); return its path.
 
         Raises ReportError.
         """
@@ -103,7 +103,7 @@ class Reports(Series[Report], noun="report", drawn_by="reports.notebook.render")
     """Reports side by side."""
 
     def write(self, path: str | Path) -> Path:
-        """Write them to one file; see Report.write."""
+        """Write the reports to one file; see Report.write."""
         from doublecheck.reports import files
 
         path = Path(path)

@@ -1,4 +1,4 @@
-"""The matrix on a terminal: verdicts side by side and, where one did not pass, why."""
+"""The matrix on a terminal: the verdicts side by side, with reasons for those that did not pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLES = {
     Verdict.ERROR.value: "bold magenta",
     None: "dim",
 }
-_READABLE = 32  # columns for the clauses' text; with fewer, the text stands below the matrix
+_READABLE = 32  # columns for the clauses' text; with fewer columns, the text is below the matrix
 _GAP = 2
 
 

@@ -1,1 +1,1 @@
-"""A run of the contract checks: how it is started, and what came of it."""
+"""A run of the contract checks: its start and its results."""

@@ -1,8 +1,8 @@
-"""The checks of a platform that Python has at hand, in a process of their own.
+"""Run the checks of a platform object in a separate process.
 
-pytest takes the streams of its process, and a notebook's kernel has a loop running and shows what
-is printed. So the checks run elsewhere: keys go there in the environment, progress comes back
-line by line.
+pytest takes over the streams of its process, and a notebook's kernel has a running loop and shows
+everything that is printed. So the checks run in another process: it gets the keys in the
+environment, and sends its progress line by line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_target(
 ) -> Report:
     """Check a platform and return the report; see ``doublecheck.check``.
 
-    Whoever sets ``cancelled`` interrupts the checks.
+    Set ``cancelled`` to interrupt the checks.
     """
     require_runnable()
     found = subject.from_target(target, allow_writes=allow_writes)
@@ -47,7 +47,7 @@ def check_target(
 async def check_target_async(
     target: Target, *, only: str | None, strict_should: bool, allow_writes: bool
 ) -> Report:
-    """Check a platform in a thread; whoever cancels this waits until the checks have ended."""
+    """Check a platform in a thread; a cancelled call waits until the checks have ended."""
     cancelled, context = threading.Event(), contextvars.copy_context()
     check = functools.partial(
         check_target,
@@ -68,7 +68,7 @@ async def check_target_async(
 
 
 def require_runnable() -> None:
-    """Raise DoubleCheckError if checks cannot run in a process of their own here."""
+    """Raise DoubleCheckError if checks cannot run in a separate process here."""
     run_command.require_pytest()
     if not hasattr(os, "killpg"):
         raise DoubleCheckError(
@@ -105,7 +105,7 @@ def run_checks(
 
 def _report(process: ChecksProcess, subject: Subject) -> Report:
     from doublecheck.contracts.run_result import Run
-    from doublecheck.reports.document import from_document  # which needs pytest
+    from doublecheck.reports.document import from_document  # this module needs pytest
     from doublecheck.reports.report import Report
 
     if process.document is None:  # interrupted before there were any results

@@ -1,7 +1,7 @@
-"""A process that runs the checks, and ends with whoever waits for it.
+"""A process that runs the checks, and ends together with the process that waits for it.
 
-Its standard input is its lifeline: where that closes, by an interrupt or any death on this side,
-the run interrupts itself.
+Its standard input is its lifeline: when it closes, because of an interrupt or the death of this
+process, the run interrupts itself.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 
 from doublecheck.errors import ChecksCrashedError
 
-# The path of modules is that of this process; the folder it is started in is not on it.
+# The module path is that of this process; it does not contain the folder of the start.
 _BEGIN = (
     "import json, sys; order = json.loads(sys.stdin.readline()); sys.path[:] = order['path']; "
     "from doublecheck.runner import child_process; child_process.main(order['arguments'])"
 )
 _TICK_S = 0.25
-_PATIENCE_S = 20.0  # a run that is interrupted still ends its double
+_PATIENCE_S = 20.0  # seconds; an interrupted run still stops its double
 _LAST_LINES = 8
 _READ = 64 * 1024
 
@@ -35,30 +35,30 @@ _READ = 64 * 1024
 class ChecksProcess:
     """A run of the checks with some pytest options; use it in a with statement.
 
-    ``chosen`` is how many checks it has, ``ended`` how many are over, ``at`` the one that runs.
-    ``document`` is its report, when there is one.
+    ``chosen`` is the number of its checks, ``ended`` the number of finished ones, and ``at`` the
+    running check. ``document`` is its report, after it has arrived.
     """
 
     def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
         self.chosen = self.ended = 0
         self.at = ""
         self.document: Mapping[str, Any] | None = None
-        self._unread = b""  # kept here: an interrupt may come between any two lines
+        self._unread = b""  # stored here, because an interrupt may come between any two lines
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
             [sys.executable, "-c", _BEGIN],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,
-            env={**environ, "PY_COLORS": "0"},  # a notebook's kernel asks for colours
-            start_new_session=True,  # an interrupt of this process's group is not one of it
+            env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
+            start_new_session=True,  # no interrupt of our group reaches it
         )
         self._begin(arguments)
 
     def advance(self) -> Iterator[None]:
-        """Yield whenever something is new, and some times a second, until the run is over.
+        """Yield after each message, and several times a second, until the run is over.
 
-        Raises ChecksCrashedError if it ends without a report.
+        Raises ChecksCrashedError if the process ends without a report.
         """
         for line in self._lines():
             if line:
@@ -71,18 +71,18 @@ class ChecksProcess:
     def interrupt(self) -> None:
         """Interrupt the run and wait until it has ended and its results are known.
 
-        One that does not end in time, or on a second interrupt, is killed.
+        If it does not end in time, or at a second interrupt, it is killed.
         """
         until = time.monotonic() + _PATIENCE_S
         try:
-            with suppress(BrokenPipeError):  # it died before it was told what to do
+            with suppress(BrokenPipeError):  # it died before it got its order
                 self._lifeline.close()
             for line in self._lines():
                 if line:
                     self._take(json.loads(line))
                 elif time.monotonic() > until:
                     break
-        except KeyboardInterrupt:  # whoever interrupts twice wants no more of it
+        except KeyboardInterrupt:  # after a second interrupt, do not wait any longer
             pass
         self._end()
 
@@ -101,13 +101,13 @@ class ChecksProcess:
 
     def _begin(self, arguments: Sequence[str]) -> None:
         order = {"path": [one for one in sys.path if one], "arguments": list(arguments)}
-        with suppress(BrokenPipeError):  # it is dead, and what it printed says why
+        with suppress(BrokenPipeError):  # the process is dead, and its output says why
             self._lifeline.write(json.dumps(order).encode() + b"\n")
             self._lifeline.flush()
 
     def _end(self) -> None:
         """Kill the process; its fork server then ends all kernels."""
-        with suppress(ProcessLookupError, PermissionError):  # macOS denies it for what is ending
+        with suppress(ProcessLookupError, PermissionError):  # macOS denies it if it is ending
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for stream in (self._process.stdout, self._lifeline, self._printed):

@@ -1,8 +1,8 @@
-"""What runs in the process of the checks: pytest, and lines of JSON about its progress.
+"""The process of the checks: it runs pytest, and writes lines of JSON about its progress.
 
-They are written to what was standard output; whatever else is printed goes to standard error.
-Standard input is the lifeline: when it closes, because nobody waits any more or because the
-parent process is dead, this process interrupts itself.
+The lines go to the original standard output; all other output goes to standard error. Standard
+input is the lifeline: when it closes, because the parent no longer waits or is dead, this process
+interrupts itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from doublecheck.runner import runner
 
 def main(arguments: Sequence[str]) -> None:
     """Run the checks with these pytest options and report the run."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have been ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the signal may have been ignored
     _watch(os.dup(0))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
         os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""How far a run of the checks is: a line on the terminal, in the place of pytest's dots."""
+"""The progress of a run of the checks: a line on the terminal, instead of pytest's dots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from rich import progress
 from rich.console import Console
 
-_AFTER_S = 1.0  # what is over sooner needs no progress
+_AFTER_S = 1.0  # seconds; a shorter run needs no progress
 _Status = tuple[str, str, object]
 
 
@@ -22,7 +22,7 @@ def shown(*, wanted: bool) -> Iterator[Sequence[Progress]]:
     if not wanted or not sys.stderr.isatty():
         yield ()
         return
-    # pytest captures what is written to stderr while a check runs: a stream of our own
+    # a separate stream, because pytest captures stderr while a check runs
     with open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as terminal:  # noqa: PTH123
         console = Console(file=terminal)
         plugin = Progress(console)
@@ -67,7 +67,7 @@ class Progress:
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self) -> Generator[None, _Status, _Status]:
         category, _, _ = yield
-        return category, "", ""  # counted, and no dot
+        return category, "", ""  # it is counted, but prints no dot
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -1,8 +1,8 @@
-"""How far long work is: a bar of tqdm's, after a second, and gone when the work is done.
+"""The progress of long work: a bar of tqdm, after a second, which is removed at the end.
 
-In a notebook with ipywidgets it is a widget, without them a line of text; on a terminal it is a
-line, and nothing where standard error goes to a file or into the log of CI. The commands have
-one of their own, ``progress.py``: they need no tqdm, and it stands in the place of pytest's dots.
+In a notebook it is a widget with ipywidgets, and a line of text without. On a terminal it is a
+line. It is not shown if standard error goes to a file or the log of CI. The commands have their own
+progress line, ``progress.py``, which needs no tqdm and replaces pytest's dots.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from types import TracebackType
 from typing import Any
 
-_AFTER_S = 1.0  # what is over sooner needs no progress
+_AFTER_S = 1.0  # seconds; shorter work needs no progress
 _FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 _COLUMNS = 88
 
@@ -29,7 +29,7 @@ class Bar:
         self._wanted = _in_notebook() or sys.stderr.isatty()
 
     def show(self, done: int, total: int, at: str = "") -> None:
-        """Show the progress and the current step, once it takes long."""
+        """Show the progress and the current step, if the work takes long."""
         if not self._wanted or not total or time.monotonic() < self._due:
             return
         if self._made is None:
@@ -55,10 +55,10 @@ class Bar:
 
 
 def _tqdm(**options: Any) -> Any:
-    """Return a bar, or None where tqdm is not installed."""
+    """Return a bar, or None if tqdm is not installed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that there are no ipywidgets
+            warnings.simplefilter("ignore")  # about missing ipywidgets
             from tqdm.auto import tqdm
             from tqdm.notebook import tqdm_notebook
     except ImportError:
@@ -80,7 +80,7 @@ def _in_notebook() -> bool:
 
 
 class _Displayed:
-    """A file whose last line is a notebook display; standard error would be red and stay."""
+    """A file that shows its last line in a notebook; standard error would be red and stay."""
 
     def __init__(self) -> None:
         from IPython.display import display

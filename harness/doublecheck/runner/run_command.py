@@ -29,7 +29,7 @@ _WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 class RunOptions:
     """The options of a run: which platform to check, and which checks to run.
 
-    ``spelled`` returns how an option is written where it was given.
+    ``spelled`` returns the form in which an option was given.
     """
 
     platform: Mapping[str, Any]
@@ -61,7 +61,7 @@ class RunOptions:
         return url
 
     def arguments(self) -> list[str]:
-        """Return them as pytest options."""
+        """Return the options as pytest options."""
         given = [f"--platform-project={self.sources.project or ''}"]
         for name, value in self.sources.options.items():
             option = f"--platform-{name.replace('_', '-')}"
@@ -108,8 +108,8 @@ class Outputs:
 def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> int:
     """Run the checks of each platform, print and write the reports, and return the exit code.
 
-    Raises TargetError, UnreachableError, CredentialsRefusedError, ReportError, and
-    MissingExtraError for what is not installed, before the first check of any of them.
+    Before the first check, raises TargetError, UnreachableError, CredentialsRefusedError,
+    ReportError, and MissingExtraError for a missing package.
     """
     require_pytest()
     outputs.require_writable()
@@ -164,7 +164,7 @@ def _require_double() -> None:
     import agentdouble
 
     try:
-        agentdouble.Emulator  # noqa: B018 (its import is what may fail)
+        agentdouble.Emulator  # noqa: B018 (its import may fail)
     except DoublesMissingExtraError as error:
         what = "The double, which 'doublecheck run' without --url starts,"
         raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None

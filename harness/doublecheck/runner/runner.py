@@ -1,4 +1,4 @@
-"""Running the contract checks: pytest in a clean room, and what each check came to."""
+"""Run the contract checks with pytest, isolated from the environment, and collect the results."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def run(
     modules: Sequence[str] = (),
     plugins: Sequence[object] = (),
 ) -> Run:
-    """Run the checks with these pytest options on top; pytest's own output goes to stderr.
+    """Run the checks with additional pytest options; pytest's own output goes to stderr.
 
-    ``modules`` names those whose checks are run, by default all: to collect them takes a while.
-    ``plugins`` of pytest hear how far the run is.
+    ``modules`` are the modules with the checks to run, by default all, because collecting takes
+    time. ``plugins`` are pytest plugins that follow the progress.
 
-    Nothing of the folder it is started in has a say: no ini file, no conftest, no addopts, no
-    plugin but ours.
+    The folder of the start has no influence: no ini file, no conftest, no addopts and no plugins
+    except ours are used.
     """
     collector = Collector()
     options = [

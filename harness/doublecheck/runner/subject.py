@@ -1,6 +1,6 @@
-"""What is to be checked: a platform in hand, or what a configuration says, told to a process.
+"""The subject of a check, an open platform or a configured one, as a process gets it.
 
-Keys go by the environment, which other users of this machine cannot read as they can arguments.
+Keys are passed in the environment, because other users of this machine can read arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from doublecheck.target.from_plan import FIELDS, variable_of
 from doublecheck.target.target import Kind, Target
 
 _OURS = ("DOUBLECHECK_", "PLATFORM_")
-_PYTESTS = ("PYTEST_", "JPY_")  # of a run or a kernel that this process may be
+_PYTESTS = ("PYTEST_", "JPY_")  # of a pytest run or a kernel in this process
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Subject:
 def from_configuration(target: str | None, *, allow_writes: bool) -> Subject:
     """Return the subject that the configuration names, by default a double.
 
-    Raises what stands in the way of asking it.
+    Raises an error if the platform cannot be used.
     """
     options = {"target": target, "allow_writes": allow_writes or None}
     run = run_command.RunOptions(options, spelled=str)

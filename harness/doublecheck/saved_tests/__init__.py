@@ -1,1 +1,1 @@
-"""Saving what was asked and answered as a test that asks the same again."""
+"""Save requests and their answers as a test that sends the requests again."""

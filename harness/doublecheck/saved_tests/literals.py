@@ -1,4 +1,4 @@
-"""Values as Python: what came from elsewhere is quoted, so that it stays a value."""
+"""Values as Python literals: text of other origin is quoted, so that it stays a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ WIDTH = 96
 def literal(value: Any, indent: int = 0, used: int = 0) -> str:
     """Return a JSON value as a Python literal, over several lines if one is too long.
 
-    ``indent`` is how deep its first line stands, and ``used`` how much of that line is taken.
+    ``indent`` is the indentation of its first line, and ``used`` the number of characters before
+    it.
     """
     written = _flat(value)
     if indent + used + len(written) <= WIDTH or not value or not isinstance(value, (dict, list)):

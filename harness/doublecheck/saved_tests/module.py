@@ -1,4 +1,4 @@
-"""A test module: the statements of calls in a function, with what they import."""
+"""A test module: a function with the statements of calls, and the imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DOCSTRING = "What was asked is answered as it was."
 def save(exchanges: Iterable[Exchange], path: Path) -> Path:
     """Write a test of the exchanges to a new file; return its path.
 
-    Raises SaveError if the file is there already, cannot be written, or would test nothing.
+    Raises SaveError if the file exists, cannot be written, or would test nothing.
     """
     text = module(exchanges, function_name(path))
     if path.exists():

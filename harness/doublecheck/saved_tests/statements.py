@@ -1,4 +1,4 @@
-"""Calls as statements of a test: each asks what was asked and asserts what was answered."""
+"""Calls as statements of a test: each sends a recorded request and asserts its answer."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class _NotSpokenError(Exception):
 
 _UNSPOKEN = (
     *(_NotSpokenError, DoubleCheckError),
-    *(LookupError, TypeError, ValueError, AttributeError),  # it is not what its route promises
+    *(LookupError, TypeError, ValueError, AttributeError),  # the answer is malformed
 )
 
 
 class Statements:
-    """Turns exchanges into statements; keeps a variable for each session.
+    """Converts exchanges to statements; has a variable for each session.
 
-    ``imports`` are the names that the statements need. ``addresses`` are the platform's own,
-    which are others where the test runs.
+    ``imports`` are the names that the statements need. ``addresses`` are the platform's own, which
+    are different where the test runs.
     """
 
     def __init__(self, addresses: Collection[str] = ()) -> None:
@@ -228,7 +228,7 @@ class Statements:
             if streams
             else [api_server.read_event(json.dumps(one)) for one in _document(exchange)]
         )
-        if fields.get("streaming"):  # where the text is cut says nothing
+        if fields.get("streaming"):  # the places where the text is cut have no meaning
             told: Any = "".join(event.text for event in events if not event.partial)
             expression = f'"".join(event.text for event in {call} if not event.partial)'
         else:
@@ -373,7 +373,7 @@ def _keywords(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _are_names(fields: Mapping[str, Any], taken: tuple[str, ...]) -> bool:
-    """Whether all can be the names of keyword arguments."""
+    """Whether all field names can be names of keyword arguments."""
     return all(
         name.isidentifier() and name.isascii() and not keyword.iskeyword(name) and name not in taken
         for name in fields
@@ -381,7 +381,7 @@ def _are_names(fields: Mapping[str, Any], taken: tuple[str, ...]) -> bool:
 
 
 def _who(user_session_id: str) -> tuple[str, str]:
-    """Return the user and the session of an id; an id of other making is a session's own."""
+    """Return the user and the session of an id; an id in another format is only a session."""
     user, _, session = user_session_id.removeprefix(f"{DEFAULT_AGENT}_").partition("_")
     if session and Invocation(user, session, DEFAULT_AGENT).user_session_id == user_session_id:
         return user, session

@@ -1,14 +1,14 @@
-"""Where the platform is and how it is to be asked: command line, environment, TOML files.
+"""The settings of a target, from the command line, the environment and TOML files.
 
-In a pyproject.toml, or without ``tool.doublecheck`` in a file that ``--platform-config`` names::
+A table of a pyproject.toml, or of a ``--platform-config`` file without ``tool.doublecheck``::
 
     [tool.doublecheck]
-    target = "pinned"                      # which one it is, unless somebody says
+    target = "pinned"                      # the default target
 
-    [tool.doublecheck.targets.pinned]      # a double of another interpreter
+    [tool.doublecheck.targets.pinned]      # a double with another interpreter
     emulator_command = "venv/bin/agentdouble serve --port 0"
 
-    [tool.doublecheck.targets.staging]     # --platform-target=staging, every time
+    [tool.doublecheck.targets.staging]     # only with --platform-target=staging
     url = "https://agent.example.com"
     control_plane = "https://tools.example.com"
     offers = ["application", "control_plane", "sandbox"]
@@ -17,6 +17,6 @@ In a pyproject.toml, or without ``tool.doublecheck`` in a file that ``--platform
     secret_key_env = "STAGING_SECRET_KEY"
     api_key_env = { application = "STAGING_API_KEY" }
 
-``keys`` has all keys. What stands outside of ``targets`` is of ``live``, or of ``double`` with
-``kind = "double"``.
+The module ``facts`` lists all keys. Keys outside of ``targets`` belong to the target ``live``, or
+to ``double`` with ``kind = "double"``.
 """

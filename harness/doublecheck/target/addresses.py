@@ -1,4 +1,4 @@
-"""Addresses: what one must read like, and whether it is of this machine."""
+"""Addresses: their validation, and whether an address belongs to this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked(url: str) -> str:
         explanation += f", 'http://{url}' say"
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises ValueError for a port that is none)
+        parts.port  # noqa: B018 (raises ValueError for a wrong port)
     except ValueError as error:
         raise TargetError(f"{explanation} ({error}).") from None
     if not url.isprintable() or " " in url:

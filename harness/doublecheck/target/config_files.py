@@ -26,7 +26,7 @@ _OF_A_RUN = ("target", "targets")
 
 @dataclass(frozen=True)
 class Table:
-    """The keys of a table; ``where`` names file and table."""
+    """The keys of a table; ``where`` names the file and the table."""
 
     where: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class File:
-    """A configuration: its own keys, the target it chooses, and the targets it names."""
+    """A configuration: its own keys, the target it selects, and the targets it defines."""
 
     own: Table
     chosen: str | None = None
@@ -46,7 +46,7 @@ def read_project(path: Path) -> File | None:
     if not path.is_file():
         return None
     text = _text(path)
-    if "doublecheck" not in text:  # the common case, and parsing takes a while
+    if "doublecheck" not in text:  # the common case; parsing takes some time
         return None
     document = _parsed(path, text).get("tool", {})
     if not isinstance(document, dict) or "doublecheck" not in document:
@@ -67,7 +67,7 @@ def read(path: Path) -> File:
 
 
 def _text(path: Path) -> str:
-    if path.is_fifo():  # nobody may ever write to it
+    if path.is_fifo():  # reading it may block forever
         raise ConfigurationError(f"{path} is no file but a pipe.", source=str(path))
     try:
         with path.open("rb") as file:
@@ -148,7 +148,7 @@ def _value(path: Path, below: str, name: str, given: Any, further: Collection[st
     try:
         return read_value(fact, given)
     except ValueError as error:
-        # somebody may have put the secret itself where the name of its variable belongs
+        # the secret itself may have been written where the name of its variable belongs
         told = type(given).__name__ if fact.secret else given
         raise _wrong(path, below, name, str(error), told) from None
 

@@ -1,4 +1,4 @@
-"""Read the value of a fact, as a file has it and as text says it."""
+"""Read the value of a fact, from a file or from text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_value(fact: Fact, value: Any) -> Value:
-    """Convert a value to the type of its fact; raise ValueError, which says what was expected."""
+    """Convert a value to the type of its fact; raise ValueError with the expected form."""
     return _READERS[fact.type](value)
 
 
@@ -88,7 +88,7 @@ def _command(value: Any) -> tuple[str, ...]:
     expected = "a command: text, or a list of words"
     try:
         words = shlex.split(value) if isinstance(value, str) else value
-    except ValueError as error:  # a quotation that is not closed
+    except ValueError as error:  # a quotation mark is not closed
         raise ValueError(f"{expected} ({error})") from None
     if not isinstance(words, list | tuple) or not words:
         raise ValueError(expected)

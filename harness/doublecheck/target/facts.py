@@ -1,15 +1,15 @@
-"""The facts of a target: where a platform is, and how it is asked.
+"""The facts of a target: the addresses of a platform, its credentials and its properties.
 
-A row is all that is declared of a fact. It makes
+Each fact is declared in one row, which defines
 
 - the option of ``doublecheck run`` and, with ``--platform-`` before it, of pytest: ``help``;
 - the key of TOML files: ``key``;
 - the environment variable: ``variable``;
-- the argument of ``connect()``: ``argument``, which ``connect`` spells out for its readers;
+- the argument of ``connect()``: ``argument``, which ``connect`` also names in its signature;
 - the field of ``Target`` of the same name.
 
-A secret is no option, which other users of a machine could read, and stands in no file, which is
-committed and passed on: there its key names the variable that holds it.
+A secret is not an option, because other users of a machine could read it, and it is not in a file,
+because files are committed and shared: in a file, its key names the variable with the secret.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# Names of types and variables are literals here: every run of pytest imports this module, and
-# what they stand for (config_values, agentdouble.environment) takes 70 ms to import.
+# The names of types and variables are literals here: every run of pytest imports this module, and
+# the modules that define them (config_values, agentdouble.environment) take 70 ms to import.
 Type = Literal[
     "address", "command", "file", "flag", "kind", "secret", "secret_by_surface", "surfaces", "text"
 ]
@@ -26,7 +26,7 @@ Type = Literal[
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact: its name, how its value is read, and where it can be set."""
+    """One fact: its name, the type of its value, and where it can be set."""
 
     name: str
     type: Type
@@ -42,12 +42,12 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """Its key in a file; for a secret, the key that names its environment variable."""
+        """The key in a file; for a secret, the key that names its environment variable."""
         return f"{self.name}_env" if self.secret else self.name
 
     @property
     def option(self) -> str:
-        """Its option, without the dashes in front."""
+        """The name of the option, without the dashes in front."""
         return self.name.replace("_", "-")
 
 

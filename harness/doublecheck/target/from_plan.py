@@ -1,4 +1,4 @@
-"""From a plan to a target: its secrets come from the environment, whatever names them."""
+"""Make a target from a plan; its secrets come from the environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from doublecheck.target.plan import Plan
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
 
-# what a target holds as it is; the rest is secrets, or about how a target comes to be
+# the fields that a target stores unchanged; others are secrets, or say how a target is made
 FIELDS = {
     fact.key: "offered" if fact.name == "offers" else fact.name
     for fact in FACTS
@@ -23,15 +23,14 @@ _ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
 
 
 def target(plan: Plan, environ: Mapping[str, str]) -> Target:
-    """Return the target that a plan describes, which has an address.
+    """Return the target that a plan describes; the plan must have an address.
 
-    Raises TargetError for one that is unusable, and for a variable that a file names and that
-    is not set.
+    Raises TargetError if the target is unusable, or if a file names a variable that is not set.
     """
     fields = {field: plan.value(key) for key, field in FIELDS.items() if key in plan.facts}
     addresses = (plan.value(key) or "" for key in _ADDRESSES)
     if not any(address.startswith("https") for address in addresses):
-        fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and need not be readable here
+        fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and its file may be unreadable
     return Target(
         **fields,
         kind=plan.kind,

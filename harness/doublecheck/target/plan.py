@@ -1,9 +1,9 @@
-"""Plan: what a target is to be, and where each fact of it was said.
+"""Plan: the description of a target, with the source of each fact.
 
-The command line comes before the environment, that before ``[tool.doublecheck]``, that before
-the TOML file of ``--platform-config``. Each fact is decided by itself: an option for one leaves the
-others to the environment and the files. A table of a file counts only for the kind of target that
-it is about. Nothing is asked or started here.
+The command line comes before the environment, then ``[tool.doublecheck]``, then the TOML file of
+``--platform-config``. Each fact is decided separately: an option for one fact leaves the others to
+the environment and the files. A table of a file is only used for its kind of target. This module
+sends no request and starts nothing.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Plan:
 class Sources:
     """The sources of facts: options by key, environment, pytest's ini, pyproject.toml.
 
-    A further file is one of the options, ``config``.
-    ``spelled`` returns how an option is written: ``--platform-url`` for ``url``.
+    The option ``config`` names a further file. ``spelled`` returns the form of an option:
+    ``--platform-url`` for ``url``.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -78,8 +78,7 @@ class Sources:
 def plan(sources: Sources, name: str | None = None) -> Plan:
     """Return the plan of a target: the one with this name, or the selected one.
 
-    Raises ConfigurationError for what is wrong in what is said, and TargetError for a choice
-    that cannot be.
+    Raises ConfigurationError for a wrong value, and TargetError for an impossible choice.
     """
     read = _files(sources)
     name, chosen_by = _chosen(sources, read) if name is None else (name, BY_CALLER)
@@ -93,7 +92,7 @@ def plan(sources: Sources, name: str | None = None) -> Plan:
 def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, SourcedValue]:
     """Merge layers; earlier ones take precedence.
 
-    An address and a command that starts a double are two ways to say one thing.
+    An address and a command that starts a double replace each other.
     """
     facts: dict[str, SourcedValue] = {}
     for layer in reversed(layers):
@@ -174,7 +173,7 @@ def _environment(sources: Sources, kind: Kind) -> list[dict[str, SourcedValue]]:
     held = {
         key: sources.environ[name] for key, name in variables.items() if sources.environ.get(name)
     }
-    # a double is its own control plane: the variable may be another platform's
+    # a double is its own control plane; the variable may name another platform's
     host = named_control_plane(sources.environ) if kind == "live" else None
     return [
         _read(held, variables),
@@ -224,7 +223,7 @@ def _require_meant(sources: Sources, made: Plan) -> None:
         f"A live platform is opted into twice: {url} or a file says which one, and {target} "
         "that it is meant."
     )
-    # a pyproject.toml is passed on: whoever runs the tests says that a live platform is meant
+    # a pyproject.toml is shared, so the user must confirm that a live platform is meant
     if made.chosen_by not in (BY_CALLER, target, variable("target")):
         raise TargetError(
             f"{made.chosen_by} selects a live platform, which a file must not do. {twice}"

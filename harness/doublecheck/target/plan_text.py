@@ -1,4 +1,4 @@
-"""A plan in words: what and where, which surfaces, and who said so; never a secret."""
+"""A plan in words: the target, its address, its surfaces and the sources; never a secret."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The plugin's options about where the platform is, and what they come to.
+"""The plugin's options about the platform, and the plan that they result in.
 
-Every test run loads this: what reads configurations is imported when somebody says something.
+Every test run loads this module; the readers of configurations are imported only if there is one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 BOTH = "both"
 _INI = "platform_emulator_command"
-_HELP = {  # what pytest has of its own: a second platform, and a double in its process
+_HELP = {  # options that only pytest has: a second platform, and a double in its process
     "target": (
         "what the platform is: double (default), live, both (a live one, to which a double is "
         "compared), or a target of the configuration"
     ),
     "url": "where the platform runs already (default: a double starts in this process)",
 }
-# those of the specification are often set, for the code under test
+# the specification's variables are often set, for the code under test
 _VARIABLES = tuple(
     fact.variable for fact in OPTIONS if fact.variable and fact.variable.startswith("DOUBLECHECK_")
 )
-# a line that may begin the table; whether it does is for a parser, which is imported then
+# a line that may begin the table; only then is a parser imported to find out
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
 _PLAN = pytest.StashKey["Plan"]()
 
@@ -84,7 +84,7 @@ def live(config: pytest.Config) -> bool:
 
 
 def both(config: pytest.Config) -> bool:
-    """Whether a double makes each call too, to be compared to the live platform."""
+    """Whether a double also makes each call, to be compared with the live platform."""
     return bool(config.getoption("platform_target") == BOTH)
 
 
@@ -127,7 +127,7 @@ def _without_secrets(command: str) -> str:
 
     try:
         return typed(shlex.split(command))
-    except ValueError:  # a quote that is not closed: it has not started anything
+    except ValueError:  # a quotation mark is not closed, so the command has started nothing
         return command
 
 

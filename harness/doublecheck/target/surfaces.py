@@ -1,4 +1,4 @@
-"""The surfaces of a platform: what a target declares to have, and which of them a path is of."""
+"""The surfaces of a platform: the names that a target declares, and the surface of a path."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _HTTP: tuple[tuple[Surface, tuple[str, ...]], ...] = (
 
 
 def surface_of(path: str) -> Surface:
-    """Return the surface that the specification puts a path in.
+    """Return the surface of a path in the specification.
 
-    Probes are the application's: who means the API server's ``/health`` has to say so.
+    Probes belong to the application; for the API server's ``/health``, pass its surface.
     """
     route = path.partition("?")[0]
     if route == "/":

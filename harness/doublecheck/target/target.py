@@ -1,4 +1,4 @@
-"""Target: where a platform is, how to authenticate, and what it declares of itself."""
+"""Target: the addresses of a platform, its credentials, and its declared properties."""
 
 from __future__ import annotations
 
@@ -33,21 +33,20 @@ DropService = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """A platform that the harness points at.
+    """A platform that the harness checks or calls.
 
-    ``url`` is where the application answers; ``api_server``, ``mcp``, ``a2a`` and
-    ``control_plane`` are where those surfaces do, by default the same address. ``api_key`` is
-    shown to each, unless ``api_keys`` has another for it. ``problems`` has the surfaces that are
-    known not to answer. ``offered`` are the surfaces that it declares to have, by default
-    those of its kind; ``allow_writes`` lets checks create and delete on a live platform; ``name``
-    is what reports call it. ``reference_app`` declares that the application is the
-    reference application of the contract checks; ``ca_file`` names the certificates to trust,
-    where not the public ones; ``restricted`` is a key pair without the full-access permission,
-    which CTL-07 is checked with, and ``other_key`` the key of another identity at the reference
-    runtimes, for AUT-03; ``make_service`` puts an MCP service of a name in front of a
-    backend and returns its access record, where that can be done, and ``drop_service`` deletes
-    it. Raises TargetError for an
-    unusable URL.
+    ``url`` is the address of the application. ``api_server``, ``mcp``, ``a2a`` and
+    ``control_plane`` are the addresses of those surfaces, by default the same. ``api_key`` is sent
+    to each surface, unless ``api_keys`` has another key for it. ``problems`` has the surfaces that
+    are known not to answer. ``offered`` are the surfaces that the target declares, by default those
+    of its kind. ``allow_writes`` lets checks create and delete things on a live platform. ``name``
+    is its name in reports. ``reference_app`` declares that the application is the reference
+    application of the contract checks. ``ca_file`` names the certificates to trust instead of the
+    public ones. ``restricted`` is a key pair without the full-access permission, for CTL-07, and
+    ``other_key`` the key of another identity at the reference runtimes, for AUT-03.
+    ``make_service`` creates an MCP service with a name in front of a backend and returns its access
+    record, if that is possible; ``drop_service`` deletes it. Raises TargetError for an unusable
+    URL.
     """
 
     url: str
@@ -84,7 +83,7 @@ class Target:
 
     @classmethod
     def of(cls, double: Emulator, *, reference_app: bool = False) -> Target:
-        """Return the target that a running double in this process is."""
+        """Return the target for a running double in this process."""
         key = double.settings.api_key
         return cls(
             url=double.url,
@@ -117,8 +116,8 @@ class Target:
     ) -> Target:
         """Return the target at ``url``; facts that are not given come from the environment.
 
-        A double is its own control plane, whatever the environment says, so that a variable
-        that still names a live platform cannot draw its requests there.
+        A double is its own control plane, whatever the environment contains, so that a variable for
+        a live platform cannot redirect its requests.
         """
         if control_plane is None and kind == "live":
             control_plane = named_control_plane(environ)
@@ -138,11 +137,11 @@ class Target:
 
     @property
     def admin(self) -> bool:
-        """Whether it answers ``/_emulator``: its clock can be moved and its journal read."""
+        """Whether the target answers ``/_emulator``: its clock can move, its journal be read."""
         return self.kind == "double"
 
     def offers(self, surface: Surface) -> bool:
-        """Whether it declares to have a surface."""
+        """Whether the target declares a surface."""
         return surface in self.offered
 
     def at(self, surface: Surface) -> str:
@@ -155,12 +154,12 @@ class Target:
 
     @property
     def addresses(self) -> frozenset[str]:
-        """Every address of it."""
+        """All addresses of the target."""
         return frozenset({self.url, *map(self.at, _WITH_ADDRESS)})
 
     @property
     def loopback(self) -> bool:
-        """Whether all of its surfaces are on this machine."""
+        """Whether all surfaces of the target are on this machine."""
         return all(map(is_loopback, self.addresses))
 
     def address(self) -> Address:
@@ -185,7 +184,7 @@ class Target:
         return self.tool_id
 
     def environment(self, client: str = "platform") -> Mapping[str, str]:
-        """Return the environment variables that point a client at this target.
+        """Return the environment variables that direct a client to this target.
 
         ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
         """

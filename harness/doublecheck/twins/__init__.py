@@ -1,1 +1,1 @@
-"""Twin: the same calls to a double and to a live platform, and what differs."""
+"""Twin: send the same calls to a double and to a live platform, and compare the answers."""

@@ -1,4 +1,4 @@
-"""``doublecheck twin`` and ``replay``: what they need, what they print and how they exit."""
+"""``doublecheck twin`` and the options that ``replay`` shares: requirements, output, exit codes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def twin(
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all; raise TargetError if it cannot be written."""
+    """Write a file atomically; raise TargetError if it cannot be written."""
     try:
         atomic_files.write(path, text)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What came of the same calls on two platforms, as values."""
+"""The results of the same calls on two platforms, as values."""
 
 from __future__ import annotations
 

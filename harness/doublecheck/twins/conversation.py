@@ -1,7 +1,7 @@
-"""A conversation: what is said to both platforms, part by part.
+"""A conversation: the requests to both platforms, part by part.
 
-The one that is held by default goes over every surface, in requests that leave nothing
-behind but what ends by itself soon.
+The default conversation uses every surface. Its requests leave nothing behind, except for
+resources that end by themselves soon.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _CODES = (
 class Topic:
     """A part of a conversation: its requests, and the surfaces it needs.
 
-    ``talk`` asks a platform; it is run on each. ``writes`` says that it creates something
-    there, ``skipped`` why it cannot be said at all.
+    ``talk`` sends the requests to a platform; it runs once for each. ``writes`` says that it
+    creates something there, ``skipped`` why it cannot run.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Topic:
 def default(
     double: Platform, live: Platform, token: str, agent: str | None = None
 ) -> Sequence[Topic]:
-    """Return a conversation over all surfaces; ``token`` makes its names its own.
+    """Return a conversation over all surfaces; ``token`` makes its names unique.
 
-    It asks both platforms first what they have in common: which agents, unless ``agent`` says
-    which one to run, and which tools.
+    First it reads from both platforms which agents and tools they have in common; ``agent`` selects
+    the agent to run.
     """
     agent = agent or _first(_common(double, live, "api_server", lambda one: one.list_apps()))
     tool = _first(_common(double, live, "mcp", _callable_tools))
@@ -96,7 +96,7 @@ def _common(
     try:
         return set(ask(double)) & set(ask(live))
     except (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError):
-        return ()  # the part that asks will show what came instead
+        return ()  # the part that sends the request shows the wrong answer
 
 
 def _first(names: Collection[str]) -> str | None:
@@ -192,7 +192,7 @@ def _tool(platform: Platform, name: str) -> None:
 
 def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
     """Yield arguments that a tool's schema allows, if the schema is simple."""
-    # code too, which an agent that runs it answers alike however often it was asked
+    # also valid as code, for which an agent that runs it gives the same answer every time
     values = {"string": "'Hello.'", "integer": 1, "number": 1.5, "boolean": True}
     properties = tool.input_schema.get("properties", {})
     for name in tool.input_schema.get("required", ()):

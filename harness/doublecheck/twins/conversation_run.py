@@ -1,4 +1,4 @@
-"""Holding a conversation with two platforms, and comparing what they say."""
+"""Run a conversation on two platforms, and compare the answers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _part(topic: Topic, double: Platform, live: Platform, pairs: Pairs) -> Part:
 def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
     """Run a topic on a platform and return its exchanges, without secrets.
 
-    An answer that is not what its route promises ends the topic there: it shows in what came.
+    If an answer is not what its route promises, the topic ends there; the exchanges show that
+    answer.
     """
     platform.exchanges.clear()
     try:
@@ -89,7 +90,7 @@ def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
 def with_unknowns(exchanges: Sequence[Exchange], platform: Platform) -> tuple[Exchange, ...]:
     """Return exchanges whose headers name all unknowns that a double relied on.
 
-    The headers of a stream leave before it is over; the journal has what came later.
+    The headers of a stream are sent before its end; the journal has the later unknowns.
     """
     streamed = [one for one in exchanges if _is_stream(one)]
     if not streamed or not platform.target.admin:

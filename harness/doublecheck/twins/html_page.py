@@ -1,4 +1,4 @@
-"""A comparison as a page: self-contained, escaped, readable in light and dark."""
+"""A comparison as an HTML page: self-contained, escaped, readable in light and dark."""
 
 from __future__ import annotations
 

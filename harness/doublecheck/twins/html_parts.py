@@ -1,7 +1,7 @@
-"""A comparison call by call: what is told of it, in which words and which order.
+"""The parts of a comparison call by call: their content, wording and order.
 
-A page of its own and a notebook tell the same. How it looks there is said by a Look: the page has
-a style sheet, which a notebook may drop.
+The HTML page and the notebook show the same parts. A Look decides their appearance: the page has a
+style sheet, which a notebook may remove.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _HEADS = ("where", "what", "double", "live")
 class Look:
     """The building blocks of a comparison in one output format.
 
-    ``verdict`` is what something comes to, ``text`` something that was said, ``value`` one of the
-    values that differ, in JSON. ``side`` takes a name and what that platform said.
+    ``verdict`` shows a class, ``text`` a text of an answer, ``value`` one of the different values,
+    as JSON. ``side`` takes the name of a platform and its answer.
     """
 
     verdict: Callable[[Class], Markup]

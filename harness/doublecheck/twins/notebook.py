@@ -1,4 +1,4 @@
-"""A comparison in a notebook: what diverges lies open, the rest is folded."""
+"""A comparison in a notebook: diverging calls are open, the others are folded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TONES: Mapping[Class, str] = {
     Class.SAME: GOOD,
 }
 _VALUE_CHARS = 600
-_FEW = 3  # calls that differ and yet are harmless lie open, too
+_FEW = 3  # this many differing but harmless calls are also open
 
 
 def render(comparison: Comparison) -> Markup:

@@ -1,4 +1,4 @@
-"""``--platform-target=both``: tests ask a live platform, and a double is compared to it."""
+"""``--platform-target=both``: tests use a live platform, and a double is compared with it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configure(config: pytest.Config) -> None:
 
 
 def keep(item: pytest.Item, calls: Sequence[Compared]) -> None:
-    """Keep the calls of a running test."""
+    """Store the calls of a running test."""
     item.stash[_CALLS] = calls
 
 

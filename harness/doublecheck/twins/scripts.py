@@ -1,4 +1,4 @@
-"""A script: a conversation that somebody wrote down, in TOML.
+"""A script: a conversation that a user has written in TOML.
 
 ::
 
@@ -7,7 +7,7 @@
     method = "POST"                     # GET without a body, POST with one
     path = "/apps/echo/users/u1/sessions"
     json = {}
-    save = { session = "id" }           # a field of the answer, by its path; then {session}
+    save = { session = "id" }           # a field of the answer, by its path; used as {session}
 
     [[step]]
     path = "/run"
@@ -15,7 +15,7 @@
 
     [[step]]
     code = "print(6 * 7)"               # InvokeTool; language and session_id are optional
-    writes = false                      # what is not a GET writes, unless it says so
+    writes = false                      # the default is true, except for GET
 """
 
 from __future__ import annotations

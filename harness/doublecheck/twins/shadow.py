@@ -1,7 +1,7 @@
-"""A platform whose every call a double makes too: the live answer counts, the double is compared.
+"""A platform whose calls a double repeats: tests get the live answer, and the double is compared.
 
-What the tests get is what the live platform answered, or raised. Ids in what they pass on are
-the live platform's; the double gets its own in their place.
+The tests get the answers and errors of the live platform. The ids that they pass on are the live
+platform's; the double gets its own ids instead.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Both:
         """Return a method that is called on both."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if any(_signed(one) for one in args):  # for the live platform alone
+            if any(_signed(one) for one in args):  # only for the live platform
                 return live(*args, **kwargs)
             shadow = _Shadow(self, lambda: double(*self._own(args), **self._own(kwargs)))
             try:

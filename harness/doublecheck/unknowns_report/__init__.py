@@ -1,1 +1,1 @@
-"""What tests make of the ledger of unknowns: who relied on what, and who minds another answer."""
+"""Unknowns in tests: which tests relied on which unknowns, and which depend on the answer."""

@@ -1,4 +1,4 @@
-"""The options about unknowns: what they are, and what they ask for."""
+"""The options about unknowns, and the plugins that they activate."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _shared(config: pytest.Config) -> bool:
 
 
 def _take_profile(config: pytest.Config) -> None:
-    """Have every double that is started from now on live the profile."""
+    """Make every double that is started from now on use the profile."""
     if pytest_options.runs_already(config) and not pytest_options.live(config):
         raise pytest.UsageError(
             "--platform-profile is for a double that the tests start. The one at --platform-url "
@@ -71,7 +71,7 @@ def _take_profile(config: pytest.Config) -> None:
     file = Path(config.getoption("platform_profile")).absolute()
     _check(file)
     patch = pytest.MonkeyPatch()
-    patch.setenv(PROFILE_VARIABLE, str(file))  # also for one of another interpreter
+    patch.setenv(PROFILE_VARIABLE, str(file))  # also for a double of another interpreter
     config.add_cleanup(patch.undo)
 
 

@@ -1,4 +1,4 @@
-"""What the terminal says in the end: which tests relied on which unknowns, and who minds."""
+"""The summary at the end: which tests relied on which unknowns, and which depend on the answer."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _write_swept(reporter: TerminalReporter, swept: Mapping[str, list[dict[str, 
 
 
 def sensitivity(run: Mapping[str, Any]) -> str:
-    """Return in words how a test minds an alternative."""
+    """Describe in words how a test reacts to an alternative."""
     before, after = _WORDS[run["before"]], _WORDS[run["outcome"]]
     return (
         f"sensitive to {run['unknown']}: {before} with `{run['in_force']}`, "

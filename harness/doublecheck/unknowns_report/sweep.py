@@ -1,8 +1,8 @@
-"""--platform-sweep: each test again, under each alternative of each unknown that it relied on.
+"""--platform-sweep: run each test again under each alternative of each unknown it relied on.
 
-The double stays, since its ledger can be told other answers while it runs: it is told the
-alternative, the test runs, and it is told to go back. Fixtures of the module and the session stay,
-too; those of the test are made anew.
+The double keeps running, because its ledger can be changed meanwhile: it gets the alternative, the
+test runs, and the answers are reset. Fixtures of the module and the session stay, too; those of the
+test are created again.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ class Sweeping:
         try:
             return _outcome(_run(item, following))
         finally:
-            with contextlib.suppress(DoubleCheckError):  # the last test's double is stopped by now
+            with contextlib.suppress(DoubleCheckError):  # the double may have stopped
                 _choose(target, {})
 
 
 class _NextItem:
-    """A stand-in for the next test, by which pytest decides what to tear down.
+    """A replacement for the next test, by which pytest decides what to tear down.
 
-    pytest asks when a test has run. As long as it is to be run ``again``, what it shares with
-    others stays.
+    pytest calls it after a test. As long as the test has to run ``again``, the fixtures that it
+    shares with other tests stay.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class _NextItem:
         self._again = again
 
     def listchain(self) -> list[Any]:
-        """Return the nodes, from the session down, that are needed still (pytest's name)."""
+        """Return the nodes, from the session down, that are still needed (the name is pytest's)."""
         if self._again():
             return self._item.listchain()[:-1]
         return [] if self._next is None else self._next.listchain()

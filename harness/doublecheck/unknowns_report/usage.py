@@ -1,4 +1,4 @@
-"""Noting which unknowns each test relied on, and failing it for that with --platform-strict."""
+"""Record which unknowns each test relied on, and fail the test for that with --platform-strict."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIXTURES = ("platform_server", "platform")
 class Noting:
     """Records after each test which unknowns the double's answers relied on.
 
-    Answers name that in a header. It is read in the double's journal, because code under test has
-    clients of its own. ``shared`` says that other workers use the same double: its journal is not
-    this test's alone then, and only the answers to the fixture ``platform`` count. ``running`` says
-    that the double was there before the tests, and so was its journal.
+    Answers name the unknowns in a header. It is read from the double's journal, because code under
+    test has its own clients. ``shared`` says that other workers use the same double: its journal
+    then also has their requests, so only the answers to the fixture ``platform`` count. ``running``
+    says that the double, and so its journal, is older than the tests.
     """
 
     def __init__(self, *, strict: bool, running: bool, shared: bool) -> None:
@@ -30,8 +30,8 @@ class Noting:
         self._running = running
         self._shared = shared
         self._journals: dict[str, _Journal] = {}
-        self.target: Target | None = None  # of the test that ran last
-        self.in_force: Mapping[str, str] = {}  # at its double
+        self.target: Target | None = None  # the target of the last test
+        self.in_force: Mapping[str, str] = {}  # the answers of its double
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
@@ -101,7 +101,7 @@ class _Journal:
     def relied_on(self) -> frozenset[str]:
         """Return the unsettled unknowns that the entries since the last call relied on.
 
-        Nothing, if the double cannot be asked: a test may have stopped it.
+        The result is empty if the double does not answer, because a test may have stopped it.
         """
         from doublecheck.errors import DoubleCheckError
         from doublecheck.wire import admin

@@ -1,1 +1,1 @@
-"""What a platform answers, as frozen values that show themselves in a notebook."""
+"""The answers of a platform, as frozen values that a notebook can display."""

@@ -1,4 +1,4 @@
-"""What agents and tools answer: events, sessions, MCP tools, A2A tasks."""
+"""The answers of agents and tools: events, sessions, MCP tools, A2A tasks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
 class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
     """An event of an agent; ``raw`` is the unchanged JSON.
 
-    ``parts`` are as on the wire. What a platform does not say is None; ``timestamp`` is in Unix
-    seconds. ``error`` is the message, if the event tells of a failure.
+    ``parts`` have the form of the JSON. A field that the platform omits is None; ``timestamp`` is
+    in Unix seconds. ``error`` is the message, if the event reports a failure.
     """
 
     role: str | None
@@ -53,7 +53,7 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
 
     @property
     def text(self) -> str:
-        """The texts of its parts, joined."""
+        """The joined texts of the parts."""
         return "".join(part.get("text") or "" for part in self.parts)
 
     @property
@@ -93,7 +93,7 @@ class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.e
 class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
     """A session of API-server mode; ``events`` is its history, if requested.
 
-    ``last_update_time`` is in Unix seconds, None where a platform does not say it.
+    ``last_update_time`` is in Unix seconds, None if the platform omits it.
     """
 
     id: str
@@ -129,7 +129,7 @@ class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
 
     @property
     def signature(self) -> str:
-        """Its name with its arguments; those that are optional have a question mark."""
+        """The name with its arguments; optional ones have a question mark."""
         required = self.input_schema.get("required") or ()
         properties = self.input_schema.get("properties") or {}
         names = [name if name in required else f"{name}?" for name in properties]
@@ -155,7 +155,7 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
 
     @property
     def text(self) -> str:
-        """The texts of its blocks, joined by line ends."""
+        """The texts of the blocks, joined by line ends."""
         return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
     def __repr__(self) -> str:
@@ -169,8 +169,9 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
 class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
     """An answer of an A2A application: a task, a message, or an event of a stream.
 
-    ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is that
-    of the task, as version 0.3 calls it (``input-required``). ``raw`` is all of it, as it came.
+    ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is the
+    task's, with its name in version 0.3 (``input-required``). ``raw`` is the whole answer,
+    unchanged.
     """
 
     kind: str
@@ -182,7 +183,7 @@ class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
 
     @property
     def text(self) -> str:
-        """Its texts, joined by line ends."""
+        """The texts, joined by line ends."""
         return "\n".join(self.texts)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What only a double tells: its sessions, its journal, its faults."""
+"""Values that only a double provides: its sessions, its journal, its faults."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Sessions(Series[Session], noun="session", drawn_by="notebook.display.sessi
 class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
     """A request that a double served; ``curl`` is a command that repeats it.
 
-    ``unread`` names the fields of the request that nothing acted on, ``faults`` those armed ones
-    that happened to it.
+    ``unread`` names the fields of the request that were not used, ``faults`` the faults that fired
+    for it.
     """
 
     id: int
@@ -74,8 +74,8 @@ class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.j
 class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
     """A fault of a double; ``described`` describes it in one line.
 
-    ``calls`` asked for its operation since it was armed, ``met`` of them were its to meet, and
-    ``fired`` times it did happen.
+    ``calls`` is the number of calls of its operation since it was armed, ``met`` of them were
+    selected for the fault, and ``fired`` times it fired.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What code and commands came to, and what they say while they run."""
+"""The results of code and commands, and their outputs while they run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Output(Shown, drawn_by="notebook.display.outputs.output"):
 
 @dataclass(frozen=True)
 class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
-    """The error that ended an execution; ``traceback`` may hold ANSI colours."""
+    """The error that ended an execution; ``traceback`` may contain ANSI colours."""
 
     ename: str
     evalue: str
@@ -141,7 +141,8 @@ class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
 class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
     """The properties of a browser; ``width`` and ``height`` of its pages are in pixels.
 
-    ``cdp_url`` is where its DevTools protocol is spoken; whoever knows it may drive it.
+    ``cdp_url`` is the address of its DevTools protocol; a process that knows it can control the
+    browser.
     """
 
     user_agent: str
@@ -152,7 +153,7 @@ class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
 
 @dataclass(frozen=True, repr=False)
 class LiveOutput:
-    """A message of a kernel's IOPub channel, as Jupyter's messaging protocol has it.
+    """A message of a kernel's IOPub channel, as in Jupyter's messaging protocol.
 
     ``msg_type`` is ``stream``, ``display_data``, ``update_display_data``, ``execute_result``,
     ``clear_output`` or ``error``.
@@ -186,7 +187,7 @@ def emit_outputs(result: Ran, on_output: OnOutput) -> Ran:
 
 
 def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
-    """Yield the messages that would have led to these outputs."""
+    """Yield the messages that correspond to these outputs."""
     for output in outputs:
         said = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
         if "traceback" in said:
@@ -201,7 +202,7 @@ def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
         if mime_type == "image/svg+xml":
             found.append((mime_type, str(content).encode()))
         elif mime_type.startswith("image/"):
-            with contextlib.suppress(ValueError):  # binascii.Error is one, too
+            with contextlib.suppress(ValueError):  # binascii.Error is a ValueError
                 found.append((mime_type, base64.b64decode(_unbroken(content), validate=True)))
     return tuple(found)
 

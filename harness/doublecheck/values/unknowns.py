@@ -1,4 +1,4 @@
-"""The ledger of a double as values: what is open, what is answered, and what was relied on."""
+"""The ledger of a double as values: the unknowns, the answers, and the unknowns relied on."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from doublecheck.notebook_repr import Shown
 class Unknown(Shown, drawn_by="notebook.display.unknowns.one"):
     """One question that the specification leaves open, and the answer in force.
 
-    ``alternatives`` are the other answers, by name, with what they mean. ``settled`` says that
-    a profile has the answer from a deployment; ``relied_on`` that an answer of this double
-    rested on it, since its journal was emptied.
+    ``alternatives`` are the other answers, by name, with their meanings. ``settled`` says that a
+    profile contains a deployment's answer; ``relied_on`` that an answer of this double depended on
+    it since its journal was emptied.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.unknowns
 
     @property
     def relied_on(self) -> Unknowns:
-        """Those that an answer rested on."""
+        """The unknowns that an answer relied on."""
         return Unknowns({id_: one for id_, one in self.items() if one.relied_on})
 
     def __getitem__(self, id_: str) -> Unknown:

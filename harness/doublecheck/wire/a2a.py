@@ -1,4 +1,4 @@
-"""A2A over JSON-RPC, by hand, in the version that an agent's card declares (section 4.6)."""
+"""A small A2A client over JSON-RPC, in the version that an agent's card declares (section 4.6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PATH = "/"
 _CARD = ".well-known/agent-card.json"
-_METHODS = {  # of version 1.0 and of 0.3
+_METHODS = {  # in version 1.0 and in version 0.3
     "send": ("SendMessage", "message/send"),
     "stream": ("SendStreamingMessage", "message/stream"),
     "task": ("GetTask", "tasks/get"),
@@ -46,7 +46,7 @@ class Agent:
 
     @property
     def modern(self) -> bool:
-        """Whether it speaks version 1.0."""
+        """Whether the application speaks version 1.0."""
         interfaces = self.card.get("supportedInterfaces") or ()
         return any(str(one.get("protocolVersion", "")).startswith("1.") for one in interfaces)
 
@@ -87,7 +87,7 @@ def read_event(response: httpx.Response, data: str) -> A2aAnswer:
 
 
 def refuse_no_stream(response: httpx.Response) -> None:
-    """Raise RefusedError or AnswerError for an answer that is no stream of events."""
+    """Raise RefusedError or AnswerError for an answer that is not a stream of events."""
     _read_answer(response)
     raise _wrong_answer(response, response.text)
 
@@ -160,7 +160,7 @@ def _read_result(result: Mapping[str, Any]) -> A2aAnswer:
 
 
 def _state(name: str | None) -> str | None:
-    """Return a state as version 0.3 calls it: ``input-required``."""
+    """Return the name of a state in version 0.3: ``input-required``."""
     return name and name.removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 

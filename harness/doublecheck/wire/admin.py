@@ -24,8 +24,11 @@ _UNKNOWNS = f"{PREFIX}/unknowns"
 
 @dataclasses.dataclass(frozen=True)
 class UnknownsInUse:
-    """A double's ledger: the answers in force by id, which of them a profile settles, and what
-    entries of the journal relied on, up to the one with the id ``last``."""
+    """A double's ledger: the answers in force, by id.
+
+    ``settled`` are the unknowns that a profile settles, and ``relied_on`` those that entries of the
+    journal relied on, up to the entry with the id ``last``.
+    """
 
     in_force: Mapping[str, str]
     settled: frozenset[str]
@@ -60,7 +63,7 @@ def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.time
     """Return the sum of a duration's arguments; raise ArgumentError."""
     try:
         whole = (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
-    except (OverflowError, ValueError) as error:  # infinity, and what is no number
+    except (OverflowError, ValueError) as error:  # infinity, or not a number
         raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
     if whole < dt.timedelta(0):
         raise ArgumentError(
@@ -71,7 +74,7 @@ def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.time
 
 
 def reset(target: Target, wait: bool) -> Call[None]:
-    """Return the call that destroys a double's sessions, and so on; raise NotADoubleError."""
+    """Return the call that resets a double; raise NotADoubleError."""
     _require_double(target, "reset()")
     return Call(
         calls.request(target, "POST", f"{PREFIX}/reset?wait={str(wait).lower()}"), calls.refuse
@@ -87,7 +90,7 @@ def journal(target: Target) -> Call[Journal]:
 def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
     """Return the call that reads a double's answers in force and the unknowns relied on.
 
-    Only by entries of its journal that came ``after`` that one. Raises NotADoubleError.
+    Only the journal's entries after the id ``after`` count. Raises NotADoubleError.
     """
     _require_double(target, "A ledger of unknowns")
     return Call(calls.request(target, "GET", f"{_UNKNOWNS}?after={after}"), _read_unknowns)
@@ -106,7 +109,7 @@ def ledger(target: Target) -> Call[Unknowns]:
 def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
     """Return the call that changes a double's answers, until the next change.
 
-    On top of those it was started with; ``{}`` goes back to those. Raises NotADoubleError.
+    The changes apply to the answers at its start; ``{}`` restores those. Raises NotADoubleError.
     """
     _require_double(target, "A ledger of unknowns")
     content = calls.json_content(dict(chosen))
@@ -114,7 +117,7 @@ def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
 
 
 def sessions(target: Target) -> Call[Sessions]:
-    """Return the call that lists a double's living session instances; raise NotADoubleError."""
+    """Return the call that lists a double's active session instances; raise NotADoubleError."""
     _require_double(target, "The list of living session instances")
     return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
 
@@ -145,7 +148,7 @@ def _read_journal(response: httpx.Response) -> Journal:
 
 
 def _entry(entry: Mapping[str, Any]) -> JournalEntry:
-    # a newer double may tell more
+    # a newer double may send more fields
     known = {field.name: entry[field.name] for field in dataclasses.fields(JournalEntry)}
     at = dt.datetime.fromisoformat(entry["at"])
     named = {name: tuple(entry[name]) for name in ("unknowns", "unread", "faults")}

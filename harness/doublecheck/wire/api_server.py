@@ -59,7 +59,7 @@ def artifacts(target: Target, session: AgentSession) -> Call[tuple[str, ...]]:
 
 
 def artifact(target: Target, session: AgentSession, name: str, version: int | None) -> Call[bytes]:
-    """Return the call that fetches an artifact, the newest version for None."""
+    """Return the call that downloads an artifact, the newest version for None."""
     path = f"{artifacts_path(session)}/{_segment('name', name)}"
     query = "" if version is None else f"?version={version}"
     return Call(calls.request(target, "GET", path + query), _read_content)
@@ -80,7 +80,7 @@ def run_sse(
 
 
 def body(session: AgentSession, message: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a run (section 2.2); ``fields`` are further ones."""
+    """Return the body of a run (section 2.2) with further ``fields``."""
     return {
         "appName": session.app_name,
         "userId": session.user_id,
@@ -112,7 +112,7 @@ def _segment(name: str, value: str) -> str:
 
 
 def read_apps(response: httpx.Response) -> tuple[str, ...]:
-    """Return the names of applications, whichever way they are listed (U-LIST-APPS)."""
+    """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
     document = calls.read_json(response)
     if isinstance(document, dict):
         document = document.get("apps", ())

@@ -57,7 +57,7 @@ def streams(response: httpx.Response) -> bool:
 
 
 def refuse_no_stream(response: httpx.Response) -> None:
-    """Raise RefusedError or AnswerError for an answer that is no stream of events."""
+    """Raise RefusedError or AnswerError for an answer that is not a stream of events."""
     calls.refuse(response)
     raise AnswerError(
         "The application answers at once and does not stream; use invoke() instead of stream().",
@@ -72,7 +72,7 @@ def probe(target: Target, name: str) -> Call[str]:
 
 
 def read_probe(response: httpx.Response) -> str:
-    """Return a probe's text, whichever way it is written (U-PROBE-BODIES)."""
+    """Return a probe's text from any of its formats (U-PROBE-BODIES)."""
     calls.refuse(response)
     try:
         document = json.loads(response.text)

@@ -24,13 +24,13 @@ def info(endpoint: Endpoint) -> Call[BrowserInfo]:
 
 
 def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
-    """Return the call that takes a picture of the page in front."""
+    """Return the call that takes a picture of the active page."""
     chosen = "" if kind is None else f"&format={kind}"
     return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
 
 
 def act(endpoint: Endpoint, action_type: str, fields: Mapping[str, Any]) -> Call[None]:
-    """Return the call that does one thing with mouse or keyboard."""
+    """Return the call that performs one action of the mouse or the keyboard."""
     content = calls.json_content({"action_type": action_type, **fields})
     headers = {"Content-Type": "application/json"}
     return Call(Request("POST", endpoint.at("/v1/browser/actions"), headers, content), _read_done)
@@ -51,7 +51,7 @@ def _read_picture(response: httpx.Response) -> bytes:
     calls.refuse(response)
     if response.headers.get("content-type", "").startswith("image/"):
         return response.content
-    data_of(response, calls.read_json(response))  # it says why
+    data_of(response, calls.read_json(response))  # the JSON says why
     message = "The answer is not an image."
     raise AnswerError(message, status=response.status_code, body=response.text)
 

@@ -1,4 +1,4 @@
-"""A call: a request as a value, and how to read its answer."""
+"""A call: a request as a value, and the function that reads its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _QUOTED_CHARS = 200
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
-# gateways answer with a page, whose title is the reason
+# gateways answer with a page; its title gives the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
 _ADVICE = {
@@ -33,7 +33,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """One HTTP request; ``timeout_s`` None stands for the platform's own."""
+    """One HTTP request; a ``timeout_s`` of None means the platform's own."""
 
     method: str
     url: str
@@ -53,7 +53,7 @@ class Call(Generic[T]):
     reader: Callable[[httpx.Response], T]
 
     def read(self, response: httpx.Response) -> T:
-        """Return the value of an answer; raise AnswerError for one of another shape."""
+        """Return the value of an answer; raise AnswerError for an answer in another format."""
         try:
             return self.reader(response)
         except DoubleCheckError:
@@ -77,7 +77,7 @@ def request(
     content: bytes = b"",
     timeout_s: float | None = None,
 ) -> Request:
-    """Return a request to a surface, by default the one that the path is of, with its API key."""
+    """Return a request to a surface, by default the path's, with its API key."""
     if path[:1] not in ("/", "?", ""):
         raise ArgumentError(f"A path begins with a slash, and {path!r} does not.")
     asked = surface or surface_of(path)
@@ -101,7 +101,7 @@ def json_content(document: Any) -> bytes:
 
 
 def read_json(response: httpx.Response) -> Any:
-    """Return the JSON of an answer; raise RefusedError for an HTTP error, AnswerError for no JSON."""
+    """Return the JSON of an answer; raise RefusedError for an HTTP error, else AnswerError."""
     refuse(response)
     try:
         return response.json()
@@ -114,7 +114,7 @@ def read_json(response: httpx.Response) -> Any:
 
 
 def refuse(response: httpx.Response) -> None:
-    """Raise RefusedError if an answer's status is an error or a redirection."""
+    """Raise RefusedError if an answer's status is an error or a redirect."""
     if response.is_success:
         return
     raise RefusedError(
@@ -125,7 +125,7 @@ def refuse(response: httpx.Response) -> None:
 
 
 def _reason(response: httpx.Response) -> str:
-    """Return the reason that an answer gives, and what to do where that is known."""
+    """Return the reason that an answer gives, and a remedy if one is known."""
     if response.is_redirect:
         return (
             f"a redirection to {without_token(response.headers['Location'])}, which is not followed"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a session's data plane is; its query, which opens it, is kept from sight."""
+    """The address of a session's data plane; its query, which contains the token, is hidden."""
 
     url: str
     query: Secret
@@ -60,7 +60,7 @@ def exec_bash(
 def endpoint(
     target: Target, *, user_id: str, session_id: str, ttl_s: int | None, when: dt.datetime
 ) -> Call[Endpoint]:
-    """Return the call that asks for a session's Endpoint, and makes the session if need be."""
+    """Return the call that requests a session's Endpoint, and creates the session if necessary."""
     body: dict[str, Any] = {
         "ToolId": target.sandbox_tool(),
         "UserSessionId": Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
@@ -71,7 +71,7 @@ def endpoint(
 
 
 def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
-    """Return the call that puts a file into a session and tells where it is."""
+    """Return the call that uploads a file to a session and returns its path."""
     import httpx
 
     built = httpx.Request(
@@ -85,7 +85,7 @@ def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
 
 
 def download(endpoint: Endpoint, path: str) -> Call[bytes]:
-    """Return the call that fetches a file of a session."""
+    """Return the call that downloads a file of a session."""
     url = f"{endpoint.at('/v1/file/download')}&path={quote(path, safe='')}"
     return Call(Request("GET", url), _read_download)
 
@@ -141,7 +141,7 @@ def data_of(response: httpx.Response, document: Any) -> Mapping[str, Any]:
 
 
 def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> Any:
-    """Return a field of the data; raise AnswerError where it is missing."""
+    """Return a field of the data; raise AnswerError if it is missing."""
     if name in data:
         return data[name]
     raise AnswerError(

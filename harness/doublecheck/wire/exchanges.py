@@ -1,4 +1,4 @@
-"""An exchange: a request and its answer, its redacted form, and its line of curl."""
+"""An exchange: a request and its answer, in full and redacted, and its curl command."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
 class Exchange(Shown, drawn_by="notebook.display.exchanges.exchange"):
     """A request and its answer.
 
-    ``status`` is None where no answer came, and ``error`` says why; both are None while it is
-    under way. ``body`` is what was read of the answer. Of bodies the first 64 KiB are kept:
-    ``request_cut`` and ``body_cut`` tell where that is not all.
+    ``status`` is None if there is no answer, and ``error`` says why; both are None while the
+    exchange is in progress. ``body`` is the part of the answer that was read. Only the first 64 KiB
+    of a body are stored: ``request_cut`` and ``body_cut`` say if it was longer.
     """
 
     request: Request
@@ -68,7 +68,7 @@ def redacted(exchange: Exchange) -> Exchange:
 
 
 def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
-    """Return exchanges that may be shown to anybody: redacted, and without the target's secrets."""
+    """Return exchanges that may be published: redacted, and without the target's secrets."""
     secrets = [one.encode() for one in sorted(secrets_of(target), key=len, reverse=True)]
     return tuple(_without(redacted(one), secrets) for one in exchanges)
 
@@ -90,10 +90,10 @@ def _hide(content: bytes, secrets: Iterable[bytes]) -> bytes:
 
 
 def curl(exchange: Exchange) -> str:
-    """Return the line for a shell that sends the request again, without its secrets.
+    """Return a shell command that sends the request again, without its secrets.
 
-    The API key is read from the environment. A request that a shell cannot send again, a signed
-    one say, becomes a comment that says why.
+    The API key is read from the environment. For a request that a shell cannot send again, for
+    example a signed one, the result is a comment with the reason.
     """
     request = exchange.request
     obstacle = _obstacle(exchange)
@@ -108,7 +108,7 @@ def curl(exchange: Exchange) -> str:
     for name, value in request.headers.items():
         words += ["-H", _header(name, value)]
     if request.content and not _value(request.headers, "content-type"):
-        words += ["-H", "Content-Type:"]  # or curl would make one up
+        words += ["-H", "Content-Type:"]  # otherwise curl would add one
     return _with_content(" ".join(words), request.content)
 
 

@@ -54,12 +54,12 @@ def disarm(target: Target, id_: str) -> Call[ArmedFault]:
 
 
 def release(target: Target, id_: str) -> Call[ArmedFault]:
-    """Return the call that lets go of the calls that a fault holds."""
+    """Return the call that releases the calls which a fault delays."""
     return _call(target, "POST", f"/{id_}/release", _read_fault)
 
 
 def wait(target: Target, id_: str, fired: int, within_s: float) -> Call[ArmedFault]:
-    """Return the call that waits until a fault has fired so often; it raises FaultError if not."""
+    """Return the call that waits until a fault has fired, or raises FaultError."""
 
     def read(response: httpx.Response) -> ArmedFault:
         fault = _read_fault(response)

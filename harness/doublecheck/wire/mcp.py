@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, by hand: a session, its tools, their calls (sections 2.5 and 4.3)."""
+"""A small MCP client over streamable HTTP: sessions, tools and calls (sections 2.5 and 4.3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True)
 class McpServer:
-    """An MCP server: where it answers, and the headers that every request to it has."""
+    """An MCP server: its address, and the headers of every request to it."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -35,9 +35,9 @@ class McpServer:
     def at(
         cls, target: Target, address: str, api_key: str | None, headers: Mapping[str, str] | None
     ) -> McpServer:
-        """Return the server at a path of a target, or at a URL anywhere.
+        """Return the server at a path of a target, or at any URL.
 
-        A path is asked with the target's API key, unless another is given.
+        For a path, the target's API key is sent, unless another key is given.
         """
         ours = address.startswith("/")
         key = target.key_of("mcp")
@@ -50,7 +50,7 @@ class McpServer:
 
 @dataclass(frozen=True)
 class McpSession:
-    """What a server has agreed to: its version, and the id of a session if it keeps any."""
+    """The agreement with a server: its version, and the id of the session if it has one."""
 
     version: str
     id: str | None
@@ -109,9 +109,9 @@ def _tool(tool: Mapping[str, Any]) -> McpTool:
 
 
 def read_result(response: httpx.Response) -> dict[str, Any]:
-    """Return the result that an answer carries, as JSON or as the last of its events.
+    """Return the result in an answer, which is JSON or the last of its events.
 
-    Raises RefusedError for an HTTP error and for an error of JSON-RPC, whose ``code`` it has.
+    Raises RefusedError for an HTTP error and for an error of JSON-RPC, with its ``code``.
     """
     calls.refuse(response)
     reply = next((one for one in messages(response) if "result" in one or "error" in one), None)

@@ -1,4 +1,4 @@
-"""What a double offers notebooks: a session's live outputs, and completions of code."""
+"""The routes of a double for notebooks: a session's live outputs, and completions of code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from doublecheck.wire.calls import Call, Request
 if TYPE_CHECKING:
     import httpx
 
-LISTENING = "listening"  # the first event: all outputs after it are sent
+LISTENING = "listening"  # the first event; all outputs after it are sent
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def complete(
 ) -> Call[Completion]:
     """Return the call that completes code in a session's kernel.
 
-    Raises NotADoubleError, and CredentialsMissingError where nobody says which tool it is.
+    Raises NotADoubleError, and CredentialsMissingError if no tool id is known.
     """
     if not target.admin:
         raise NotADoubleError("Completion from a session's kernel", target.url)

@@ -1,7 +1,7 @@
-"""Redaction: by the look of a secret, and by type, the secrets of a target.
+"""Redaction: of texts that look like a secret, and of the secrets of a target.
 
-What may be shown to anybody goes through both: a platform can answer with a key that looks like
-none, and a text can have a key that is not the target's.
+A text that may be published goes through both: a platform can answer with a key that does not look
+like one, and a text can contain a key that is not the target's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMES = "authorization|cookie|set-cookie|x-api-key|x-security-token|proxy-autho
 _SECRET_HEADER = re.compile(rf"(?:{_NAMES})|.*(?:secret|token|password|api[-_]?key).*", re.I)
 _SCHEME = re.compile(r"(Bearer|Basic) ", re.I)
 _IN_TEXT = (
-    # the token of a session's Endpoint, also where its & is an escape of JSON
+    # the token of a session's Endpoint, also if its & is escaped in JSON
     re.compile(r"([?&]Authorization=|\\u0026Authorization=)[^&#\s\"'\\]+", re.I),
     re.compile(r"(\b(?:Bearer|Basic) )[\w.~+/=-]+", re.I),
     re.compile(
@@ -33,7 +33,7 @@ _IN_TEXT = (
     ),
     re.compile(rf"({ALGORITHM} Credential=)[^\s\"\\]+.*?Signature=[0-9a-f]+"),
 )
-_SHORTEST = 4  # a shorter one would be found in every other word, and guarded by nobody
+_SHORTEST = 4  # a shorter secret would match parts of many words
 
 
 def secrets_of(target: Target) -> frozenset[str]:

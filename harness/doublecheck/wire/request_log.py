@@ -1,7 +1,7 @@
-"""What a client has sent and received: the last exchanges, to explain a failure with.
+"""The last exchanges of a client, which help to explain a failure.
 
-They are recorded where requests are sent. Hooks of httpx see neither a request that got no answer
-nor our own form of one.
+They are recorded where requests are sent. httpx's hooks see neither a request that got no answer
+nor our own Request object.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
 
     def __init__(self, kept: int = KEPT) -> None:
         self._recordings: deque[Recording] = deque(maxlen=kept)
-        self.total = 0  # of all that have begun, forgotten ones included
+        self.total = 0  # the number of all exchanges, including those that are no longer stored
 
     @contextmanager
     def recording(self, request: Request) -> Iterator[Recording]:
@@ -47,12 +47,12 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
             recording.ended()
 
     def since(self, total: int) -> tuple[Exchange, ...]:
-        """Return the exchanges that began after the first ``total``, as far as they are kept."""
+        """Return the exchanges after the first ``total`` ones, if they are still stored."""
         begun = self.total - total
         return self[-begun:] if begun else ()
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Remove all exchanges."""
         self._recordings.clear()
 
     @overload
@@ -136,7 +136,7 @@ def _kept(request: Request) -> Exchange:
 
 
 class _RecordedStream(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """An answer's stream, every chunk of which is recorded."""
+    """The stream of an answer; it records every chunk."""
 
     def __init__(self, stream: Any, received: Any) -> None:
         self._stream = stream

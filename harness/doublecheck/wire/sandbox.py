@@ -39,7 +39,7 @@ def run_code(
 ) -> Call[CodeResult]:
     """Return the call that runs code in a session; ``when`` is the time of signing.
 
-    Raises CredentialsMissingError, and ArgumentError for a language of commands.
+    Raises CredentialsMissingError, and ArgumentError if the language is a shell.
     """
     if language in invoke_tool.SHELLS:
         raise ArgumentError(

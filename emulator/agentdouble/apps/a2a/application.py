@@ -122,7 +122,7 @@ class A2AApp(A2ADefinition):
             await self._forget(self.state)
 
     async def started(self) -> RunningApplication:
-        """Return the running application, and start it if it does not run yet."""
+        """Return the running application; the first request starts it (the SDK imports slowly)."""
         if self._running is None:
             self._running = asyncio.ensure_future(self._start())
         starting = self._running

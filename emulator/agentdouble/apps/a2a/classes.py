@@ -25,7 +25,7 @@ T = TypeVar("T")
 def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:
     """Return an instance of an executor class; raise DecorationError if it is not one.
 
-    ``arguments`` contains the runner. They are passed to the class's ``__init__``, or set as
+    ``arguments``, such as the runner, are passed to the class's ``__init__``, or set as
     attributes if the class has no ``__init__``.
     """
     if not (isinstance(cls, type) and issubclass(cls, AgentExecutor)):

@@ -107,7 +107,7 @@ class GuardingExecutor(AgentExecutor):
                 self._app.turn_limit_s,
             )
         except JSONParseError as error:
-            raise InternalError(error.message) from error  # the SDK cannot answer the other one
+            raise InternalError(error.message) from error  # the SDK cannot answer with this error
         except A2AError:
             raise
         except Exception as error:

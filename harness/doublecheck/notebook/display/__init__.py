@@ -1,1 +1,1 @@
-"""How values look in a notebook: escaped HTML, no assets, readable on light and dark."""
+"""The displays of values in a notebook: escaped HTML, no assets, readable in light and dark."""

@@ -1,4 +1,4 @@
-"""How what an A2A application says looks."""
+"""The display of answers of an A2A application."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TONES = {
 
 
 def answer(shown: A2aAnswer) -> Markup:
-    """Return an answer: its state, its texts, and all of it folded."""
+    """Return an answer: its state, its texts, and the whole answer folded."""
     return box(part(shown))
 
 

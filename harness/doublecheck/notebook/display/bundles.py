@@ -1,8 +1,8 @@
-"""MIME bundles of a kernel's, made fit for a notebook that does not trust it.
+"""MIME bundles of a kernel, made safe for a notebook that does not trust it.
 
-What cannot do anything but show itself passes as it is: text, images, LaTeX, JSON, charts as
-data. HTML passes where it only formats, and is shown in a frame of its own otherwise. What runs
-in the page (scripts, widgets) does not pass.
+Content that can only be displayed passes unchanged: text, images, LaTeX, JSON, charts as data. HTML
+passes if it only formats; otherwise it is shown in a separate frame. Code that runs in the page
+(scripts, widgets) does not pass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LIMIT = 20_000_000
 HTML_LIMIT = 8_000_000  # plotly's library has 4.8 million characters
 _TEXT_LIMIT = 200_000
 _LIMITS = {HTML: HTML_LIMIT, LATEX: _TEXT_LIMIT, **dict.fromkeys((SVG, *IMAGES), _LIMIT)}
-# they lead elsewhere, load something, or name what is the page's
+# these commands open a link, load something, or name parts of the page
 _MORE_THAN_LATEX = re.compile(
     r"\\(?:href|url|class|cssId|style|require|unicode|include\w*|data)\b", re.I
 )
@@ -49,8 +49,8 @@ def safe(
 ) -> tuple[Bundle, Bundle]:
     """Return a kernel's MIME bundle and metadata, made safe for the page of a notebook.
 
-    There is always ``text/plain``; it says what is too large, and what is not shown, if nothing
-    else is left.
+    It always contains ``text/plain``, which also reports content that is too large or, if nothing
+    else is left, not shown.
     """
     kept: Bundle = {}
     for kind, content in data.items():

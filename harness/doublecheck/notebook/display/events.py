@@ -1,4 +1,4 @@
-"""How events look: those of agents as a conversation, all others as they are."""
+"""The display of events: events of agents as a conversation, others unchanged."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def stream_event(shown: StreamEvent) -> Markup:
 
 
 def collected(shown: Sequence[Any]) -> Markup:
-    """Return the events of a stream; of agents, they are a conversation."""
+    """Return the events of a stream; events of agents are shown as a conversation."""
     if shown and all(isinstance(one, AgentEvent) for one in shown):
         return events(shown)
     left_out = len(shown) - _SHOWN

@@ -1,4 +1,4 @@
-"""How exchanges of a client look: a row for each, without what is secret."""
+"""The display of a client's exchanges: a row for each, without secrets."""
 
 from __future__ import annotations
 

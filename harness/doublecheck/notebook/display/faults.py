@@ -1,4 +1,4 @@
-"""How the faults of a double look: what is armed, and what has become of it."""
+"""The display of a double's faults: the armed ones, and what they have done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate how high HTML is from what it holds: a frame could tell only by a script in its page."""
+"""Estimate the height of HTML from its content: a frame could only report it with a script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEIGHT = re.compile(
 _SHAPE = re.compile(r"\bviewBox\s*=\s*[\"']?[\d.-]+[ ,]+[\d.-]+[ ,]+(\d+)[\d.]*[ ,]+(\d+)", re.I)
 _SCRIPT = re.compile(r"<script\b", re.I)
 _PX_OF_PT = 4 / 3
-# what is around the lines of a block, as Chromium has it
+# the space around the lines of a block, in Chromium
 _AROUND_PX: Mapping[str, int] = {
     "tr": 5,
     "p": 14,
@@ -32,7 +32,7 @@ _LOWEST_PX, _USUAL_PX, _HIGHEST_PX = 60, 460, 600
 def height_px(html: str, *, whole: bool = True) -> int:
     """Return a frame height for HTML; of long HTML only the beginning is visible.
 
-    Scripts of HTML that is not ``whole``, as it loads some from elsewhere, draw nothing.
+    If the HTML is not ``whole``, because scripts load from other hosts, its scripts draw nothing.
     """
     seen = "".join(_seen(html))
     px = _MARGINS_PX + sum(_blocks_px(seen)) + sum(_drawn_px(seen))

@@ -1,13 +1,15 @@
-"""HTML that is not trusted, in a frame of its own: it runs, and reaches neither page nor network.
+"""Untrusted HTML in a separate frame: it runs, but it cannot reach the page or the network.
 
-There are two frames, one in the other. The inner has no origin, so the page, its cookies and its
-kernel are out of reach. The policy stands in the outer, where nothing of the HTML can precede it;
-the inner inherits it, and may not be led elsewhere either, which is what the outer is for: where a
-frame may go is said by the policy of the document around it.
+There are two nested frames. The inner frame has no origin, so it cannot reach the page, its cookies
+and its kernel. The policy is in the outer frame, where no part of the HTML can come before it. The
+inner frame inherits the policy. The outer frame is also needed because the policy of the
+surrounding document decides where a frame may navigate; so the inner frame cannot be led to another
+address.
 
-What HTML loads from elsewhere does not arrive; a line below the frame says so. It is read from the
-HTML and stands outside the frame, because a line within could be forged by the HTML. A library that
-stands in the HTML itself is not searched: it names much that it never loads.
+Resources that the HTML loads from other hosts do not arrive; a line below the frame says so. The
+line is made from the HTML and is outside the frame, because the HTML could forge a line inside. A
+library that is embedded in the HTML is not searched, because it names many addresses that it never
+loads.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ _BY_TAG = re.compile(
 _BY_STYLE = re.compile(rf"(?:\burl\(|@import\s)\s*(?:[\"']\s*)?{_HOST}", re.I)
 _BY_SCRIPT = re.compile(rf"(?<!href=)[\"'`]({_HOST}/[^\s\"'`<>]*)[\"'`]", re.I)
 _RUNS = re.compile(r"<script\b", re.I)
-# how loaders name what they fetch: those of modules, of require.js, of bokeh and of altair
+# how loaders name the files that they fetch: loaders of modules, require.js, bokeh and altair
 _LIBRARY = re.compile(r"//(?:cdn|unpkg|esm)\b|/npm/|\.(?:m?js|css)(?:[?#]|$)", re.I)
-# a library that stands in the HTML itself names much that it loads only when it is asked to
+# an embedded library names many files that it loads only on request
 _LIBRARY_CHARS = 500_000
 _WITHIN = re.compile(r"\ssrcdoc\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.I)
 _NAMED = 3
@@ -59,7 +61,7 @@ def _remedy(html: str) -> Markup:
 
 
 def _hosts(html: str) -> Iterator[str]:
-    """Yield the hosts that HTML loads from, those of pages within it included."""
+    """Yield the hosts that HTML loads from, including those of pages inside it."""
     for page in (html, *(unescape(one or other) for one, other in _WITHIN.findall(html))):
         yield from _BY_TAG.findall(page)
         yield from _BY_STYLE.findall(page)
@@ -72,7 +74,7 @@ _POLICY = (
     "img-src data: blob:; font-src data:; media-src data: blob:; base-uri 'none'; "
     "form-action 'none'; webrtc 'block'"
 )
-# written for a white page, most of it: on a dark one it lies as on paper
+# most HTML is written for a white page: on a dark one it looks like paper
 _PAPER = (
     "<!doctype html><meta charset=utf-8><style>html{color-scheme:light}body{margin:8px;"
     "background:#fff;color:#1c2128;font:14px/1.4 system-ui,sans-serif}</style>"
@@ -80,9 +82,9 @@ _PAPER = (
 
 
 def framed(html: str) -> Markup:
-    """Return a frame that shows HTML by itself; its lower right corner makes it higher.
+    """Return a frame that shows HTML separately; its lower right corner makes it higher.
 
-    Below it is said what the HTML loads from elsewhere, which does not arrive.
+    A line below it names the hosts that the HTML loads from, whose content does not arrive.
     """
     lacking = external_hosts_note(html)
     filling = "border:0;width:100%;height:100%;display:block"

@@ -1,9 +1,9 @@
-"""Keep what is harmless of HTML that a sandbox or a platform wrote, for the notebook's own page.
+"""Clean HTML from a sandbox or a platform, so that it can be shown in the notebook's own page.
 
 A list says what is harmless: elements, attributes and style properties that only format. nh3
-removes everything else. HTML whose meaning that would change is not shown in the page at all: it
-goes whole into a frame, never half of it into the page. Style sheets never stand in the page, which
-they would restyle.
+removes everything else. HTML whose meaning would change is not shown in the page: all of it goes
+into a frame, and no part of it into the page. Style sheets are never put into the page, because
+they would restyle it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from doublecheck.notebook.display.html_scanner import Broken, Style, Tag, scanned
 
 _LIMIT = 500_000
-_DEEPEST = 100  # what is nested deeper takes nh3 seconds
+_DEEPEST = 100  # nh3 takes seconds for deeper nesting
 _TAGS = frozenset(
     [
         "a",
@@ -82,7 +82,7 @@ _TAGS = frozenset(
         "wbr",
     ]
 )
-# an end of theirs is not needed, and they nest in others only
+# they need no end tag, and are only inside other elements
 _UNCOUNTED = frozenset(
     [
         "br",
@@ -118,7 +118,7 @@ _ATTRIBUTES = {
     "th": {"colspan", "rowspan", "scope", "width", "height", "bgcolor"},
     "tr": {"bgcolor"},
 }
-# without a style sheet or a script they mean nothing, and the page's own may know their names
+# without a style sheet or a script they have no effect, and the page's own may use their names
 _MEANINGLESS = re.compile(r"class|id|name|role|tabindex|aria-[\w-]+|data-[\w-]+|halign|target|rel")
 _PROPERTIES = frozenset(
     [
@@ -176,7 +176,7 @@ _PROPERTIES = frozenset(
         "word-wrap",
     ]
 )
-# no url(), no escapes, nothing negative: it stays where it is, and asks nobody
+# no url(), no escapes, no negative values: the element stays in place and sends no requests
 _VALUE = re.compile(r"(?:(?!url\(|image\(|-\d|-\.)[\w\s.,%#()'\"!/-])*", re.I)
 _LINK = re.compile(r"(?:https?://|mailto:|#).*", re.I | re.S)
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml)[;,].*", re.I | re.S)
@@ -185,7 +185,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml)[;,].*", re.I |
 def cleaned(html: str) -> str | None:
     """Return equivalent HTML that is harmless in any page, or None if there is none.
 
-    None without nh3, too, which knows what browsers make of broken HTML.
+    Also returns None without nh3, which knows how browsers read broken HTML.
     """
     if len(html) > _LIMIT or find_spec("nh3") is None or not _harmless(html):
         return None
@@ -203,7 +203,7 @@ def cleaned(html: str) -> str | None:
 
 
 def _harmless(html: str) -> bool:
-    """Whether HTML only formats; so does a style sheet of data frames, as pandas writes it."""
+    """Whether HTML only formats; a style sheet for data frames, as pandas writes it, is allowed."""
     nested: Counter[str] = Counter()
     try:
         return all(_formats(one, nested) for one in scanned(html))
@@ -229,7 +229,7 @@ def _formats(one: Tag | Style, nested: Counter[str]) -> bool:
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    if name == "class":  # the page's own, but for that of data frames, would be styled as the page
+    if name == "class":  # the page would style other classes
         return "dataframe" if tag == "table" and "dataframe" in value.split() else None
     return value if name == "rel" or _allowed(tag, name, value) else None
 

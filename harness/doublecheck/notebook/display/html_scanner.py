@@ -1,7 +1,7 @@
-"""Find the tags in a piece of HTML, in a time that grows with its length and no faster.
+"""Find the tags in a piece of HTML in linear time.
 
-This is no parser: it raises Broken for what it does not understand. It decides whether HTML is
-shown in the page at all; nh3 decides what is shown then.
+This is not a parser: it raises Broken for HTML that it does not understand. It decides whether HTML
+is shown in the page; nh3 then decides which parts are shown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a double's journal looks: a row for each request, which folds open to all of it."""
+"""The display of a double's journal: a row for each request, which unfolds to the whole request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown that code returned: as it is where it only formats, else as the HTML it stands for."""
+"""Markdown that code returned: unchanged if it only formats, else as HTML."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LIMIT = 100_000
-# HTML, characters by name or number, and schemes that run or carry something
+# HTML, characters by name or number, and schemes that run code or contain data
 _MORE_THAN_TEXT = re.compile(r"<[a-z/!?]|&#|&\w+;|(?:script|data|file|blob)\s*:", re.I)
 
 
 def passes(text: str) -> bool:
-    """Whether a notebook may render it itself: no HTML, no unusual links, nothing to fetch."""
+    """Whether a notebook may render a text: it has no HTML, no unusual links, nothing to load."""
     return (
         len(text) <= _LIMIT
         and find_spec("markdown_it") is not None
@@ -28,7 +28,7 @@ def passes(text: str) -> bool:
 
 
 def rendered(text: str) -> str | None:
-    """Return it as HTML that is harmless in any page, or None if only text is safe."""
+    """Return Markdown as HTML that is harmless in any page, or None if only text is safe."""
     if len(text) > _LIMIT or find_spec("markdown_it") is None:
         return None
     from markdown_it import MarkdownIt

@@ -1,4 +1,4 @@
-"""What every display is made of: HTML that is escaped by construction, tables, folds, badges."""
+"""The parts of every display: HTML that is always escaped, tables, folds and badges."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
     """Return an element; children that are not Markup are escaped, and None is left out.
 
-    ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``; True stands for an
-    attribute without a value, False and None for none.
+    ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``. True gives an attribute without
+    a value; False and None give no attribute.
     """
     opened = f"<{name}{''.join(_attribute(*one) for one in attributes.items())}>"
     if name in _EMPTY:
@@ -124,7 +124,7 @@ def folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
 
 
 def badge(text: str, tone: str = QUIET) -> Markup:
-    """Return a word that catches the eye."""
+    """Return a highlighted word."""
     return element(
         "span",
         text,
@@ -150,7 +150,7 @@ def code(text: str) -> Markup:
 
 
 def pre(*children: str | None, tone: str | None = None) -> Markup:
-    """Return a block of preformatted text, with a bar of that tone at its left."""
+    """Return a block of preformatted text, with a bar in this tone at its left."""
     return element(
         "pre", *children, style=_PRE + (f";border-left:3px solid {tone}" if tone else "")
     )
@@ -180,7 +180,7 @@ def image_of(mime_type: str, encoded: str) -> Markup | None:
     if not mime_type.startswith("image/"):
         return None
     try:
-        usual = encoded.replace("-", "+").replace("_", "/")  # events have the alphabet of URLs
+        usual = encoded.replace("-", "+").replace("_", "/")  # events use the URL-safe alphabet
         return image(mime_type, base64.b64decode(usual, validate=True))
     except (binascii.Error, ValueError):
         return None
@@ -196,7 +196,7 @@ def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
 
 def coloured(text: str) -> Markup:
     """Return text with ANSI colours as HTML."""
-    if not _TERMINAL.search(text):  # rich takes its time to import
+    if not _TERMINAL.search(text):  # the import of rich is slow
         return joined([text.rstrip("\n")])
     from rich.console import Console
     from rich.terminal_theme import TerminalTheme
@@ -206,11 +206,11 @@ def coloured(text: str) -> Markup:
         record=True,
         file=io.StringIO(),
         force_terminal=True,
-        force_jupyter=False,  # in a notebook, rich would display it at once, and a second time
+        force_jupyter=False,  # in a notebook, rich would also display it at once
         color_system="truecolor",
     )
     console.print(Text.from_ansi(text), soft_wrap=True)
-    # Middle tones: the page may be light or dark, so neither black nor white is among them.
+    # Middle tones, without black and white, because the page may be light or dark.
     theme = TerminalTheme((255, 255, 255), (128, 128, 128), _COLOURS, _COLOURS)
     html = console.export_html(theme=theme, inline_styles=True, code_format="{code}")
     return Markup(html.rstrip("\n"))

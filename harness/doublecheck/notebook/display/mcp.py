@@ -1,4 +1,4 @@
-"""How tools of MCP servers and what they answer look."""
+"""The display of MCP tools and their results."""
 
 from __future__ import annotations
 

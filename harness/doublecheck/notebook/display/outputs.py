@@ -1,4 +1,4 @@
-"""How one output of an execution looks."""
+"""The display of one output of an execution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from doublecheck.values.sandbox import CodeError
 
 _LINES = 40
-# IPython's line of dashes, and its spaces: made for 75 columns, they break in half in a narrower page
+# IPython's line of dashes and its spaces are made for 75 columns; they wrap in a narrower page
 _RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
 _SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
@@ -67,7 +67,7 @@ def stream(name: str | None, text: str) -> Markup:
 
 
 def value(shown: Output) -> Markup:
-    """Return a value in the richest of its shapes that is fit for the page."""
+    """Return a value in its richest form that is safe for the page."""
     data = shown.data or {}
     html = data.get(bundles.HTML)
     clean = cleaned(html) if isinstance(html, str) else None
@@ -83,7 +83,7 @@ def _formatted(data: Mapping[str, Any]) -> Markup | None:
         return None if html is None else element("div", Markup(html))
     latex = bundles.safe(data)[0].get(bundles.LATEX) if bundles.LATEX in data else None
     if isinstance(latex, str):
-        return element("div", latex)  # MathJax finds its dollars
+        return element("div", latex)  # MathJax finds its dollar signs
     return tree(data[bundles.JSON]) if bundles.JSON in data else None
 
 

@@ -1,4 +1,4 @@
-"""How what a sandbox answers looks: the result of code, of a command, and its browser."""
+"""The display of a sandbox's answers: the results of code and commands, and the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sessions look: those of sandboxes, by the time that is left to each, and those of agents."""
+"""The display of sessions: sandbox sessions with their remaining time, and sessions of agents."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ def _updated_at(one: AgentSession) -> str:
         return ""
     try:
         at = dt.datetime.fromtimestamp(one.last_update_time, dt.timezone.utc)
-    except (ValueError, OverflowError, OSError, TypeError):  # in other units, or no number
+    except (ValueError, OverflowError, OSError, TypeError):  # other units, or not a number
         return str(one.last_update_time)
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")

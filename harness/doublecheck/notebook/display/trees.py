@@ -1,4 +1,4 @@
-"""JSON as a tree whose branches fold."""
+"""JSON as a tree with folding branches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
 
 
 def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0) -> Markup:
-    """Return a value of JSON; ``opened`` is how many of its levels are seen at once."""
+    """Return a value of JSON; ``opened`` is the number of levels that are visible at first."""
     head = None if name is None else quiet(f"{name}: ")
     embedded = _embedded_json(value) if depth <= _DEEPEST else None
     if embedded is not None:

@@ -1,4 +1,4 @@
-"""How the ledger looks: each question with its answer, those that were relied on first."""
+"""The display of the ledger: each question with its answer, the unknowns relied on first."""
 
 from __future__ import annotations
 
