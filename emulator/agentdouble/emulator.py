@@ -142,10 +142,7 @@ class Emulator:
         return self
 
     def stop(self) -> None:
-        """Stop serving; return when the processes of all sessions have ended.
-
-        Later calls do nothing.
-        """
+        """Stop serving, once, and return when the processes of all sessions have ended."""
         if self._stopped:
             return
         self._stopped = True
