@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias, get_args
 
 from agentdouble.errors import (
     ActionError,
@@ -14,16 +15,7 @@ from agentdouble.errors import (
     StateError,
 )
 
-REFUSED = (
-    ActionError,
-    DefinitionError,
-    HostingError,
-    McpServiceError,
-    NotBuiltError,
-    SandboxError,
-    StateError,
-)
-Refused = (
+Refused: TypeAlias = (
     ActionError
     | DefinitionError
     | HostingError
@@ -32,6 +24,7 @@ Refused = (
     | SandboxError
     | StateError
 )
+REFUSED: tuple[type[Refused], ...] = get_args(Refused)  # for ``except``
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from agentdouble.runtimes.runtime_logs import RuntimeLogs
 _log = logging.getLogger(__name__)
 
 
-# A client can advance the clock after it has its answer, but before the loop has released the
-# instance. The idle time would then begin after the move. So a move is handled before it is shown.
 class ObservedClock:
     """A clock that shows a move only after the move has been handled.
 

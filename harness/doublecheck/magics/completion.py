@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
 
 _PATIENCE_S = 2.0
+_OPERATIONS = ("InvokeTool", "invoke", "ping", "run", "run_sse", "mcp:", "a2a:message/send")
+_DURATIONS = ("90s", "30m", "2h")
+_FREE = ("--timeout", "--out", "--user", "--last")  # no completion can know these values
+_MAGIC = "%%sandbox"
+_CELL = re.compile(r"%%sandbox(?:\s|$)")
+_BEHIND_CELL = re.compile(r"%%sandbox\s+(.*)", re.DOTALL)
+_BEHIND_LINE = re.compile(r"\s*(?:[\w, ]+=\s*)?%sandbox\s+(.*)", re.DOTALL)
+_BEFORE_ALL_OTHERS = 1_000
+
+Matcher = Callable[["CompletionContext"], dict[str, Any]]
 
 
 @contextmanager
@@ -38,11 +48,6 @@ def connection(platforms: Platforms, name: str | None = None) -> Iterator[Platfo
         return
     with Platform(known.platform.target, timeout_s=_PATIENCE_S) as platform:
         yield platform
-
-
-_OPERATIONS = ("InvokeTool", "invoke", "ping", "run", "run_sse", "mcp:", "a2a:message/send")
-_DURATIONS = ("90s", "30m", "2h")
-_FREE = ("--timeout", "--out", "--user", "--last")  # no completion can know these values
 
 
 @dataclass(frozen=True)
@@ -147,15 +152,6 @@ def _split(before: str) -> tuple[list[str], str]:
 
 def _starting_with(fragment: str, words: Iterable[str]) -> Offer:
     return Offer(fragment, tuple(word for word in words if word.startswith(fragment)))
-
-
-_MAGIC = "%%sandbox"
-_CELL = re.compile(r"%%sandbox(?:\s|$)")
-_BEHIND_CELL = re.compile(r"%%sandbox\s+(.*)", re.DOTALL)
-_BEHIND_LINE = re.compile(r"\s*(?:[\w, ]+=\s*)?%sandbox\s+(.*)", re.DOTALL)
-_BEFORE_ALL_OTHERS = 1_000
-
-Matcher = Callable[["CompletionContext"], dict[str, Any]]
 
 
 def matcher(platforms: Platforms) -> Matcher:

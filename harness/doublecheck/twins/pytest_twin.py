@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from doublecheck.sanitize import without_controls
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Twinning:
 
 
 def _call_document(call: Compared) -> dict[str, Any]:
-    shown = [str(one).translate(_CONTROL) for one in call.differences if not one.because]
+    shown = [without_controls(str(one)) for one in call.differences if not one.because]
     return {"operation": call.operation, "class": call.cls.value, "differences": shown}
 
 
@@ -101,8 +102,5 @@ def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
 
 def _lines(calls: Sequence[Mapping[str, Any]]) -> Generator[str, None, None]:
     for call in calls:
-        yield f"  {call['operation'].translate(_CONTROL)}: {call['class']}"
+        yield f"  {without_controls(call['operation'])}: {call['class']}"
         yield from (f"    {one}" for one in call["differences"])
-
-
-_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "·")

@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.comparing.differences import Class, Difference
+from doublecheck.sanitize import without_controls
 from doublecheck.twins import html_parts
 from doublecheck.twins.comparison import Compared, Comparison, Part
 
@@ -22,7 +23,6 @@ STYLES = {
     Class.SAME: "green",
 }
 _VALUE_CHARS = 120
-_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "·")
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -73,9 +73,9 @@ def _difference(difference: Difference) -> Text:
 
 
 def _labelled(name: str, cls: Class) -> Text:
-    return Text.assemble(name.translate(_CONTROL), "  ", (cls.value, STYLES[cls]))
+    return Text.assemble(without_controls(name), "  ", (cls.value, STYLES[cls]))
 
 
 def _short(value: Any) -> str:
-    written = json.dumps(value, ensure_ascii=False).translate(_CONTROL)
+    written = without_controls(json.dumps(value, ensure_ascii=False))
     return written if len(written) <= _VALUE_CHARS else written[: _VALUE_CHARS - 1] + "…"

@@ -154,9 +154,6 @@ def _host(url: str) -> str:
     return (parsed.hostname or "").lower() if parsed.scheme in ("http", "https") else ""
 
 
-_log = logging.getLogger(__name__)
-
-
 class Configs(InMemoryPushNotificationConfigStore):
     """Configurations in memory; it knows which of them were created with version 0.3."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.openapi.definition import Json
+from agentdouble.mcp_services.openapi.definition import Json, mapping
 
 # Below these keys are values, which may look like references, but are not.
 _VALUES = frozenset(("const", "default", "enum", "example", "examples", "value"))
@@ -150,7 +150,3 @@ class ReadOnly:
 
 
 _NONE: frozenset[str] = frozenset()
-
-
-def mapping(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
