@@ -1,15 +1,16 @@
 """The only source of time for the rules of the platform.
 
-``Clock.now()`` is the wall clock plus an offset that ``advance()`` moves. Every rule of the
-platform reads it, such as a session's 30 minutes. ``Clock.wall()`` is the wall clock itself, which
-``advance()`` does not move; the age of a signature is measured with it. Both follow freezegun and
-time-machine, because both call ``datetime`` each time.
+``Clock.now()`` is the wall clock plus an offset that ``advance()`` moves; ``freeze()`` stops it.
+Every rule of the platform reads it, such as a session's 30 minutes. ``Clock.wall()`` is the wall
+clock itself, which neither of them changes; the age of a signature is measured with it. Both follow
+freezegun and time-machine, because both call ``datetime`` each time.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from types import TracebackType
 
 Watcher = Callable[[], None]
 
@@ -17,16 +18,23 @@ _MARGIN = dt.timedelta(days=366)  # the clock also moves by itself, and deadline
 
 
 class Clock:
-    """A wall clock that can be moved forward without waiting."""
+    """A wall clock that can be moved forward without waiting, and stopped."""
 
     def __init__(self) -> None:
         self._offset = dt.timedelta(0)
+        self._stopped_at: dt.datetime | None = None
+        self._stood_still = dt.timedelta(0)
         self._watchers: list[Watcher] = []
 
     @property
     def offset(self) -> dt.timedelta:
-        """How far ``now()`` is ahead of ``wall()``."""
+        """How far the platform's time was moved."""
         return self._offset
+
+    @property
+    def frozen(self) -> bool:
+        """Whether only ``advance()`` moves the platform's time."""
+        return self._stopped_at is not None
 
     def wall(self) -> dt.datetime:
         """Return the wall clock, in UTC."""
@@ -34,7 +42,26 @@ class Clock:
 
     def now(self) -> dt.datetime:
         """Return the platform's time, in UTC."""
-        return self.wall() + self._offset
+        return self.unmoved() + self._offset
+
+    def unmoved(self) -> dt.datetime:
+        """Return the platform's time as if it had not been moved, only stopped."""
+        return (self._stopped_at or self.wall()) - self._stood_still
+
+    def freeze(self) -> FrozenClock:
+        """Stop the platform's time until ``unfreeze()``, ``reset()`` or the end of a with block.
+
+        ``advance()`` goes on moving it.
+        """
+        if self._stopped_at is None:
+            self._stopped_at = self.wall()
+        return FrozenClock(self)
+
+    def unfreeze(self) -> None:
+        """Let the platform's time go on from where it stands."""
+        if self._stopped_at is not None:
+            self._stood_still += self.wall() - self._stopped_at
+            self._stopped_at = None
 
     def move(self, by: dt.timedelta) -> None:
         """Move the platform's time by ``by`` without calling the watchers.
@@ -50,20 +77,46 @@ class Clock:
             raise ValueError(f"The clock ends with the year 9999: {by} is too far.") from None
         self._offset += by
 
-    def advance(self, by: dt.timedelta) -> None:
-        """Move the platform's time by ``by``; return when everything that became due is handled.
+    def advance(self, by: dt.timedelta | None = None, **units: float) -> None:
+        """Move the platform's time; return when everything that became due is handled.
 
-        Raises ValueError as ``move()`` does.
+        ``units`` are those of a timedelta: ``advance(hours=1)``. Raises ValueError as ``move()``
+        does.
         """
-        self.move(by)
+        self.move((by or dt.timedelta(0)) + dt.timedelta(**units))
         for watcher in list(self._watchers):
             watcher()
 
     def reset(self) -> None:
-        """Set the platform's time back to the wall clock."""
-        self._offset = dt.timedelta(0)
+        """Set the platform's time back to the wall clock, which runs."""
+        self._offset = self._stood_still = dt.timedelta(0)
+        self._stopped_at = None
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` after each ``advance()``; return a function that ends this."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
+
+    def __repr__(self) -> str:
+        return f"<Clock {self.now():%Y-%m-%d %H:%M:%S} UTC{', frozen' * self.frozen}>"
+
+
+class FrozenClock:
+    """A clock that stands still; at the end of a with block it goes on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def __enter__(self) -> Clock:
+        return self._clock
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._clock.unfreeze()
+
+    def __repr__(self) -> str:
+        return repr(self._clock)

@@ -73,3 +73,37 @@ def test_watchers_are_told_after_the_move_until_they_stop_watching() -> None:
     clock.advance(dt.timedelta(seconds=1))
 
     assert [dt.timedelta(seconds=1)] == seen
+
+
+def test_a_frozen_clock_stands_still_and_goes_on_from_there() -> None:
+    """Time that has passed meanwhile does not count; wall() goes on."""
+    with freezegun.freeze_time(NOON) as wall:
+        clock = Clock()
+        with clock.freeze() as frozen:
+            wall.tick(dt.timedelta(hours=5))
+            frozen.advance(minutes=29, seconds=58)
+            shown = repr(frozen)
+            at = clock.now()
+        wall.tick(dt.timedelta(seconds=2))
+
+        assert NOON + dt.timedelta(minutes=29, seconds=58) == at
+        assert "<Clock 2030-01-01 12:29:58 UTC, frozen>" == shown
+        assert NOON + dt.timedelta(minutes=30) == clock.now()
+        assert "<Clock 2030-01-01 12:30:00 UTC>" == repr(clock)
+        assert NOON + dt.timedelta(hours=5, seconds=2) == clock.wall()
+
+
+def test_freezing_twice_or_unfreezing_twice_changes_nothing() -> None:
+    """And a reset starts a frozen clock."""
+    with freezegun.freeze_time(NOON) as wall:
+        clock = Clock()
+        for change in (clock.unfreeze, clock.freeze, clock.freeze, clock.unfreeze, clock.unfreeze):
+            change()
+            wall.tick(dt.timedelta(seconds=1))
+
+        assert NOON + dt.timedelta(seconds=3) == clock.now()
+
+        clock.freeze()
+        clock.reset()
+
+        assert (False, clock.wall()) == (clock.frozen, clock.now())

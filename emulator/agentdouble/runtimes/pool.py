@@ -31,7 +31,7 @@ class ObservedClock:
 
     def now(self) -> dt.datetime:
         """Return the platform's time, without moves that have not been handled yet."""
-        return self._clock.wall() + self._offset
+        return self._clock.unmoved() + self._offset
 
     def catch_up(self) -> None:
         """Include every move so far."""

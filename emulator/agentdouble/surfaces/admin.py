@@ -65,7 +65,7 @@ class Admin(Surface):
             Route("/health", self._health),
             Route("/reset", self._reset, methods=["POST"]),
             Route("/clock", self._clock),
-            Route("/clock", self._advance, methods=["POST"]),
+            Route("/clock", self._change_clock, methods=["POST"]),
             *journal_routes(self.context.journal),
             Route("/unknowns", self._unknowns),
             Route("/unknowns", self._change_unknowns, methods=["PUT"]),
@@ -102,13 +102,27 @@ class Admin(Surface):
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
         clock = self.context.clock
-        shown = {"now": clock.now().isoformat(), "offset_s": clock.offset.total_seconds()}
+        shown = {
+            "now": clock.now().isoformat(),
+            "offset_s": clock.offset.total_seconds(),
+            "frozen": clock.frozen,
+        }
         return JSONResponse(shown)
 
-    async def _advance(self, request: Request) -> Response:
-        """Move the platform's time by ``advance_s`` seconds; return when all due is destroyed."""
+    async def _change_clock(self, request: Request) -> Response:
+        """Stop the platform's time or let it go on with ``frozen``, or move it by ``advance_s``.
+
+        The answer to a move comes when all that is due is destroyed.
+        """
+        body = await request.body()
         try:
-            await self.context.advance(seconds(await request.body(), "advance_s"))
+            frozen = _frozen(body)
+            if frozen is None:
+                await self.context.advance(seconds(body, "advance_s"))
+            elif frozen:
+                self.context.clock.freeze()
+            else:
+                self.context.clock.unfreeze()
         except ValueError as error:
             raise RefusedError(400, "BadRequest", str(error)) from None
         return await self._clock(request)
@@ -147,7 +161,7 @@ class Admin(Surface):
 
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
-    "/clock": "the platform's time; POST moves it",
+    "/clock": "the platform's time; POST moves it or stops it",
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
     "/faults": "the faults that are armed; POST arms one",
@@ -175,6 +189,15 @@ def _refusal(error: Exception) -> Refusal:
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)
     return Refusal(400, "BadRequest", message)
+
+
+def _frozen(body: bytes) -> bool | None:
+    """Return the field ``frozen`` of a body, None if it has none."""
+    document = _json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
+    found = document.get("frozen") if isinstance(document, dict) else None
+    if found is not None and (not isinstance(found, bool) or len(document) > 1):
+        raise ValueError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
+    return found
 
 
 def _choices(body: bytes) -> Mapping[str, str]:

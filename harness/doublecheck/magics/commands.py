@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -32,6 +31,7 @@ HELP = """\
 %sandbox destroy [SESSION]    end one (--user NAME: whose it is)
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
+%sandbox clock freeze         stop it; unfreeze lets it go on
 %sandbox faults               the faults that are armed
 %sandbox faults clear         take all of them away; disarm ID: one,
                               release ID: the calls that it holds
@@ -96,12 +96,18 @@ def _destroy(rest: str, platforms: Platforms) -> None:
 def _clock(rest: str, platforms: Platforms) -> None:
     action, _, duration = rest.partition(" ")
     platform = _platform(platforms)
-    if not action:
-        write_line(_time(platform.clock.now(), platform))
-    elif action == "advance":
-        write_line(_time(platform.clock.advance(parse_duration(duration)), platform))
-    else:
-        refuse(f"%sandbox clock takes advance and a duration, 30m say, not {action!r}.")
+    if action == "advance":
+        platform.clock.advance(parse_duration(duration))
+    elif rest == "freeze":
+        platform.clock.freeze()
+    elif rest == "unfreeze":
+        platform.clock.unfreeze()
+    elif rest:
+        refuse(
+            "%sandbox clock takes freeze, unfreeze, or advance and a duration, 30m say, "
+            f"not {rest!r}."
+        )
+    write_line(_time(platform))
 
 
 def _faults(rest: str, platforms: Platforms) -> object:
@@ -151,10 +157,10 @@ def _refuse_rest(name: str, rest: str) -> None:
         refuse(f"%sandbox {name} takes no further arguments, but got {rest!r}.")
 
 
-def _time(now: dt.datetime, platform: Platform) -> str:
-    ahead = platform._call(admin.ahead(platform.target)).total_seconds()
-    moved = f", {format_duration(ahead)} ahead" if ahead >= 1 else ""
-    return f"{now:%Y-%m-%d %H:%M:%S} UTC{moved}"
+def _time(platform: Platform) -> str:
+    time = platform._call(admin.clock(platform.target))
+    ahead = time.moved.total_seconds()
+    return f"{time}, {format_duration(ahead)} ahead" if ahead >= 1 else str(time)
 
 
 COMMANDS: Mapping[str, Command] = {

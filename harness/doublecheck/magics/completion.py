@@ -105,7 +105,11 @@ def _arguments(command: str, given: Sequence[str], platforms: Platforms) -> Iter
         return _DURATIONS
     if command == "destroy":
         return (*_living(given, platforms), "--user")
-    once = {"clock": ("advance",), "log": ("--last",), "use": platforms.names()}
+    once = {
+        "clock": ("advance", "freeze", "unfreeze"),
+        "log": ("--last",),
+        "use": platforms.names(),
+    }
     return () if given else once.get(command, ())
 
 

@@ -93,7 +93,8 @@ class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.e
 class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
     """A session of API-server mode; ``events`` is its history, if requested.
 
-    ``last_update_time`` is in Unix seconds, None if the platform omits it.
+    ``app_name`` and ``user_id`` are those that were asked for, and later calls with this session
+    ask for them again. ``last_update_time`` is in Unix seconds, None if the platform omits it.
     """
 
     id: str

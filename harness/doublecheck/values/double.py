@@ -9,6 +9,18 @@ from dataclasses import dataclass, field
 from doublecheck.notebook_repr import Series, Shown, clock_time, counted, without_token
 
 
+@dataclass(frozen=True)
+class ClockTime:
+    """A double's time; ``moved`` says how far it was moved, ``frozen`` whether it stands still."""
+
+    now: dt.datetime
+    moved: dt.timedelta
+    frozen: bool
+
+    def __str__(self) -> str:
+        return f"{self.now:%Y-%m-%d %H:%M:%S} UTC{', frozen' * self.frozen}"
+
+
 @dataclass(frozen=True, repr=False)
 class Session(Shown, drawn_by="notebook.display.sessions.session"):
     """An active session instance of a double; ``remaining_s`` is in seconds of its clock."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import ArgumentError, NotADoubleError
 from doublecheck.target.target import Target
-from doublecheck.values.double import Journal, JournalEntry, Session, Sessions
+from doublecheck.values.double import ClockTime, Journal, JournalEntry, Session, Sessions
 from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call
@@ -41,28 +41,32 @@ def health(target: Target) -> Call[bool]:
     return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
 
 
-def now(target: Target) -> Call[dt.datetime]:
+def clock(target: Target) -> Call[ClockTime]:
     """Return the call that reads a double's clock; raise NotADoubleError."""
     _require_double(target, "A clock that can be read")
-    return Call(calls.request(target, "GET", _CLOCK), _read_now)
+    return Call(calls.request(target, "GET", _CLOCK, timeout_s=5), _read_clock)
 
 
-def advance(target: Target, by: dt.timedelta) -> Call[dt.datetime]:
+def advance(target: Target, by: dt.timedelta) -> Call[ClockTime]:
     """Return the call that moves a double's time; raise NotADoubleError."""
-    _require_double(target, "A clock that can be moved")
-    content = calls.json_content({"advance_s": by.total_seconds()})
-    return Call(calls.request(target, "POST", _CLOCK, content=content), _read_now)
+    return _change_clock(target, "A clock that can be moved", {"advance_s": by.total_seconds()})
 
 
-def ahead(target: Target) -> Call[dt.timedelta]:
-    """Return the call that reads how far a double's clock was moved; raise NotADoubleError."""
-    return Call(now(target).request, _read_ahead)
+def freeze(target: Target, frozen: bool) -> Call[ClockTime]:
+    """Return the call that stops a double's time or lets it go on; raise NotADoubleError."""
+    return _change_clock(target, "A clock that can be stopped", {"frozen": frozen})
 
 
-def duration(by: dt.timedelta | None, seconds: float, minutes: float) -> dt.timedelta:
+def _change_clock(target: Target, what: str, body: Mapping[str, Any]) -> Call[ClockTime]:
+    _require_double(target, what)
+    content = calls.json_content(body)
+    return Call(calls.request(target, "POST", _CLOCK, content=content), _read_clock)
+
+
+def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
     """Return the sum of a duration's arguments; raise ArgumentError."""
     try:
-        whole = (by or dt.timedelta(0)) + dt.timedelta(seconds=seconds, minutes=minutes)
+        whole = (by or dt.timedelta(0)) + dt.timedelta(**units)
     except (OverflowError, ValueError) as error:  # infinity, or not a number
         raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
     if whole < dt.timedelta(0):
@@ -135,12 +139,13 @@ def _read_health(response: httpx.Response) -> bool:
     return response.is_success and isinstance(document, dict) and document.get("status") == "ok"
 
 
-def _read_now(response: httpx.Response) -> dt.datetime:
-    return dt.datetime.fromisoformat(calls.read_json(response)["now"])
-
-
-def _read_ahead(response: httpx.Response) -> dt.timedelta:
-    return dt.timedelta(seconds=calls.read_json(response)["offset_s"])
+def _read_clock(response: httpx.Response) -> ClockTime:
+    document = calls.read_json(response)
+    return ClockTime(
+        now=dt.datetime.fromisoformat(document["now"]),
+        moved=dt.timedelta(seconds=document["offset_s"]),
+        frozen=bool(document.get("frozen")),
+    )
 
 
 def _read_journal(response: httpx.Response) -> Journal:

@@ -6,6 +6,8 @@ import base64
 import contextlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -33,18 +35,20 @@ def create(
     """Return the call that creates a session (API-02, API-03)."""
     given = {"sessionId": session_id, "state": None if state is None else dict(state)}
     body = {name: value for name, value in given.items() if value is not None}
-    return Call(_request(target, "POST", sessions_path(app, user_id), body), read_session)
+    request = _request(target, "POST", sessions_path(app, user_id), body)
+    return Call(request, partial(_read_asked, app=app, user_id=user_id))
 
 
 def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSession]:
     """Return the call that reads a session with its history (API-05)."""
-    path = session_path(app, user_id, session_id)
-    return Call(calls.request(target, "GET", path), read_session)
+    request = calls.request(target, "GET", session_path(app, user_id, session_id))
+    return Call(request, partial(_read_asked, app=app, user_id=user_id))
 
 
 def list_sessions(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
     """Return the call that lists a user's sessions (API-04)."""
-    return Call(calls.request(target, "GET", sessions_path(app, user_id)), _read_sessions)
+    request = calls.request(target, "GET", sessions_path(app, user_id))
+    return Call(request, partial(_read_sessions, app=app, user_id=user_id))
 
 
 def delete(target: Target, session: AgentSession) -> Call[None]:
@@ -138,8 +142,17 @@ def _request(target: Target, method: str, path: str, document: Any) -> Request:
     return calls.request(target, method, path, headers=_JSON, content=calls.json_content(document))
 
 
-def _read_sessions(response: httpx.Response) -> AgentSessions:
-    return AgentSessions(_session(one, response) for one in calls.read_json(response))
+def _read_asked(response: httpx.Response, app: str, user_id: str) -> AgentSession:
+    """Read a session of this application and user, whatever the answer says that they are.
+
+    They are its address: later requests must go to the same place.
+    """
+    return replace(read_session(response), app_name=app, user_id=user_id)
+
+
+def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSessions:
+    found = (_session(one, response) for one in calls.read_json(response))
+    return AgentSessions(replace(one, app_name=app, user_id=user_id) for one in found)
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:

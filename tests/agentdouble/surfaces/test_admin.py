@@ -36,8 +36,24 @@ def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
         http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1.5})
         after = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 60}).json()
 
-    assert {"now": "2030-01-01T12:00:00+00:00", "offset_s": 0.0} == before
-    assert {"now": "2030-01-01T12:01:01.500000+00:00", "offset_s": 61.5} == after
+    assert {"now": "2030-01-01T12:00:00+00:00", "offset_s": 0.0, "frozen": False} == before
+    moved = {"now": "2030-01-01T12:01:01.500000+00:00", "offset_s": 61.5, "frozen": False}
+    assert moved == after
+
+
+def test_the_clock_can_be_stopped(double: Emulator) -> None:
+    """Only a move or a reset changes a stopped clock."""
+    address = f"{double.url}/_emulator/clock"
+    stopped = http.post(address, json={"frozen": True}).json()
+    moved = http.post(address, json={"advance_s": 60}).json()
+    later = http.get(address).json()
+    going = http.post(address, json={"frozen": False}).json()
+    http.post(address, json={"frozen": True})
+    http.post(f"{double.url}/_emulator/reset")
+
+    assert [True, True, False] == [stopped["frozen"], later["frozen"], going["frozen"]]
+    assert stopped["now"] < moved["now"] == later["now"] <= going["now"]
+    assert not double.clock.frozen
 
 
 @pytest.mark.parametrize(
@@ -48,6 +64,8 @@ def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
         b"[]",
         b"{}",
         b'{"advance_s": -1}',
+        b'{"frozen": 1}',
+        b'{"frozen": true, "advance_s": 1}',
         b'{"advance_s": "60"}',
         b'{"advance_s": true}',
         b'{"advance_s": null}',

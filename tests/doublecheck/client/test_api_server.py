@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
+import httpx
 import pytest
 
 from doublecheck import Platform, Target
@@ -52,6 +53,25 @@ def test_a_session_lives_and_dies(client: Platform) -> None:
     )
     assert ((created,), created) == (listed, read)
     assert () == client.list_sessions(APP, user_id="ann")
+
+
+def test_a_session_keeps_what_it_was_asked_with(target: Target, client: Platform) -> None:
+    """Also where the platform's answer does not say whose it is, or says it in another way."""
+    request = api_server.create(target, APP, "ann", "s", None).request
+    for answer in ({"id": "s"}, {"id": "s", "appName": "other", "userId": "bob"}):
+        made = httpx.Response(200, json=answer, request=httpx.Request("GET", request.url))
+        listed = httpx.Response(200, json=[answer], request=made.request)
+        found = (
+            api_server.create(target, APP, "ann", "s", None).read(made),
+            api_server.get(target, APP, "ann", "s").read(made),
+            *api_server.list_sessions(target, APP, "ann").read(listed),
+        )
+
+        assert [(APP, "ann", "s")] * 3 == [(one.app_name, one.user_id, one.id) for one in found]
+
+    client.create_session(APP, user_id="ann", session_id="s")
+    assert client.run(found[0], "hello")
+    assert client.list_artifacts(found[0]) == ()
 
 
 def test_a_session_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:

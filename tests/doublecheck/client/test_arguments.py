@@ -12,8 +12,8 @@ import pytest
 import doublecheck
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client import arguments
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.faults import PlatformFaults
-from doublecheck.client._sync.platform import PlatformClock
 from doublecheck.errors import ArgumentError, ClosedError
 from doublecheck.results import A2aClient, Browser, McpClient
 

@@ -43,6 +43,8 @@ def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
 
     assert "UTC, 1h ahead" in notebook.run("%sandbox clock advance 30m 1800s").stdout
     assert "UTC, 1h" in notebook.run("%sandbox clock").stdout
+    assert "UTC, frozen, 1h" in notebook.run("%sandbox clock freeze").stdout
+    assert "frozen" not in notebook.run("%sandbox clock unfreeze").stdout
     assert "NameError" in (notebook.run("%%sandbox\nkept").error or "")
 
 

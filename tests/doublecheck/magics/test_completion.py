@@ -20,7 +20,7 @@ pytestmark = pytest.mark.libraries
         ("%%sandbox --out ", []),
         ("%sandbox cl", ["clock"]),
         ("x = 1\nfound = %sandbox se", ["sessions"]),
-        ("%sandbox clock ", ["advance"]),
+        ("%sandbox clock ", ["advance", "freeze", "unfreeze"]),
         ("%sandbox destroy ", ["tabbed", "--user"]),
         ("%sandbox faults k", ["kill_kernel"]),
         ("%sandbox faults delay InvokeTool --s", ["--seconds"]),

@@ -5,7 +5,6 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -18,6 +17,7 @@ from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._async.a2a import AsyncA2aClient
 from doublecheck.client._async.browser import AsyncBrowser
+from doublecheck.client._async.clock import AsyncPlatformClock
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
 from doublecheck.client._async.faults import AsyncPlatformFaults
 from doublecheck.client._async.mcp import AsyncMcpClient
@@ -493,23 +493,3 @@ class AsyncPlatform:
 
     def __repr__(self) -> str:
         return f"<AsyncPlatform {self.target.kind} at {self.url}>"
-
-
-@checked_class
-class AsyncPlatformClock:
-    """A double's clock; on a live platform every method raises NotADoubleError."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-
-    async def now(self) -> dt.datetime:
-        """Return the platform's time, in UTC."""
-        return await self._connection.call(admin.now(self._connection.target))
-
-    async def advance(
-        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
-    ) -> dt.datetime:
-        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
-        return await self._connection.call(
-            admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
-        )

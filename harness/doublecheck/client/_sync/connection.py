@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Callable
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
 from doublecheck.client import transport
+from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
 from doublecheck.wire import application
 from doublecheck.wire.calls import Call, Request
@@ -46,6 +47,15 @@ class Connection:
             self.exchanges.recording(request) as recording,
         ):
             return recording.answered(self.http.request(**transport.arguments(request)))
+
+    def peek(self, ask: Callable[[Target], Call[T]], known: T | None) -> T | None:
+        """Return the answer to a call for a repr, without recording it; ``known`` if none comes."""
+        with suppress(DoubleCheckError):
+            call = ask(self.target)
+            transport.refuse_closed(self.http, self.target.url)
+            with transport.translated(call.request.url):
+                return call.read(self.http.request(**transport.arguments(call.request)))
+        return known
 
     @contextmanager
     def streaming(self, request: Request) -> Iterator[httpx.Response]:

@@ -6,7 +6,6 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Generator, Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,6 +18,7 @@ from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._sync.a2a import A2aClient
 from doublecheck.client._sync.browser import Browser
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.connection import TIMEOUT_S, Connection, events
 from doublecheck.client._sync.faults import PlatformFaults
 from doublecheck.client._sync.mcp import McpClient
@@ -494,23 +494,3 @@ class Platform:
 
     def __repr__(self) -> str:
         return f"<Platform {self.target.kind} at {self.url}>"
-
-
-@checked_class
-class PlatformClock:
-    """A double's clock; on a live platform every method raises NotADoubleError."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def now(self) -> dt.datetime:
-        """Return the platform's time, in UTC."""
-        return self._connection.call(admin.now(self._connection.target))
-
-    def advance(
-        self, by: dt.timedelta | None = None, *, seconds: float = 0, minutes: float = 0
-    ) -> dt.datetime:
-        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
-        return self._connection.call(
-            admin.advance(self._connection.target, admin.duration(by, seconds, minutes))
-        )

@@ -1,0 +1,79 @@
+"""A double's clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+from types import TracebackType
+
+from doublecheck.client._async.connection import AsyncConnection
+from doublecheck.client.arguments import checked_class
+from doublecheck.values.double import ClockTime
+from doublecheck.wire import admin
+from doublecheck.wire.calls import Call
+
+
+@checked_class
+class AsyncPlatformClock:
+    """A double's clock; on a live platform every method raises NotADoubleError."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._seen: ClockTime | None = None
+
+    async def now(self) -> dt.datetime:
+        """Return the platform's time, in UTC."""
+        return await self._time(admin.clock(self._connection.target))
+
+    async def advance(
+        self,
+        by: dt.timedelta | None = None,
+        *,
+        seconds: float = 0,
+        minutes: float = 0,
+        hours: float = 0,
+        days: float = 0,
+    ) -> dt.datetime:
+        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
+        whole = admin.duration(by, seconds=seconds, minutes=minutes, hours=hours, days=days)
+        return await self._time(admin.advance(self._connection.target, whole))
+
+    async def freeze(self) -> AsyncFrozenClock:
+        """Stop the platform's clock until ``unfreeze()``, a reset, or the end of a with block.
+
+        Only ``advance()`` moves it meanwhile: ``async with await clock.freeze():``.
+        """
+        await self._time(admin.freeze(self._connection.target, True))
+        return AsyncFrozenClock(self)
+
+    async def unfreeze(self) -> dt.datetime:
+        """Let the platform's clock go on from where it stands, and return the time."""
+        return await self._time(admin.freeze(self._connection.target, False))
+
+    async def _time(self, call: Call[ClockTime]) -> dt.datetime:
+        self._seen = await self._connection.call(call)
+        return self._seen.now
+
+    def __repr__(self) -> str:
+        # sync only: self._seen = self._connection.peek(admin.clock, self._seen)
+        return f"<AsyncPlatformClock {self._seen or self._connection.target.url}>"
+
+
+class AsyncFrozenClock:
+    """A double's clock that stands still; at the end of a with block it goes on."""
+
+    def __init__(self, clock: AsyncPlatformClock) -> None:
+        self._clock = clock
+
+    async def __aenter__(self) -> AsyncPlatformClock:
+        return self._clock
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._clock.unfreeze()
+
+    def __repr__(self) -> str:
+        return repr(self._clock)
