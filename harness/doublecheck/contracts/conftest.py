@@ -70,7 +70,7 @@ class SurfaceStates:
 
 
 @pytest.fixture(scope="session")
-def platform_server(request: pytest.FixtureRequest) -> Iterator[Target]:
+def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     """The target of the checks: the options name it, or it is a double with the reference apps."""
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
@@ -113,10 +113,16 @@ def _restricted() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def platform(platform_server: Target) -> Iterator[Platform]:
+def _doublecheck_platform(_doublecheck_server: Target) -> Iterator[Platform]:
     """One Platform for all checks; no reset is needed, because each check uses its own sessions."""
-    with Platform(platform_server) as platform:
+    with Platform(_doublecheck_server) as platform:
         yield platform
+
+
+@pytest.fixture(scope="session")
+def platform(_doublecheck_platform: Platform) -> Platform:
+    """The Platform that is checked."""
+    return _doublecheck_platform
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 RELIED_ON = "platform_unknowns"
 HEADER = "x-agentdouble-unknowns"
-_FIXTURES = ("platform_server", "platform")
+_SERVER, _PLATFORM = _FIXTURES = ("_doublecheck_server", "_doublecheck_platform")
 
 
 class Noting:
@@ -21,7 +21,7 @@ class Noting:
 
     Answers name the unknowns in a header. It is read from the double's journal, because code under
     test has its own clients. ``shared`` says that other workers use the same double: its journal
-    then also has their requests, so only the answers to the fixture ``platform`` count. ``running``
+    then also has their requests, so only the answers to the fixtures' own Platform count. ``running``
     says that the double, and so its journal, is older than the tests.
     """
 
@@ -37,7 +37,7 @@ class Noting:
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         """Skip the requests made before the tests began."""
         result = yield
-        if self._running and not self._shared and fixturedef.argname == "platform_server":
+        if self._running and not self._shared and fixturedef.argname == _SERVER:
             self._skip(result)
         return result
 
@@ -75,7 +75,7 @@ class Noting:
         if self.target is None:
             return []
         if self._shared:
-            return sorted(_by_headers(item.funcargs.get("platform")))  # type: ignore[attr-defined]
+            return sorted(_by_headers(item.funcargs.get(_PLATFORM)))  # type: ignore[attr-defined]
         journal = self._journal(self.target)
         relied_on = sorted(journal.relied_on())
         self.in_force = journal.in_force
@@ -120,7 +120,7 @@ class _Journal:
 def _target(item: pytest.Item) -> Target | None:
     """Return the double that a test uses, or None."""
     asked = getattr(item, "funcargs", None) or {}
-    found = asked.get("platform_server") or getattr(asked.get("platform"), "target", None)
+    found = asked.get(_SERVER) or getattr(asked.get(_PLATFORM), "target", None)
     return found if getattr(found, "admin", False) else None
 
 

@@ -243,8 +243,8 @@ def test_a_double_that_is_gone_costs_nothing_but_the_note(pytester: pytest.Pytes
         import agentdouble, pytest
         from doublecheck import Target
 
-        @pytest.fixture
-        def platform_server():
+        @pytest.fixture(scope="session")
+        def _doublecheck_server():
             with agentdouble.Emulator() as double:
                 yield Target.of(double)
 
