@@ -1,0 +1,62 @@
+"""``python -m tests.mutants``: run the mutants, print which survive and the kill rate by clause."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from tests.mutants import campaign
+
+
+def main() -> int:
+    """Run the chosen mutants; exit with 1 if one survives that is not expected to."""
+    options = _options()
+    chosen = [
+        number
+        for number, mutant in enumerate(campaign.mutants())
+        if any(word in str(mutant) for word in options.only or [""])
+    ]
+    began, outcomes = time.monotonic(), {}
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, spawn) as pool:
+        running = {pool.submit(campaign.outcome, number): number for number in chosen}
+        for done in as_completed(running):
+            error = done.exception()
+            outcomes[running[done]] = done.result() if error is None else f"broken: {error!r}"
+            if sys.stderr.isatty():
+                print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr)
+    _print(outcomes)
+    print(f"{time.monotonic() - began:.0f} s")
+    return int(not set(outcomes.values()) <= {campaign.CAUGHT, campaign.EXPECTED})
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument(
+        "only", nargs="*", help="parts of names, such as API-05 or API-05-lose_events"
+    )
+    parser.add_argument("-n", "--processes", type=int, default=os.cpu_count())
+    return parser.parse_args()
+
+
+def _print(outcomes: dict[int, str]) -> None:
+    mutants = campaign.mutants()
+    for number, outcome in sorted(outcomes.items()):
+        if outcome != "caught":
+            mutant = mutants[number]
+            print(f"{outcome}: {mutant}: {mutant.survives or mutant.sentence}")
+    every = Counter(mutants[number].clause for number in outcomes)
+    caught = Counter(mutants[n].clause for n, outcome in outcomes.items() if outcome == "caught")
+    for id_ in sorted(every):
+        print(f"{id_}  {caught[id_]:3} of {every[id_]:3}")
+    total = sum(caught.values())
+    print(f"all     {total:3} of {len(outcomes):3}, {total / max(len(outcomes), 1):.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

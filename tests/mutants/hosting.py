@@ -1,0 +1,7 @@
+"""Mutants of hosting."""
+
+from __future__ import annotations
+
+from tests.mutants import Mutant
+
+MUTANTS: tuple[Mutant, ...] = ()
