@@ -10,7 +10,7 @@ from collections.abc import Generator
 import pytest
 
 from doublecheck import traceback_filter
-from doublecheck.contracts import should_level
+from doublecheck.contracts import exit_status
 from doublecheck.reports import pytest_report
 from doublecheck.target import pytest_options
 from doublecheck.twins import pytest_twin
@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("doublecheck", "doublecheck: the platform that tests run against")
     pytest_options.add(group)
     pytest_options.add_ini(parser)
-    should_level.add(group)
+    exit_status.add(group)
     pytest_unknowns.add(group)
     pytest_report.add_option(group)
     pytest_twin.add(group)
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(clause): the clause that a contract check checks")
     pytest_options.check(config)
-    should_level.configure(config)
+    exit_status.configure(config)
     pytest_unknowns.configure(config)
     pytest_report.configure(config)
     pytest_twin.configure(config)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from doublecheck.comparing.references import References as References
     from doublecheck.contracts.clauses import Clause as Clause
     from doublecheck.contracts.run_result import Check as Check
+    from doublecheck.exit_codes import ExitCode as ExitCode
     from doublecheck.reports.report import Report as Report
     from doublecheck.reports.report import Reports as Reports
     from doublecheck.twins.comparison import Comparison as Comparison

@@ -139,7 +139,7 @@ def test_several_targets_stand_side_by_side(
     assert 3 == ended.returncode, ended.stderr
     assert ["clause", "level", "double", "other"] == lines[0]
     assert ["INV-04", "must", "passed", "not", "observable"] == lines[1][:5]
-    assert ["CTL-04", "should", "passed", "error"] in [line[:4] for line in lines]
+    assert ["CTL-04", "should", "passed", "could"] in [line[:4] for line in lines]
 
 
 def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: Path) -> None:
@@ -248,8 +248,18 @@ def test_checks_that_cannot_be_carried_out_exit_with_3(
     ended = doublecheck("run", "--url", platform_server.url, "-k", "CTL-04")
 
     assert 3 == ended.returncode
-    assert f"double at {platform_server.url}: 1 error." in ended.stdout
+    assert f"double at {platform_server.url}: 1 could not ask." in ended.stdout
     assert "pass tool_id or set PLATFORM_TOOL_ID" in ended.stdout
+
+
+def test_a_run_without_any_verdict_is_not_green(
+    doublecheck: Command, platform_server: Target
+) -> None:
+    """Every check was skipped, so nothing is known."""
+    ended = doublecheck("run", "--url", platform_server.url, "--offers", "mcp", "-k", "PRB-01")
+
+    assert 5 == ended.returncode
+    assert f"double at {platform_server.url}: 1 not offered." in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -304,7 +314,8 @@ def test_help_teaches_by_example(doublecheck: Command) -> None:
     for line in (
         "doublecheck run --url http://127.0.0.1:8000",
         'doublecheck run -k "INV or PRB"',
-        "0: no check failed, 1: one did, 2: wrong usage, 3: not carried out",
+        "0: something passed, and nothing failed, 1: a check failed, 2: wrong usage,",
+        "5: nothing was checked",
     ):
         assert line in shown
 

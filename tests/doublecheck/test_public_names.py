@@ -83,6 +83,7 @@ MOVED = {
         "Completion",
         "Difference",
         "Exchange",
+        "ExitCode",
         "Finding",
         "Findings",
         "Journal",

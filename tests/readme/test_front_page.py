@@ -63,7 +63,7 @@ def test_a_target_of_the_project_is_checked(
     monkeypatch.chdir(tmp_path)
     export, *others = shown(CHECKED)
     commands = {one.words[1]: one.words for one in others}
-    narrowed = {"run": ["-k", "INV-01"], "twin": [], "calibrate": ["--only", "U-PROBE-BODIES"]}
+    narrowed = {"run": ["-k", "PRB-01"], "twin": [], "calibrate": ["--only", "U-PROBE-BODIES"]}
 
     with Emulator() as double:
         table = STAGING.replace("t-1", "t-sandbox")

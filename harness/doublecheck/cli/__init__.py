@@ -18,6 +18,7 @@ def main() -> None:
         SaveError,
         TargetError,
     )
+    from doublecheck.exit_codes import ExitCode
 
     wrong_usage = (
         CalibrationError,
@@ -32,9 +33,10 @@ def main() -> None:
         app(prog_name="doublecheck")
     except DoubleCheckError as error:
         print(f"doublecheck: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        sys.exit(2 if isinstance(error, wrong_usage) else 3)
+        wrong = isinstance(error, wrong_usage)
+        sys.exit(ExitCode.WRONG_USAGE if wrong else ExitCode.COULD_NOT_ASK)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:  # the reader of the pipe has closed it, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

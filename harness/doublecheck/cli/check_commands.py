@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from doublecheck import exit_codes
 from doublecheck.cli import options
 from doublecheck.target.facts import OPTIONS
 
-RUN_EXAMPLES = """
+RUN_EXAMPLES = f"""
 [bold]Examples[/bold]
 
   doublecheck run                                 a double of its own
@@ -32,7 +33,7 @@ RUN_EXAMPLES = """
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
 and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
 
-[bold]Exit codes[/bold]  0: no check failed, 1: one did, 2: wrong usage, 3: not carried out, 130: interrupted
+[bold]Exit codes[/bold]  {exit_codes.listed()}
 """
 
 WHERE = "Where the platform is, and how it is asked"

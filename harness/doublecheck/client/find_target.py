@@ -7,8 +7,8 @@ import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck import log_filter
 from doublecheck.client import open_target
@@ -16,7 +16,7 @@ from doublecheck.client.doubles import answers_as_double, environment_of, start_
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.config_files import nearest_project
-from doublecheck.target.facts import FACTS
+from doublecheck.target.facts import FACTS, variable
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target, named_url
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Stop: TypeAlias = Callable[[], None]
 
 _ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
+_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,21 @@ class Wanted:
 
     def _at(self, url: str) -> Target:
         is_double = is_loopback(url) and answers_as_double(url, self.api_key)
-        return Target.find(
+        found = Target.find(
             url,
             "double" if is_double else "live",
             environ=environment_of(url) if is_double else os.environ,
             **{fact.name: getattr(self, fact.name) for fact in _ARGUMENTS if fact.name != "url"},
         )
+        return replace(found, **({} if self.url else self._named_addresses()))
+
+    def _named_addresses(self) -> dict[str, Any]:
+        """Return the addresses of surfaces in the environment, which go with the URL there."""
+        if not os.environ.get(variable("url")):
+            return {}
+        named = {name: os.environ.get(variable(name)) for name in _OF_SURFACES}
+        given = {name for name in _OF_SURFACES if getattr(self, name, None) is not None}
+        return {name: url for name, url in named.items() if url and name not in given}
 
     def _configured(self, name: str) -> tuple[Target, Stop]:
         """Return the platform with this name in the configuration."""

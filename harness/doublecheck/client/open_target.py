@@ -66,6 +66,6 @@ def _located(sources: Sources, planned: Plan) -> Target:
     if planned.kind == "live":
         return from_plan.target(planned, sources.environ)
     environ = doubles.environment_of(planned.value("url"), sources.environ)
-    known = plan(replace(sources, environ=environ), planned.name)
+    known = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
     facts = {**known.facts, "url": planned.facts["url"]}
     return from_plan.target(replace(known, facts=facts), environ)

@@ -17,10 +17,10 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts
 from doublecheck.contracts.clauses import MARKER
+from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.should_level import LEVEL
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.errors import DoubleCheckError, NoAnswerError, UnreachableError

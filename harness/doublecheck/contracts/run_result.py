@@ -8,13 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.verdicts import Verdict, worst
+from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
+from doublecheck.exit_codes import ExitCode
 from doublecheck.notebook_repr import Shown
 
 # A verdict describes the observation, so a should that is not met is "failed", like a must.
 # Summaries use this word instead, unless the run is strict, so that counts, report.failed and the
 # exit code agree.
 FORGIVEN = "failed (should)"
+# pytest's exit codes for a run that came to its end
+_COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,19 @@ class Run:
         """Return the verdict on a clause in words, which say whether a failure fails the run."""
         lenient = clause.level == "should" and not self.strict_should
         return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the run comes to, as the exit code of ``doublecheck run``."""
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.fails(strict_should=self.strict_should):
+            return ExitCode.FAILED
+        verdicts = {check.verdict for check in self.checks}
+        if verdicts & {*NOT_ASKED} or self.pytest_exit not in _COMPLETED:
+            return ExitCode.COULD_NOT_ASK
+        checked = verdicts & {Verdict.PASSED, Verdict.FAILED}
+        return ExitCode.PASSED if checked else ExitCode.NOTHING_CHECKED
 
     def fails(self, *, strict_should: bool = False) -> bool:
         """Whether a failed clause fails the run; a "should" does so only with ``strict_should``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doublecheck.errors import AnswerError, NoAnswerError
+from doublecheck.errors import AnswerError, DoubleCheckError, NoAnswerError
 
 if TYPE_CHECKING:
     from doublecheck.contracts.clauses import Clause
@@ -23,13 +23,14 @@ REASON = "reason"
 class Verdict(str, Enum):
     """The verdict of a check; from the worst to the most harmless.
 
-    An error means that the check could not be carried out: it is never blamed on the platform.
-    Verdicts that begin with "not" mean that the check was not carried out, for a reason in the
+    "could not ask" means that the platform, or the part of it that the check is about, did not
+    answer as one; an error, that the check itself broke. Neither is blamed on the platform. Verdicts that begin with "not" mean that the check was not carried out, for a reason in the
     report. Behaviour that the specification leaves open is observed, and neither passes nor fails.
     """
 
     FAILED = "failed"
     ERROR = "error"
+    COULD_NOT_ASK = "could not ask"
     NOT_RUN = "not run"
     NOT_OBSERVABLE = "not observable"
     NOT_APPLICABLE = "not applicable"
@@ -38,9 +39,13 @@ class Verdict(str, Enum):
     PASSED = "passed"
 
 
+NOT_ASKED = (Verdict.ERROR, Verdict.COULD_NOT_ASK)
+_CARRIED_OUT = (Verdict.FAILED, *NOT_ASKED, Verdict.PASSED)
+
+
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a clause that has several checks."""
-    carried_out = [v for v in verdicts if v in (Verdict.FAILED, Verdict.ERROR, Verdict.PASSED)]
+    carried_out = [one for one in verdicts if one in _CARRIED_OUT]
     return min(carried_out or verdicts, key=list(Verdict).index)
 
 
@@ -67,9 +72,11 @@ def why_not(
 
 
 def of_failure(when: str, error: BaseException) -> Verdict:
-    """Return FAILED if an exception speaks against the platform, ERROR if against the check."""
+    """Return FAILED if an exception speaks against the platform, else why nothing was learned."""
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
-    return Verdict.FAILED if when == "call" and isinstance(error, broken) else Verdict.ERROR
+    if when == "call" and isinstance(error, broken):
+        return Verdict.FAILED
+    return Verdict.COULD_NOT_ASK if isinstance(error, DoubleCheckError) else Verdict.ERROR
 
 
 def of_skip(reason: str) -> Verdict:

@@ -18,13 +18,13 @@ from importlib import resources
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.notebook.display.markup import Markup, element, joined
 from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
 from doublecheck.reports.report import Report
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
+_TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
 
 
 def render(reports: Sequence[Report]) -> str:

@@ -17,6 +17,7 @@ _TAGS: Mapping[Verdict, str | None] = {
     Verdict.OBSERVED: None,
     Verdict.FAILED: "failure",
     Verdict.ERROR: "error",
+    Verdict.COULD_NOT_ASK: "error",
 }
 
 

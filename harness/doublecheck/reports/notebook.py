@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import FORGIVEN, Check, in_order
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.notebook.display.markup import (
     BAD,
     GOOD,
@@ -39,10 +39,11 @@ _TONES: Mapping[str, str] = {
     Verdict.FAILED.value: BAD,
     FORGIVEN: WARNING,
     Verdict.ERROR.value: ODD,
+    Verdict.COULD_NOT_ASK.value: ODD,
     Verdict.OBSERVED.value: INFO,
     Verdict.NOT_RUN.value: WARNING,
 }
-_TO_LOOK_AT = (Verdict.FAILED, Verdict.ERROR)
+_TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
 _LINE_CHARS = 200
 # frames of the harness, which say nothing about the platform
 _OURS = re.compile(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from doublecheck.contracts.run_result import FORGIVEN, Check, Run
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.exit_codes import ExitCode
 from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.target.target import Kind
 
@@ -56,6 +57,11 @@ class Report(Shown, drawn_by="reports.notebook.report"):
             if check.verdict is Verdict.FAILED
             and self.run.outcome(clause, check.verdict) != FORGIVEN
         )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the run comes to: PASSED only if something passed and nothing failed."""
+        return self.run.exit_code
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, the worst first.

@@ -18,6 +18,7 @@ _STYLES = {
     Verdict.PASSED.value: "green",
     Verdict.FAILED.value: "bold red",
     Verdict.ERROR.value: "bold magenta",
+    Verdict.COULD_NOT_ASK.value: "bold magenta",
     None: "dim",
 }
 _READABLE = 32  # columns for the clauses' text; with fewer columns, the text is below the matrix

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.errors import MissingExtraError, TargetError
+from doublecheck.exit_codes import ExitCode
 from doublecheck.target import plan_text
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Plan, Sources, plan
 from doublecheck.target.target import Kind
 
 if TYPE_CHECKING:
-    from doublecheck.contracts.run_result import Run
     from doublecheck.reports.report import Report
-
-PASSED, FAILED, WRONG_USAGE, NOT_CARRIED_OUT, INTERRUPTED = 0, 1, 2, 3, 130
-_WORST_FIRST = (INTERRUPTED, FAILED, NOT_CARRIED_OUT, PASSED)
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class Outputs:
             files.write_text(junit.render(reports), self.junit)
 
 
-def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> int:
+def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """Run the checks of each platform, print and write the reports, and return the exit code.
 
     Before the first check, raises TargetError, UnreachableError, CredentialsRefusedError,
@@ -121,22 +118,23 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> int:
     reports, codes = _run_all(runs)
     if reports:
         outputs.write(reports)
-    return next(code for code in _WORST_FIRST if code in codes)
+    return ExitCode.worst(codes)
 
 
-def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[int]]:
+def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     """Return a report for each run that had any check, and the exit codes."""
     from doublecheck.reports.report import Report
     from doublecheck.runner import runner
 
-    reports, codes = [], set()
+    reports: list[Report] = []
+    codes: set[ExitCode] = set()
     for run in runs:
         result = runner.run(run.arguments(), verbose=run.verbose)
         if not result.checks and not result.interrupted:
             codes.add(_nothing_ran(run, result.pytest_exit))
             continue
         reports.append(Report(run.plan.name, run.kind, run.url, result))
-        codes.add(_exit_code(result, strict_should=run.strict_should))
+        codes.add(result.exit_code)
         if result.interrupted:
             break
     return reports, codes
@@ -170,25 +168,13 @@ def _require_double() -> None:
         raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None
 
 
-def _nothing_ran(run: RunOptions, pytest_exit: int) -> int:
+def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
     if run.select is not None and pytest_exit != 2:  # 2: interrupted
         raise nothing_matches(f"-k {run.select!r}", "-k INV")
     print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
-    return NOT_CARRIED_OUT
+    return ExitCode.COULD_NOT_ASK
 
 
 def nothing_matches(given: str, example: str) -> TargetError:
     """Return the error for a selection without checks."""
     return TargetError(f"No check matches {given}. Try {example}, or without it.")
-
-
-def _exit_code(run: Run, *, strict_should: bool) -> int:
-    from doublecheck.contracts.verdicts import Verdict
-
-    if run.interrupted:
-        return INTERRUPTED
-    if run.fails(strict_should=strict_should):
-        return FAILED
-    completed = run.pytest_exit in (0, 1)
-    carried_out = Verdict.ERROR not in run.verdicts().values()
-    return PASSED if completed and carried_out else NOT_CARRIED_OUT

@@ -1,9 +1,13 @@
 """Plan: the description of a target, with the source of each fact.
 
-The command line comes before the environment, then ``[tool.doublecheck]``, then the TOML file of
-``--platform-config``. Each fact is decided separately: an option for one fact leaves the others to
-the environment and the files. A table of a file is only used for its kind of target. This module
-sends no request and starts nothing.
+The command line comes before the ``DOUBLECHECK_`` variables, then ``[tool.doublecheck]``, then the
+TOML file of ``--platform-config``, and last the variables that are not about the harness alone,
+such as ``PLATFORM_TOOL_ID``. The table of a target that the command line names comes before the
+variables. A table of a file is only used for its kind of target.
+
+Each fact is decided separately, with one exception: the addresses of surfaces in the environment go
+with the URL there. Beside another URL they would name a second platform, so they are not used, and
+``Plan.unused`` names them. This module sends no request and starts nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +19,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentdouble import environment
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files
 from doublecheck.target.config_files import File, Table
 from doublecheck.target.config_values import Value, read_value, shown
 from doublecheck.target.facts import BY_KEY, FACTS, Fact, variable
-from doublecheck.target.target import Kind, named_control_plane
+from doublecheck.target.target import Kind
 
 BY_CALLER = "the caller"
 _WAYS = frozenset({"url", "emulator_command"})
+_OURS = "DOUBLECHECK_"
+_OF_SURFACES = frozenset(fact.key for fact in FACTS if fact.type == "address") - {"url"}
 _LOCATING = frozenset(fact.key for fact in FACTS if fact.type in ("address", "command"))
 
 
@@ -38,12 +43,16 @@ class SourcedValue:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a target: its name, its kind, and its facts by key."""
+    """The plan of a target: its name, its kind, and its facts by key.
+
+    ``unused`` are the variables with addresses that belong to another URL than the target's.
+    """
 
     name: str
     kind: Kind
     facts: Mapping[str, SourcedValue] = field(default_factory=dict)
     chosen_by: str = ""
+    unused: Sequence[str] = ()
 
     @property
     def in_process(self) -> bool:
@@ -75,18 +84,36 @@ class Sources:
         return self.spelled(key.replace("_", "-"))
 
 
-def plan(sources: Sources, name: str | None = None) -> Plan:
+def plan(sources: Sources, name: str | None = None, chosen_by: str = BY_CALLER) -> Plan:
     """Return the plan of a target: the one with this name, or the selected one.
 
     Raises ConfigurationError for a wrong value, and TargetError for an impossible choice.
     """
     read = _files(sources)
-    name, chosen_by = _chosen(sources, read) if name is None else (name, BY_CALLER)
+    name, chosen_by = _chosen(sources, read) if name is None else (name, chosen_by)
     kind, tables = _described(sources, read, name)
-    layers = [_options(sources), *_environment(sources, kind), _ini(sources), *tables]
-    made = Plan(name, kind, _merged(layers), chosen_by)
+    ours, others = _environment(sources)
+    named = name not in ("double", "live") and chosen_by in (BY_CALLER, sources.option("target"))
+    nearer, farther = (tables, [ours]) if named else ([ours], tables)
+    facts = _merged([_options(sources), *nearer, _ini(sources), *farther, others])
+    facts, unused = _of_one_platform(facts, ours)
+    made = Plan(name, kind, facts, chosen_by, unused)
     _require(sources, made)
     return made
+
+
+def _of_one_platform(
+    facts: Mapping[str, SourcedValue], environ: Mapping[str, SourcedValue]
+) -> tuple[Mapping[str, SourcedValue], Sequence[str]]:
+    """Return the facts without the environment's addresses if the URL is not from there as well.
+
+    Also returns the names of the variables that are not used.
+    """
+    if not _WAYS & facts.keys() or ("url" in facts and facts["url"] is environ.get("url")):
+        return facts, ()
+    strange = [key for key in facts if key in _OF_SURFACES and facts[key] is environ.get(key)]
+    kept = {key: fact for key, fact in facts.items() if key not in strange}
+    return kept, [facts[key].source for key in strange]
 
 
 def _merged(layers: Sequence[Mapping[str, SourcedValue]]) -> Mapping[str, SourcedValue]:
@@ -166,19 +193,13 @@ def _options(sources: Sources) -> dict[str, SourcedValue]:
     return _read(sources.options, {fact.key: sources.option(fact.key) for fact in FACTS})
 
 
-def _environment(sources: Sources, kind: Kind) -> list[dict[str, SourcedValue]]:
-    variables = {
-        fact.key: fact.variable for fact in FACTS if fact.variable is not None and not fact.secret
-    }
-    held = {
-        key: sources.environ[name] for key, name in variables.items() if sources.environ.get(name)
-    }
-    # a double is its own control plane; the variable may name another platform's
-    host = named_control_plane(sources.environ) if kind == "live" else None
-    return [
-        _read(held, variables),
-        _read({"control_plane": host}, {"control_plane": environment.TOOL_HOST}),
-    ]
+def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, SourcedValue]]:
+    """Return the facts in the harness's own variables, and those in others."""
+    variables = {fact.key: fact.variable for fact in FACTS if fact.variable and not fact.secret}
+    held = {key: sources.environ.get(name) or None for key, name in variables.items()}
+    ours = {key: name for key, name in variables.items() if name.startswith(_OURS)}
+    others = {key: name for key, name in variables.items() if key not in ours}
+    return _read(held, ours), _read(held, others)
 
 
 def _ini(sources: Sources) -> dict[str, SourcedValue]:

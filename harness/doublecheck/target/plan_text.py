@@ -28,6 +28,7 @@ def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
         _offers(plan),
         *facts,
         *_secrets(plan, environ),
+        *_unused(plan),
     ]
 
 
@@ -64,3 +65,9 @@ def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     usual = (fact.variable or "" for fact in FACTS if fact.secret)
     held = [name for name in (*usual, *map(variable_of, KEYED)) if environ.get(name)]
     return [f"  secrets: {', '.join(held)}"] if held else []
+
+
+def _unused(plan: Plan) -> list[str]:
+    """Return the names of the variables with addresses of another platform."""
+    told = "not of this platform, as DOUBLECHECK_URL would say"
+    return [f"  not used: {', '.join(plan.unused)} ({told})"] if plan.unused else []

@@ -116,11 +116,9 @@ class Target:
     ) -> Target:
         """Return the target at ``url``; facts that are not given come from the environment.
 
-        A double is its own control plane, whatever the environment contains, so that a variable for
-        a live platform cannot redirect its requests.
+        The control plane is at ``url`` unless it is given, whatever the environment contains, so
+        that a variable for another platform cannot redirect requests.
         """
-        if control_plane is None and kind == "live":
-            control_plane = named_control_plane(environ)
         key = api_key or environ.get(variable("api_key"))
         return cls(
             url=url,
@@ -202,11 +200,11 @@ class Target:
 
 def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the URL in the environment, or None."""
-    return environ.get(variable("url")) or named_control_plane(environ)
+    return environ.get(variable("url")) or _tool_host(environ)
 
 
-def named_control_plane(environ: Mapping[str, str]) -> str | None:
-    """Return the control plane in the PLATFORM_ variables, or None."""
+def _tool_host(environ: Mapping[str, str]) -> str | None:
+    """Return the address in the PLATFORM_ variables, or None."""
     host = environ.get(environment.TOOL_HOST)
     return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
 

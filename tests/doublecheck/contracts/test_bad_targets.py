@@ -32,7 +32,7 @@ def check(pytester: pytest.Pytester) -> Callable[..., Run]:
     return run
 
 
-def test_a_target_that_hangs_is_an_error_of_each_check_at_once(
+def test_a_target_that_hangs_cannot_be_asked_by_any_check(
     check: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three requests tell, before the first check."""
@@ -42,17 +42,17 @@ def test_a_target_that_hangs_is_an_error_of_each_check_at_once(
         run = check(server.url)
         asked = len(server.accepted)
 
-    assert {Verdict.ERROR} == {one.verdict for one in run.checks}
+    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks}
     assert all("did not finish its answer" in one.reason for one in run.checks)
     assert (True, 3) == (len(run.checks) > 15, asked)
 
 
-def test_a_web_site_is_an_error(check: Callable[..., Run]) -> None:
+def test_a_web_site_cannot_be_asked(check: Callable[..., Run]) -> None:
     """The address is wrong, and nothing is known of the platform."""
     with bad_servers.serving(answer(b"<html>", "text/html")) as server:
         run = check(server.url, "API-01")
 
-    assert [Verdict.ERROR] == [one.verdict for one in run.checks]
+    assert [Verdict.COULD_NOT_ASK] == [one.verdict for one in run.checks]
     assert "answers with a web page" in run.checks[0].reason
 
 

@@ -14,6 +14,7 @@ from doublecheck.errors import AnswerError, NoAnswerError, UnreachableError
         ([Verdict.PASSED, Verdict.PASSED], Verdict.PASSED),
         ([Verdict.PASSED, Verdict.FAILED, Verdict.ERROR], Verdict.FAILED),
         ([Verdict.PASSED, Verdict.ERROR], Verdict.ERROR),
+        ([Verdict.PASSED, Verdict.COULD_NOT_ASK], Verdict.COULD_NOT_ASK),
         ([Verdict.PASSED, Verdict.NOT_OBSERVABLE], Verdict.PASSED),
         ([Verdict.NOT_APPLICABLE], Verdict.NOT_APPLICABLE),
     ],
@@ -31,7 +32,8 @@ def test_a_clause_has_the_worst_verdict_of_its_checks(
         ("call", AssertionError(), Verdict.FAILED),
         ("call", AnswerError("", status=500), Verdict.FAILED),
         ("call", NoAnswerError("", ""), Verdict.FAILED),
-        ("call", UnreachableError("", ""), Verdict.ERROR),
+        ("call", UnreachableError("", ""), Verdict.COULD_NOT_ASK),
+        ("setup", NoAnswerError("", ""), Verdict.COULD_NOT_ASK),
         ("call", KeyError("a bug of the check"), Verdict.ERROR),
         ("setup", AssertionError(), Verdict.ERROR),
     ],
@@ -39,7 +41,7 @@ def test_a_clause_has_the_worst_verdict_of_its_checks(
 def test_only_what_the_platform_did_speaks_against_it(
     when: str, error: Exception, expected: Verdict
 ) -> None:
-    """A dead address and a slip of the harness are errors."""
+    """A dead address could not be asked, and a slip of the harness is an error."""
     assert expected == of_failure(when, error)
 
 

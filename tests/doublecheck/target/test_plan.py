@@ -64,7 +64,7 @@ def test_a_double_in_this_process_is_what_nobody_speaks_of() -> None:
 
 
 def test_the_nearer_has_the_last_word(tmp_path: Path, project: Path) -> None:
-    """Command line, environment, project, file: in that order, each key by itself."""
+    """Command line, project, file, environment: in that order, each key by itself."""
     made = plan(
         said(
             {"PLATFORM_TOOL_ID": "from the environment", "STAGING_KEY": "KEY"},
@@ -78,7 +78,7 @@ def test_the_nearer_has_the_last_word(tmp_path: Path, project: Path) -> None:
     table = "pyproject.toml [tool.doublecheck.targets.staging]"
     assert {
         "url": "--platform-url",
-        "tool_id": "PLATFORM_TOOL_ID",
+        "tool_id": f"{table} tool_id",
         "region": f"{table} region",
         "api_key_env": f"{table} api_key_env",
         "mcp": "doublecheck.toml [targets.staging] mcp",
@@ -101,7 +101,7 @@ def test_a_target_is_made_of_its_plan(project: Path) -> None:
     made = from_plan.target(plan(said(environ, project, target="staging")), environ)
 
     assert ("staging", "live", True) == (made.name, made.kind, made.allow_writes)
-    assert ("https://project.example", "https://tools.example") == (made.mcp, made.control_plane)
+    assert {"https://project.example"} == made.addresses
     assert frozenset({"application", "mcp"}) == made.offered
     assert Credentials("AK", "SK") == made.credentials
     assert (Secret("KEY"), Secret("MCP")) == (made.key_of("a2a"), made.key_of("mcp"))
@@ -144,15 +144,76 @@ def test_a_table_is_of_the_kind_that_it_tells(tmp_path: Path) -> None:
     assert "http://127.0.0.1:1" == plan(said(config=running)).value("url")
 
 
-def test_a_double_is_its_own_control_plane() -> None:
-    """Unless somebody says it of the double: a variable of another platform does not count."""
-    url = "http://127.0.0.1:1"
+@pytest.mark.parametrize("kind", ["double", "live"])
+def test_a_platform_is_its_own_control_plane(kind: str) -> None:
+    """Unless somebody says it of this platform: a variable of another one does not count."""
     environ = {"PLATFORM_TOOL_HOST": "tools.example"}
+    options = {"url": "http://127.0.0.1:1", "target": kind}
+    tools = "https://told.example"
 
-    assert plan(said(environ, url=url)).value("control_plane") is None
-    assert "https://tools.example" == plan(said(environ, url=url, target="live")).value(
-        "control_plane"
+    assert plan(said(environ, **options)).value("control_plane") is None
+    assert tools == plan(said(environ, **options, control_plane=tools)).value("control_plane")
+
+
+def test_the_control_plane_of_a_target_is_its_own(tmp_path: Path) -> None:
+    """Nothing in the environment comes before it; the variables of the harness are told."""
+    table = (
+        "[targets.staging]\nurl = 'https://a'\ncontrol_plane = 'https://tools.a'\ntool_id = 't-a'"
     )
+    environ = {
+        "PLATFORM_TOOL_HOST": "b",
+        "PLATFORM_TOOL_ID": "t-b",
+        "DOUBLECHECK_URL": "https://b",
+        "DOUBLECHECK_CONTROL_PLANE": "https://tools.b",
+        "DOUBLECHECK_MCP": "https://mcp.b",
+    }
+
+    made = plan(said(environ, target="staging", config=in_file(tmp_path, table)))
+
+    told = [made.value(key) for key in ("url", "control_plane", "tool_id", "mcp")]
+    assert ["https://a", "https://tools.a", "t-a", None] == told
+    assert ["DOUBLECHECK_MCP"] == made.unused
+    assert (
+        "  not used: DOUBLECHECK_MCP (not of this platform, as DOUBLECHECK_URL would say)"
+        == plan_text.lines(made, environ)[-1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ("https://b", "https://tools.b")),
+        ({"url": "https://a"}, ("https://a", None)),
+        (
+            {"url": "https://a", "control_plane": "https://tools.a"},
+            ("https://a", "https://tools.a"),
+        ),
+        ({"control_plane": "https://tools.a"}, ("https://b", "https://tools.a")),
+        ({"target": "double", "emulator_command": "x"}, (None, None)),
+    ],
+)
+def test_the_addresses_in_the_environment_go_with_the_url_there(
+    options: dict[str, str], expected: tuple[str | None, str | None]
+) -> None:
+    """Beside another URL they would send requests to a platform that nobody meant."""
+    environ = {"DOUBLECHECK_URL": "https://b", "DOUBLECHECK_CONTROL_PLANE": "https://tools.b"}
+
+    made = plan(said(environ, **{"target": "live", **options}))
+
+    assert expected == (made.value("url"), made.value("control_plane"))
+
+
+def test_a_target_that_the_environment_chooses_is_changed_by_it(tmp_path: Path) -> None:
+    """A target that the command line names is not."""
+    environ = {"DOUBLECHECK_TARGET": "staging", "DOUBLECHECK_URL": "https://b"}
+    config = in_file(tmp_path, FILE)
+
+    chosen, named = (
+        plan(said(environ, config=config)),
+        said(environ, config=config, target="staging"),
+    )
+
+    assert ("https://b", "https://file.example") == (chosen.value("url"), plan(named).value("url"))
 
 
 def test_an_address_replaces_a_command(tmp_path: Path) -> None:

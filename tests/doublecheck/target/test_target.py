@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from doublecheck import Credentials, Platform, Secret, Target
@@ -21,11 +23,10 @@ ENVIRON = {
 
 
 def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
-    """Control plane, tool, keys and region are the variables'."""
+    """Tool, keys and region are the variables'."""
     expected = Target(
         url="https://app.example.com",
         kind="live",
-        control_plane="https://tools.example.com",
         tool_id="t-env",
         credentials=Credentials("AKenv", "SKenv"),
         api_key=Secret("KEYenv"),
@@ -35,9 +36,10 @@ def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
     assert expected == Target.find("https://app.example.com/", "live", environ=ENVIRON)
 
 
-def test_a_double_is_its_own_control_plane() -> None:
-    """A variable that names another host does not draw a double's requests there."""
-    target = Target.find("http://127.0.0.1:8000", "double", environ=ENVIRON)
+@pytest.mark.parametrize("kind", ["double", "live"])
+def test_a_platform_is_its_own_control_plane(kind: Literal["double", "live"]) -> None:
+    """A variable that names another host does not draw requests there."""
+    target = Target.find("http://127.0.0.1:8000", kind, environ=ENVIRON)
 
     assert "http://127.0.0.1:8000" == target.control_plane
 

@@ -1,0 +1,96 @@
+"""The exit status of a pytest run with contract checks: what its verdicts come to.
+
+A failed recommendation ("should") is reported, but the exit status ignores it. If it were hidden,
+it would not be a recommendation; if it failed the run, it would be a must. A platform that could
+not be asked has not failed, and a run in which every check was skipped is not green.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from doublecheck.exit_codes import ExitCode
+
+CLAUSE = "clause"
+LEVEL = "level"
+VERDICT = "verdict"
+SHOULD = "should"
+FAILED = "failed"
+NOT_ASKED = ("could not ask", "error")
+
+
+def add(group: pytest.OptionGroup) -> None:
+    """Add the option of this plugin."""
+    group.addoption(
+        "--platform-strict-should",
+        action="store_true",
+        help="a failed check of what is only recommended (should) fails the run",
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    """Register the plugin."""
+    config.pluginmanager.register(ExitStatus(config.getoption("platform_strict_should")))
+
+
+class ExitStatus:
+    """A pytest plugin that sets the exit status of a run with contract checks.
+
+    Failed recommendations are shown like any other failure, and fail the run only with
+    ``--platform-strict-should``. Other tests of the run count as ever.
+    """
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._counts: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the failures by what they mean, and whatever passed."""
+        told = dict(report.user_properties)
+        if report.failed:
+            self._counts[_failure(told)] += 1
+        elif report.when == "call" and report.passed:
+            self._counts["passed"] += told.get(LEVEL) != "unspecified"
+        self._counts["checks"] += report.when == "setup" and CLAUSE in told
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Set the exit status, unless something else than a check failed."""
+        counts = self._counts
+        if session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+            if not counts["failed"] and (self._forgives() or not counts["recommended"]):
+                asked = not counts["not asked"]
+                session.exitstatus = ExitCode.PASSED if asked else ExitCode.COULD_NOT_ASK
+        elif session.exitstatus == pytest.ExitCode.OK and self._nothing_checked():
+            session.exitstatus = ExitCode.NOTHING_CHECKED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Write how many failed recommendations were forgiven, and whether nothing was checked."""
+        if self._forgives():
+            terminalreporter.write_line(
+                f"{self._counts['recommended']} failed of what is only recommended (should); "
+                "--strict-should lets that fail the run (in pytest --platform-strict-should)."
+            )
+        if self._nothing_checked():
+            terminalreporter.write_line(
+                "Nothing was checked: no contract check passed, and none failed."
+            )
+
+    def _nothing_checked(self) -> bool:
+        """Whether every contract check was skipped, and no other test passed or failed."""
+        verdicts = ("passed", "failed", "recommended", "not asked")
+        return self._counts["checks"] > 0 and not any(self._counts[one] for one in verdicts)
+
+    def _forgives(self) -> bool:
+        return not self._strict and self._counts["recommended"] > 0
+
+
+def _failure(told: dict[str, Any]) -> str:
+    """Return what a failed report is counted as."""
+    if told.get(VERDICT) in NOT_ASKED:
+        return "not asked"
+    recommended = (told.get(LEVEL), told.get(VERDICT)) == (SHOULD, FAILED)
+    return "recommended" if recommended else "failed"

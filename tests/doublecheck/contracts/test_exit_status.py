@@ -1,0 +1,118 @@
+"""What a run comes to, as its exit code: from Python, from the command and in pytest."""
+
+from __future__ import annotations
+
+import pytest
+
+from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.exit_codes import ExitCode, listed
+from doublecheck.reports.report import Report
+
+pytestmark = pytest.mark.once
+
+MUST, SHOULD = "INV-04", "INV-08"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([(MUST, Verdict.PASSED), (MUST, Verdict.NOT_OFFERED)], ExitCode.PASSED),
+        ([(MUST, Verdict.PASSED), (SHOULD, Verdict.FAILED)], ExitCode.PASSED),
+        ([(MUST, Verdict.FAILED), (SHOULD, Verdict.COULD_NOT_ASK)], ExitCode.FAILED),
+        ([(MUST, Verdict.PASSED), (SHOULD, Verdict.COULD_NOT_ASK)], ExitCode.COULD_NOT_ASK),
+        ([(MUST, Verdict.PASSED), (SHOULD, Verdict.ERROR)], ExitCode.COULD_NOT_ASK),
+        ([(MUST, Verdict.NOT_OFFERED), (MUST, Verdict.OBSERVED)], ExitCode.NOTHING_CHECKED),
+        ([(MUST, Verdict.NOT_RUN)], ExitCode.NOTHING_CHECKED),
+        ([], ExitCode.NOTHING_CHECKED),
+    ],
+)
+def test_a_run_is_green_only_if_something_passed(
+    found: list[tuple[str, Verdict]], expected: ExitCode
+) -> None:
+    """A run in which nothing passed and nothing failed has its own code."""
+    checks = tuple(Check("test_x.py::test_a", *one) for one in found)
+
+    report = Report("live", "live", "http://a", Run(checks, pytest_exit=0))
+
+    assert expected is report.exit_code
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (Run((Check("a", MUST, Verdict.FAILED),), 2, interrupted=True), ExitCode.INTERRUPTED),
+        (Run((Check("a", MUST, Verdict.PASSED),), 3), ExitCode.COULD_NOT_ASK),
+        (Run((Check("a", SHOULD, Verdict.FAILED),), 1, strict_should=True), ExitCode.FAILED),
+    ],
+    ids=["interrupted", "pytest broke", "strict"],
+)
+def test_how_a_run_ended_comes_before_its_verdicts(run: Run, expected: ExitCode) -> None:
+    """An interrupted run is never green, nor is one that pytest did not finish."""
+    assert expected is run.exit_code
+
+
+def test_the_worst_of_several_runs_counts() -> None:
+    """A platform that passed does not hide another that could not be asked."""
+    assert ExitCode.COULD_NOT_ASK is ExitCode.worst({ExitCode.PASSED, ExitCode.COULD_NOT_ASK})
+    assert ExitCode.FAILED is ExitCode.worst({ExitCode.NOTHING_CHECKED, ExitCode.FAILED})
+
+
+def test_each_code_has_a_meaning() -> None:
+    """The help text lists them."""
+    assert "0: something passed, and nothing failed, 1: a check failed" == listed(
+        ExitCode.PASSED, ExitCode.FAILED
+    )
+    assert len(ExitCode) == len({code.meaning for code in ExitCode})
+
+
+CONFTEST = "from doublecheck.contracts.conftest import *\n"
+CHECKS = """
+import pytest
+from doublecheck.contracts.clauses import clause
+from doublecheck.errors import NoAnswerError
+
+@pytest.fixture
+def silent():
+    raise NoAnswerError("http://a", "timed out")
+
+@clause("DEC-01")
+def test_passes(): pass
+
+@clause("DEC-02")
+def test_fails(): assert False
+
+@clause("DEC-03")
+def test_asks_nobody(silent): pass
+
+@clause("DEC-04")
+def test_is_skipped(): pytest.skip("not observable: somewhere else")
+"""
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("DEC-01 or DEC-04", ExitCode.PASSED),
+        ("DEC-01 or DEC-02 or DEC-03", ExitCode.FAILED),
+        ("DEC-01 or DEC-03", ExitCode.COULD_NOT_ASK),
+        ("DEC-04", ExitCode.NOTHING_CHECKED),
+        ("DEC-04 or of_the_user", ExitCode.PASSED),
+        ("of_the_user", ExitCode.PASSED),
+    ],
+)
+def test_pytest_exits_with_the_same_codes(
+    pytester: pytest.Pytester, select: str, expected: ExitCode
+) -> None:
+    """Other tests of the run count as ever."""
+    folder = pytester.mkpydir("checks")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_checks.py").write_text(CHECKS)
+
+    own = pytester.makepyfile(test_own="def test_of_the_user(): pass")
+
+    result = pytester.runpytest_inprocess(folder, own, "-k", select, "-p", "no:cacheprovider")
+
+    assert expected == result.ret
+    told = "Nothing was checked: no contract check passed, and none failed."
+    assert (expected is ExitCode.NOTHING_CHECKED) == (told in result.outlines)
