@@ -17,6 +17,7 @@
     ├── NoAnswerError             a request was sent, but its answer broke off or never came
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
+    ├── ResultError               a result is a failure: code raised, a command or a tool failed
     ├── RecordingError            a file is not a recording or cannot be read
     ├── SaveError                 calls cannot be saved as a test
     ├── CalibrationError          a profile cannot be written, or an unknown does not exist
@@ -202,6 +203,25 @@ class RefusedError(AnswerError):
     def __init__(self, message: str, *, status: int, body: str = "", code: str = "") -> None:
         super().__init__(message, status=status, body=body)
         self.code = code
+
+
+class ResultError(DoubleCheckError):
+    """A result is a failure: code raised, a command, a tool or an agent failed.
+
+    ``result`` is that result. ``ename`` and ``evalue`` are the name and the message of its error,
+    ``traceback`` is the traceback; what a result does not have is "".
+    """
+
+    def __init__(
+        self, what: str, *, result: Any, ename: str = "", evalue: str = "", traceback: str = ""
+    ) -> None:
+        said = ": ".join(one for one in (ename, evalue) if one)
+        end = f":\n{traceback}" if traceback else "."
+        super().__init__((f"{what} {said}" if said else what).rstrip(".:") + end)
+        self.result = result
+        self.ename = ename
+        self.evalue = evalue
+        self.traceback = traceback
 
 
 class RecordingError(DoubleCheckError):

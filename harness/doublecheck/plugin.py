@@ -11,7 +11,7 @@ import pytest
 
 from doublecheck import traceback_filter
 from doublecheck.contracts import exit_status
-from doublecheck.reports import pytest_report
+from doublecheck.reports import pytest_calls, pytest_report
 from doublecheck.target import pytest_options
 from doublecheck.twins import pytest_twin
 from doublecheck.unknowns_report import pytest_unknowns
@@ -43,6 +43,20 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    with pytest_calls.of_test():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_assertrepr_compare(
+    op: str, left: object, right: object
+) -> Generator[None, list[list[str]], list[list[str]]]:
+    explanations = yield
+    return pytest_calls.explained(explanations, op, left, right)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield  # an error of the test is raised here; it says more
     from doublecheck.fixtures import faults  # not before pytest has rewritten its asserts
@@ -57,4 +71,5 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     traceback_filter.cut(item, call, report)
+    pytest_calls.add_section(item, report)
     return report

@@ -15,6 +15,7 @@ from doublecheck import errors
         errors.ConfigurationError("No.", source="pyproject.toml", key="url"),
         errors.MissingExtraError("respx", install="agentdouble[mock]"),
         errors.RefusedError("No.", status=409, body="{}", code="Conflict"),
+        errors.ResultError("It failed:", result=("it",), ename="E", evalue="no", traceback="t"),
         errors.FolderError("No.", folder=Path("here")),
         errors.UnseenRequestError("example.com", ["cloud.com"], "requests"),
         errors.InterruptedRunError("s1", double=True),

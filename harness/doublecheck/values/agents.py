@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from doublecheck.errors import ResultError
 from doublecheck.notebook_repr import Series, Shown, counted, short
+from doublecheck.values.failures import CanFail
+
+_FAILED = ("failed", "rejected")
 
 
 @dataclass(frozen=True, repr=False)
-class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
-    """One event of a streaming invocation."""
+class StreamEvent(Shown, CanFail, drawn_by="notebook.display.events.stream_event"):
+    """One event of a streaming invocation; ``raise_for_error()`` raises a failure (INV-06)."""
 
     data: str
 
@@ -26,6 +30,11 @@ class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
         error = document.get("error") if isinstance(document, dict) else None
         return error if isinstance(error, str) else None
 
+    def failure(self) -> ResultError | None:
+        if self.error is None:
+            return None
+        return ResultError("The application failed:", result=self, evalue=self.error)
+
     def __str__(self) -> str:
         return self.data
 
@@ -34,11 +43,12 @@ class StreamEvent(Shown, drawn_by="notebook.display.events.stream_event"):
 
 
 @dataclass(frozen=True, repr=False)
-class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
+class AgentEvent(Shown, CanFail, drawn_by="notebook.display.events.event"):
     """An event of an agent; ``raw`` is the unchanged JSON.
 
     ``parts`` have the form of the JSON. A field that the platform omits is None; ``timestamp`` is
-    in Unix seconds. ``error`` is the message, if the event reports a failure.
+    in Unix seconds. ``error`` is the message, if the event reports a failure, which
+    ``raise_for_error()`` raises.
     """
 
     role: str | None
@@ -66,6 +76,12 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
         """The answers of tools among its parts."""
         return self._of_parts("functionResponse")
 
+    def failure(self) -> ResultError | None:
+        if self.error is None:
+            return None
+        ename = str(self.raw.get("errorCode") or "")
+        return ResultError("The agent failed:", result=self, ename=ename, evalue=self.error)
+
     def _of_parts(self, kind: str) -> tuple[Mapping[str, Any], ...]:
         """Return the values of a kind in parts, without null."""
         return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
@@ -83,10 +99,19 @@ class AgentEvent(Shown, drawn_by="notebook.display.events.event"):
         return f"<AgentEvent {' '.join(shown)}>"
 
 
-class AgentEvents(Series[AgentEvent], noun="event", drawn_by="notebook.display.events.events"):
-    """The messages and actions of users and agents, in order."""
+class AgentEvents(
+    Series[AgentEvent], CanFail, noun="event", drawn_by="notebook.display.events.events"
+):
+    """The messages and actions of users and agents, in order.
+
+    ``raise_for_error()`` raises ResultError if one of them reports a failure.
+    """
 
     __slots__ = ()
+
+    def failure(self) -> ResultError | None:
+        found = (event.failure() for event in self)
+        return next((error for error in found if error is not None), None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,8 +172,11 @@ class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.mcp.tool
 
 
 @dataclass(frozen=True, repr=False)
-class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
-    """The result of a tool call; ``content`` are the blocks as sent (MCP-05)."""
+class McpResult(Shown, CanFail, drawn_by="notebook.display.mcp.result"):
+    """The result of a tool call; ``content`` are the blocks as sent (MCP-05).
+
+    ``raise_for_error()`` raises ResultError if ``is_error`` is set.
+    """
 
     is_error: bool
     structured: Mapping[str, Any] | None
@@ -159,6 +187,11 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
         """The texts of the blocks, joined by line ends."""
         return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
+    def failure(self) -> ResultError | None:
+        if not self.is_error:
+            return None
+        return ResultError("The tool failed:", result=self, evalue=self.text)
+
     def __repr__(self) -> str:
         kinds = [str(block.get("type")) for block in self.content]
         others = [kind for kind in kinds if kind != "text"]
@@ -167,12 +200,12 @@ class McpResult(Shown, drawn_by="notebook.display.mcp.result"):
 
 
 @dataclass(frozen=True, repr=False)
-class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
+class A2aAnswer(Shown, CanFail, drawn_by="notebook.display.a2a.answer"):
     """An answer of an A2A application: a task, a message, or an event of a stream.
 
     ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is the
     task's, with its name in version 0.3 (``input-required``). ``raw`` is the whole answer,
-    unchanged.
+    unchanged. ``raise_for_error()`` raises ResultError for a task that failed or was rejected.
     """
 
     kind: str
@@ -186,6 +219,11 @@ class A2aAnswer(Shown, drawn_by="notebook.display.a2a.answer"):
     def text(self) -> str:
         """The texts, joined by line ends."""
         return "\n".join(self.texts)
+
+    def failure(self) -> ResultError | None:
+        if self.state not in _FAILED:
+            return None
+        return ResultError("The task ended:", result=self, ename=self.state, evalue=self.text)
 
     def __repr__(self) -> str:
         shown = [self.kind, self.state, short(self.text) if self.texts else None]

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from doublecheck.errors import ResultError
 from doublecheck.notebook_repr import Shown, short
 from doublecheck.secret import Secret
+from doublecheck.values.failures import CanFail, plain
 
 Ran = TypeVar("Ran", "CodeResult", "BashResult")
 
@@ -53,8 +55,11 @@ class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
-    """The result of running code; ``session_id`` is the instance's SessionId (``s-...``)."""
+class CodeResult(Shown, CanFail, drawn_by="notebook.display.sandbox.code_bundle"):
+    """The result of running code; ``session_id`` is the instance's SessionId (``s-...``).
+
+    ``raise_for_error()`` raises ResultError if the code raised or did not end in time.
+    """
 
     success: bool
     status: str
@@ -89,6 +94,17 @@ class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
                 return CodeError(output.ename or "", output.evalue or "", traceback)
         return None
 
+    def failure(self) -> ResultError | None:
+        if self.error is not None:
+            ename, evalue = self.error.ename, self.error.evalue
+            traceback = plain(self.error.traceback)
+            return ResultError(
+                "The code raised", result=self, ename=ename, evalue=evalue, traceback=traceback
+            )
+        if self.success:
+            return None
+        return ResultError("The code failed:", result=self, ename=self.status, evalue=self.message)
+
     @property
     def images(self) -> tuple[bytes, ...]:
         """The images that the code displayed, as the bytes of their files."""
@@ -111,10 +127,10 @@ class CodeResult(Shown, drawn_by="notebook.display.sandbox.code_bundle"):
 
 
 @dataclass(frozen=True, repr=False)
-class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
+class BashResult(Shown, CanFail, drawn_by="notebook.display.sandbox.bash_result"):
     """The result of a command; ``exit_code`` is None if it still runs after its timeout.
 
-    ``session_id`` is the instance's SessionId (``s-...``).
+    ``raise_for_error()`` raises ResultError unless the exit code is 0. ``session_id`` is the instance's SessionId (``s-...``).
     """
 
     status: str
@@ -129,6 +145,13 @@ class BashResult(Shown, drawn_by="notebook.display.sandbox.bash_result"):
         """The standard output and error as outputs of code."""
         written = (("stdout", self.stdout), ("stderr", self.stderr))
         return tuple(Output("stream", name=name, text=text) for name, text in written if text)
+
+    def failure(self) -> ResultError | None:
+        if self.exit_code == 0:
+            return None
+        ended = self.status if self.exit_code is None else f"exit code {self.exit_code}"
+        said = self.stderr.strip()
+        return ResultError("The command failed:", result=self, ename=ended, evalue=said)
 
     def __repr__(self) -> str:
         shown = [self.status if self.exit_code is None else f"exit {self.exit_code}"]

@@ -26,6 +26,7 @@ _METHODS = {  # in version 1.0 and in version 0.3
     "task": ("GetTask", "tasks/get"),
     "cancel": ("CancelTask", "tasks/cancel"),
 }
+SENDING = _METHODS["send"]
 _KINDS = {
     "task": "task",
     "message": "message",
@@ -59,7 +60,7 @@ def card(target: Target, path: str) -> Call[Agent]:
 
 def send(agent: Agent, text: str, **ids: str | None) -> Call[A2aAnswer]:
     """Return the call that sends a message and waits for the answer (A2A-02)."""
-    return Call(_request(agent, "send", _message(agent, text, ids)), _read_answer)
+    return Call(_request(agent, "send", _message(agent, text, ids)), read_answer)
 
 
 def stream(agent: Agent, text: str, **ids: str | None) -> Request:
@@ -69,12 +70,12 @@ def stream(agent: Agent, text: str, **ids: str | None) -> Request:
 
 def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that reads a task (A2A-04)."""
-    return Call(_request(agent, "task", {"id": task_id}), _read_answer)
+    return Call(_request(agent, "task", {"id": task_id}), read_answer)
 
 
 def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that ends a task."""
-    return Call(_request(agent, "cancel", {"id": task_id}), _read_answer)
+    return Call(_request(agent, "cancel", {"id": task_id}), read_answer)
 
 
 def read_event(response: httpx.Response, data: str) -> A2aAnswer:
@@ -88,7 +89,7 @@ def read_event(response: httpx.Response, data: str) -> A2aAnswer:
 
 def refuse_no_stream(response: httpx.Response) -> None:
     """Raise RefusedError or AnswerError for an answer that is not a stream of events."""
-    _read_answer(response)
+    read_answer(response)
     raise _wrong_answer(response, response.text)
 
 
@@ -118,7 +119,8 @@ def _request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
     )
 
 
-def _read_answer(response: httpx.Response) -> A2aAnswer:
+def read_answer(response: httpx.Response) -> A2aAnswer:
+    """Return an answer; raise RefusedError for an error, or AnswerError if it is not A2A."""
     return _answer(response, calls.read_json(response), response.text)
 
 

@@ -73,7 +73,7 @@ def run(
     target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
 ) -> Call[AgentEvents]:
     """Return the call that runs the agent for one turn (API-07)."""
-    return Call(_request(target, "POST", "/run", body(session, message, fields)), _read_events)
+    return Call(_request(target, "POST", "/run", body(session, message, fields)), read_events)
 
 
 def run_sse(
@@ -174,7 +174,8 @@ def _read_content(response: httpx.Response) -> bytes:
     )
 
 
-def _read_events(response: httpx.Response) -> AgentEvents:
+def read_events(response: httpx.Response) -> AgentEvents:
+    """Return the events of a run; raise RefusedError, or AnswerError if it is no list."""
     document = calls.read_json(response)
     if not isinstance(document, list):
         raise AnswerError(

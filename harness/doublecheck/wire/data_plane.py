@@ -54,7 +54,7 @@ def exec_bash(
         ttl_s=ttl_s,
         when=when,
     )
-    return Call(request, _read_command)
+    return Call(request, read_command)
 
 
 def endpoint(
@@ -90,7 +90,8 @@ def download(endpoint: Endpoint, path: str) -> Call[bytes]:
     return Call(Request("GET", url), _read_download)
 
 
-def _read_command(response: httpx.Response) -> BashResult:
+def read_command(response: httpx.Response) -> BashResult:
+    """Return the result of a command; raise RefusedError, or AnswerError if it is none."""
     envelope, inner = sandbox.read_envelope(response)
     data = data_of(response, inner)
     return BashResult(

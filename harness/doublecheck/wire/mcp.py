@@ -87,7 +87,7 @@ def call_tool(
     """Return the call of a tool."""
     params = {"name": tool, "arguments": dict(arguments)}
     request = _request(server, session, _message("tools/call", params))
-    return Call(request, lambda response: _tool_result(response, read_result(response)))
+    return Call(request, read_tool_result)
 
 
 def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
@@ -173,7 +173,9 @@ def _read_session(response: httpx.Response) -> McpSession:
     return McpSession(version, response.headers.get("mcp-session-id"), document)
 
 
-def _tool_result(response: httpx.Response, result: Mapping[str, Any]) -> McpResult:
+def read_tool_result(response: httpx.Response) -> McpResult:
+    """Return the result of a tool call; raise RefusedError, or AnswerError if it is none."""
+    result = read_result(response)
     content = result.get("content")
     if not isinstance(content, list) or not all(map(_is_block, content)):
         raise _no_result(response)

@@ -16,7 +16,9 @@ from typing import Any, overload
 
 import httpx
 
+from doublecheck import call_log
 from doublecheck.notebook_repr import Shown
+from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
@@ -28,7 +30,8 @@ _INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
 class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.exchanges"):
     """The last exchanges of a client, oldest first, including unfinished ones."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, target: Target | None = None, *, kept: int = KEPT) -> None:
+        self._target = target
         self._recordings: deque[Recording] = deque(maxlen=kept)
         self.total = 0  # the number of all exchanges, including those that are no longer stored
 
@@ -38,6 +41,9 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
         recording = Recording(request)
         self._recordings.append(recording)
         self.total += 1
+        log = call_log.current()
+        if log is not None and self._target is not None:
+            log.add(self._target, recording)
         try:
             yield recording
         except BaseException as error:

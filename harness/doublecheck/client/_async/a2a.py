@@ -8,6 +8,7 @@ from typing import Any
 from doublecheck.client._async.connection import AsyncConnection, events
 from doublecheck.client.arguments import checked_class
 from doublecheck.values.agents import A2aAnswer
+from doublecheck.values.failures import checked
 from doublecheck.wire import a2a
 
 
@@ -31,23 +32,36 @@ class AsyncA2aClient:
         return agent.card
 
     async def send(
-        self, text: str, *, context_id: str | None = None, task_id: str | None = None
+        self,
+        text: str,
+        *,
+        context_id: str | None = None,
+        task_id: str | None = None,
+        check: bool = False,
     ) -> A2aAnswer:
-        """Send a message and wait for the answer; the ids continue an earlier conversation."""
+        """Send a message and wait for the answer; the ids continue an earlier conversation.
+
+        With ``check`` a task that failed or was rejected raises ResultError.
+        """
         call = a2a.send(await self._known(), text, contextId=context_id, taskId=task_id)
-        return await self._connection.call(call)
+        return checked(await self._connection.call(call), check)
 
     async def stream(
-        self, text: str, *, context_id: str | None = None, task_id: str | None = None
+        self,
+        text: str,
+        *,
+        context_id: str | None = None,
+        task_id: str | None = None,
+        check: bool = False,
     ) -> AsyncGenerator[A2aAnswer]:
-        """Send a message and yield the answers as they arrive."""
+        """Send a message and yield the answers as they arrive; ``check`` as for ``send()``."""
         request = a2a.stream(await self._known(), text, contextId=context_id, taskId=task_id)
         async with (
             self._connection.streaming(request) as response,
             events(response, a2a.refuse_no_stream) as arriving,
         ):
             async for event in arriving:
-                yield a2a.read_event(response, event.data)
+                yield checked(a2a.read_event(response, event.data), check)
 
     async def task(self, task_id: str) -> A2aAnswer:
         """Return a task in its present state."""

@@ -28,7 +28,7 @@ class AsyncConnection:
         self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
     ) -> None:
         self.target = target
-        self.exchanges = Exchanges()
+        self.exchanges = Exchanges(target)
         self.options = transport.options(target, timeout_s)
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT

@@ -44,7 +44,10 @@ class AsyncMcpClient:
         return McpTools(found)
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
-        """Call a tool; a failure is a result too, with ``is_error`` set."""
+        """Call a tool; a failure is a result too, with ``is_error`` set.
+
+        ``result.raise_for_error()`` raises it.
+        """
         session = await self._opened()
         return await self._connection.call(mcp.call_tool(self._server, session, tool, arguments))
 

@@ -33,6 +33,7 @@ from doublecheck.values.agents import (
     StreamEvent,
 )
 from doublecheck.values.double import Journal, Sessions
+from doublecheck.values.failures import checked
 from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
 from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
@@ -125,7 +126,8 @@ class AsyncPlatform:
     ) -> AsyncGenerator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
-        The invocation begins when the first event is read. To stop early, close the iterator:
+        A failure is an event, too; ``event.raise_for_error()`` raises it (INV-06). The invocation
+        begins when the first event is read. To stop early, close the iterator:
         ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
         request = application.invocation(
@@ -170,10 +172,12 @@ class AsyncPlatform:
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
+        check: bool = False,
     ) -> CodeResult:
         """Run code in the sandbox of a user's session and return its result.
 
-        Code that raises also returns a result, with the exception in ``error``. ``ttl_s`` is the
+        Code that raises also returns a result, with the exception in ``error``; with ``check`` it
+        raises ResultError, as ``result.raise_for_error()`` does. ``ttl_s`` is the
         validity of the session's instance, if this call creates it. ``on_output`` is called with
         each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
         KeyboardInterrupt during the run.
@@ -188,7 +192,7 @@ class AsyncPlatform:
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
-        return await self._run(call, user_id, session_id, on_output)
+        return checked(await self._run(call, user_id, session_id, on_output), check)
 
     async def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
@@ -234,11 +238,12 @@ class AsyncPlatform:
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
+        check: bool = False,
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
-        A command that fails also returns a result, with its ``exit_code``. ``on_output`` is called
-        with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        A command that fails also returns a result, with its ``exit_code``; with ``check`` it raises
+        ResultError. ``on_output`` is called with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
         KeyboardInterrupt during the run.
         """
         call = data_plane.exec_bash(
@@ -250,7 +255,7 @@ class AsyncPlatform:
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
-        return await self._run(call, user_id, session_id, on_output)
+        return checked(await self._run(call, user_id, session_id, on_output), check)
 
     async def upload(
         self,
@@ -379,20 +384,30 @@ class AsyncPlatform:
         """
         return await self._call(api_server.artifact(self.target, session, name, version))
 
-    async def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
+    async def run(
+        self, session: AgentSession, message: str, *, check: bool = False, **fields: Any
+    ) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 
-        ``fields`` are further fields of the request, for example ``stateDelta``.
+        ``fields`` are further fields of the request, for example ``stateDelta``. With ``check`` an
+        event that reports a failure raises ResultError.
         """
-        return await self._call(api_server.run(self.target, session, message, fields))
+        events = await self._call(api_server.run(self.target, session, message, fields))
+        return checked(events, check)
 
     async def run_sse(
-        self, session: AgentSession, message: str, *, streaming: bool = False, **fields: Any
+        self,
+        session: AgentSession,
+        message: str,
+        *,
+        streaming: bool = False,
+        check: bool = False,
+        **fields: Any,
     ) -> AsyncGenerator[AgentEvent]:
         """Run a session's agent and yield its events as they arrive (API-08).
 
         With ``streaming`` the text arrives in increments first. A failure is an event with
-        ``error``. The run begins when the first event is read.
+        ``error``; with ``check`` it raises ResultError. The run begins when the first event is read.
 
         To stop early, close the iterator, as for ``stream()``.
         """
@@ -403,7 +418,7 @@ class AsyncPlatform:
             events(response, application.refuse_no_stream) as arriving,
         ):
             async for event in arriving:
-                yield api_server.read_event(event.data)
+                yield checked(api_server.read_event(event.data), check)
 
     async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""

@@ -45,7 +45,10 @@ class McpClient:
         return McpTools(found)
 
     def call(self, tool: str, /, **arguments: Any) -> McpResult:
-        """Call a tool; a failure is a result too, with ``is_error`` set."""
+        """Call a tool; a failure is a result too, with ``is_error`` set.
+
+        ``result.raise_for_error()`` raises it.
+        """
         session = self._opened()
         return self._connection.call(mcp.call_tool(self._server, session, tool, arguments))
 

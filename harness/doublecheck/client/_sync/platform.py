@@ -34,6 +34,7 @@ from doublecheck.values.agents import (
     StreamEvent,
 )
 from doublecheck.values.double import Journal, Sessions
+from doublecheck.values.failures import checked
 from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
 from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
@@ -126,7 +127,8 @@ class Platform:
     ) -> Generator[StreamEvent]:
         """Invoke a streaming application and yield its events as they arrive (INV-05).
 
-        The invocation begins when the first event is read. To stop early, close the iterator:
+        A failure is an event, too; ``event.raise_for_error()`` raises it (INV-06). The invocation
+        begins when the first event is read. To stop early, close the iterator:
         ``with contextlib.closing(platform.stream(...)) as events``.
         """
         request = application.invocation(
@@ -171,10 +173,12 @@ class Platform:
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
+        check: bool = False,
     ) -> CodeResult:
         """Run code in the sandbox of a user's session and return its result.
 
-        Code that raises also returns a result, with the exception in ``error``. ``ttl_s`` is the
+        Code that raises also returns a result, with the exception in ``error``; with ``check`` it
+        raises ResultError, as ``result.raise_for_error()`` does. ``ttl_s`` is the
         validity of the session's instance, if this call creates it. ``on_output`` is called with
         each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
         KeyboardInterrupt during the run.
@@ -189,7 +193,7 @@ class Platform:
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
-        return self._run(call, user_id, session_id, on_output)
+        return checked(self._run(call, user_id, session_id, on_output), check)
 
     def _run(
         self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
@@ -235,11 +239,12 @@ class Platform:
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
+        check: bool = False,
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
-        A command that fails also returns a result, with its ``exit_code``. ``on_output`` is called
-        with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
+        A command that fails also returns a result, with its ``exit_code``; with ``check`` it raises
+        ResultError. ``on_output`` is called with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
         KeyboardInterrupt during the run.
         """
         call = data_plane.exec_bash(
@@ -251,7 +256,7 @@ class Platform:
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
-        return self._run(call, user_id, session_id, on_output)
+        return checked(self._run(call, user_id, session_id, on_output), check)
 
     def upload(
         self,
@@ -380,20 +385,30 @@ class Platform:
         """
         return self._call(api_server.artifact(self.target, session, name, version))
 
-    def run(self, session: AgentSession, message: str, **fields: Any) -> AgentEvents:
+    def run(
+        self, session: AgentSession, message: str, *, check: bool = False, **fields: Any
+    ) -> AgentEvents:
         """Run a session's agent for one turn and return its events (API-07).
 
-        ``fields`` are further fields of the request, for example ``stateDelta``.
+        ``fields`` are further fields of the request, for example ``stateDelta``. With ``check`` an
+        event that reports a failure raises ResultError.
         """
-        return self._call(api_server.run(self.target, session, message, fields))
+        events = self._call(api_server.run(self.target, session, message, fields))
+        return checked(events, check)
 
     def run_sse(
-        self, session: AgentSession, message: str, *, streaming: bool = False, **fields: Any
+        self,
+        session: AgentSession,
+        message: str,
+        *,
+        streaming: bool = False,
+        check: bool = False,
+        **fields: Any,
     ) -> Generator[AgentEvent]:
         """Run a session's agent and yield its events as they arrive (API-08).
 
         With ``streaming`` the text arrives in increments first. A failure is an event with
-        ``error``. The run begins when the first event is read.
+        ``error``; with ``check`` it raises ResultError. The run begins when the first event is read.
 
         To stop early, close the iterator, as for ``stream()``.
         """
@@ -404,7 +419,7 @@ class Platform:
             events(response, application.refuse_no_stream) as arriving,
         ):
             for event in arriving:
-                yield api_server.read_event(event.data)
+                yield checked(api_server.read_event(event.data), check)
 
     def journal(self) -> Journal:
         """Return the requests that a double served, oldest first; raise NotADoubleError."""

@@ -1,0 +1,160 @@
+"""The platform calls of a failed test, as a section of its report.
+
+pytest shows such a section as it shows captured logs: ``--show-capture`` hides it, and
+pytest-xdist brings it from a worker. The calls are those of our clients; of a double that the test
+has reset they are those of its journal, so that the calls of the code under test are among them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from doublecheck.call_log import CallLog
+from doublecheck.client import transport
+from doublecheck.client._sync.connection import Connection
+from doublecheck.target.target import Target
+from doublecheck.values.double import JournalEntry
+from doublecheck.values.failures import CanFail
+from doublecheck.values.sandbox import BashResult, CodeResult
+from doublecheck.wire import admin
+from doublecheck.wire.calls import Request
+from doublecheck.wire.exchanges import Exchange, without_secrets
+from doublecheck.wire.results import body_of, code_of, result_of
+
+_SHOWN = 20
+_LINES, _CHARS = 12, 1000
+_EXPLAINED = 3
+_WITHIN_S = 5.0
+
+
+def section(log: CallLog) -> str:
+    """Return the calls of a test as text, without secrets; "" if it made none."""
+    calls = [(target, one) for target, one in _all(log) if admin.PREFIX not in one.request.url]
+    if not calls:
+        return ""
+    lines = [f"... {len(calls) - _SHOWN} earlier calls"] * (len(calls) > _SHOWN)
+    several = len({target.url for target, _ in calls}) > 1
+    for target, exchange in calls[-_SHOWN:]:
+        lines += _lines(exchange, f" of {target.url}" if several else "")
+    return "\n".join(lines)
+
+
+def explain(log: CallLog, left: Any, right: Any) -> list[str]:
+    """Return the failures behind the texts of a comparison, one a line.
+
+    They are those of all calls so far, if one side is what a call brought: a result that is
+    missing has its reason in an earlier call just as often.
+    """
+    results = [one for _, exchange in _safe(log) if (one := result_of(exchange)) is not None]
+    if not any(_is_of(side, one) for one in results for side in (left, right)):
+        return []
+    errors = [error for one in results if (error := one.failure()) is not None]
+    return [str(error).partition("\n")[0].rstrip(":") for error in errors[-_EXPLAINED:]]
+
+
+def _is_of(side: Any, result: CanFail) -> bool:
+    """Whether a side of a comparison is a text of a result."""
+    if not isinstance(result, (CodeResult, BashResult)) or not isinstance(side, (str, type(None))):
+        return isinstance(side, str) and side == getattr(result, "text", None)
+    texts = (result.stdout, result.stderr, getattr(result, "text", ""))
+    return any(side in (text, text and text.strip()) for text in texts)
+
+
+def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
+    """Yield the calls in the journals of doubles that were reset, and ours of other platforms."""
+    ours = list(_safe(log))
+    journals = {target.url: _journal(target) for target, one in ours if _is_reset(one)}
+    for target in {target.url: target for target, _ in ours}.values():
+        entries = journals.get(target.url)
+        if entries is not None:
+            yield from ((target, one) for one in without_secrets(entries, target))
+    for target, one in ours:
+        if journals.get(target.url) is None or one.status is None:
+            yield target, one
+
+
+def _journal(target: Target) -> list[Exchange] | None:
+    """Return the exchanges in a double's journal, None if it cannot be read."""
+    with suppress(Exception), closing(Connection(target, timeout_s=_WITHIN_S).http) as http:
+        call = admin.journal(target)
+        entries = call.read(http.request(**transport.arguments(call.request)))
+        return [_of_entry(entry) for entry in entries]
+    return None  # a mock of the test answers for the double, for example
+
+
+def _of_entry(entry: JournalEntry) -> Exchange:
+    asked, answered = entry.request_body.encode(), entry.response_body.encode()
+    request = Request(entry.method, entry.url, entry.request_headers, asked)
+    elapsed_s = (entry.duration_ms or 0) / 1000
+    return Exchange(request, entry.status, entry.response_headers, answered, elapsed_s=elapsed_s)
+
+
+def _is_reset(exchange: Exchange) -> bool:
+    return urlsplit(exchange.request.url).path == f"{admin.PREFIX}/reset"
+
+
+def _safe(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
+    for target, recording in tuple(log.calls):
+        (exchange,) = without_secrets([recording.exchange], target)
+        yield target, exchange
+
+
+def _lines(exchange: Exchange, where: str) -> Iterator[str]:
+    came = exchange.status if exchange.error is None else exchange.error
+    took = f"{exchange.elapsed_s * 1000:.0f} ms"
+    yield f"{exchange.request.method} {_operation(exchange)}{where}: {came}, {took}"
+    yield from _indented(_told(exchange))
+
+
+def _operation(exchange: Exchange) -> str:
+    """Return what a request asks for: its path, or the action of the control plane."""
+    parts = urlsplit(exchange.request.url)
+    action, body = parse_qs(parts.query).get("Action"), body_of(exchange)
+    if action:
+        return " in ".join(str(one) for one in (action[0], body.get("UserSessionId")) if one)
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.path}{query} {body.get('method', '') if 'jsonrpc' in body else ''}".strip()
+
+
+def _told(exchange: Exchange) -> Iterator[tuple[str, str]]:
+    """Yield what was sent and what came, each with its name."""
+    sent, result = code_of(exchange), result_of(exchange)
+    if sent is None:
+        yield "sent", exchange.request.content.decode(errors="backslashreplace")
+    else:
+        yield sent[1], sent[0]
+    if isinstance(result, (CodeResult, BashResult)):
+        yield "stdout", result.stdout
+        yield "stderr", result.stderr
+        yield "value", getattr(result, "text", None) or ""
+    error = None if result is None else result.failure()
+    if error is not None:
+        yield "error", error.traceback or str(error)
+    elif not isinstance(result, (CodeResult, BashResult)):
+        yield "answer", exchange.body.decode(errors="backslashreplace")
+
+
+def _indented(told: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in told:
+        lines = _shortened(text).splitlines()
+        if len(lines) == 1:
+            yield f"    {name}: {lines[0]}"
+        elif lines:
+            yield f"    {name}:"
+            yield from (textwrap.indent(line, " " * 8) for line in lines)
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning and the end of a text, if it is long."""
+    if len(text) > _CHARS:
+        cut = len(text) - _CHARS
+        text = f"{text[: _CHARS // 2]}\n... {cut} characters ...\n{text[-_CHARS // 2 :]}"
+    lines = text.splitlines()
+    if len(lines) > _LINES:
+        half = _LINES // 2
+        lines = [*lines[:half], f"... {len(lines) - _LINES} lines ...", *lines[-half:]]
+    return "\n".join(lines)

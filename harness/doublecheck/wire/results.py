@@ -1,0 +1,98 @@
+"""The result in an exchange, read again: of code, a command, a tool, an agent or an application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+from httpx_sse import EventSource
+
+from agentdouble import invoke_tool
+from doublecheck.errors import DoubleCheckError
+from doublecheck.values.agents import AgentEvents, StreamEvent
+from doublecheck.values.failures import CanFail
+from doublecheck.wire import a2a, api_server, application, data_plane, mcp, sandbox
+from doublecheck.wire.exchanges import Exchange
+
+Read = Callable[[httpx.Response], CanFail | None]
+
+_UNREADABLE = (
+    *(DoubleCheckError, LookupError, TypeError, ValueError, AttributeError),
+    *(RecursionError, httpx.HTTPError),
+)
+
+
+def result_of(exchange: Exchange) -> CanFail | None:
+    """Return the result in the answer of an exchange, None if there is none."""
+    read = _reader(exchange)
+    if read is None or exchange.status is None:
+        return None
+    try:
+        return read(response_of(exchange))
+    except _UNREADABLE:
+        return None
+
+
+def response_of(exchange: Exchange) -> httpx.Response:
+    """Return the answer of an exchange as one of httpx."""
+    request = httpx.Request(exchange.request.method, exchange.request.url)
+    named = {name.lower(): value for name, value in exchange.headers.items()}
+    kind = {"content-type": named.get("content-type", "")}
+    return httpx.Response(
+        exchange.status or 0, headers=kind, content=exchange.body, request=request
+    )
+
+
+def body_of(exchange: Exchange) -> Mapping[str, Any]:
+    """Return the JSON object in the body of a request, empty if it is none."""
+    try:
+        document = json.loads(exchange.request.content)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def code_of(exchange: Exchange) -> tuple[str, str] | None:
+    """Return the code, or the command, that a request runs, and its language."""
+    body = body_of(exchange)
+    if body.get("OperationType") not in (invoke_tool.RUN_CODE, invoke_tool.EXEC_BASH):
+        return None
+    try:
+        payload = json.loads(body["OperationPayload"])
+        if body["OperationType"] == invoke_tool.EXEC_BASH:
+            return str(payload["command"]), "bash"
+        return str(payload["code"]), str(payload.get("kernel_name", "python3"))
+    except _UNREADABLE:
+        return None
+
+
+def _reader(exchange: Exchange) -> Read | None:
+    parts = urlsplit(exchange.request.url)
+    if parse_qs(parts.query).get("Action") == [invoke_tool.ACTION]:
+        commanded = body_of(exchange).get("OperationType") == invoke_tool.EXEC_BASH
+        return data_plane.read_command if commanded else sandbox.read_result
+    method = body_of(exchange).get("method")
+    if method == "tools/call":
+        return mcp.read_tool_result
+    if method in a2a.SENDING:
+        return a2a.read_answer
+    return {"/invoke": _failed_stream, "/run": api_server.read_events, "/run_sse": _run}.get(
+        parts.path
+    )
+
+
+def _failed_stream(response: httpx.Response) -> StreamEvent | None:
+    events = (StreamEvent(data) for data in _events(response))
+    return next((event for event in events if event.error is not None), None)
+
+
+def _run(response: httpx.Response) -> AgentEvents:
+    return AgentEvents(api_server.read_event(data) for data in _events(response))
+
+
+def _events(response: httpx.Response) -> Iterator[str]:
+    if application.streams(response):
+        yield from (event.data for event in EventSource(response).iter_sse())

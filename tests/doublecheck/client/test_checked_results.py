@@ -1,0 +1,118 @@
+"""``check=True``: a failure is an exception where it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import MCPApp
+from doublecheck import AsyncPlatform, Platform, Target
+from doublecheck.client.doubles import serving_double
+from doublecheck.errors import ResultError
+from doublecheck.fixtures.agents import PlatformSession
+from doublecheck.fixtures.sandboxes import PlatformSandbox
+from doublecheck.results import LiveOutput
+
+tools = MCPApp("tools")
+
+
+@tools.tool
+def divide(by: int) -> float:
+    return 1 / by
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with serving_double(tools) as target:
+        yield target
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    with Platform(target) as client:
+        client.reset()
+        yield client
+
+
+def test_code_that_raises_raises_here(client: Platform) -> None:
+    """With what the sandbox said; what is printed before it is in the result."""
+    with pytest.raises(ResultError, match="ZeroDivisionError: division by zero") as raised:
+        client.run_code("print('before')\n1 / 0", check=True)
+
+    error = raised.value
+    assert ("ZeroDivisionError", "division by zero") == (error.ename, error.evalue)
+    assert "1 / 0" in error.traceback
+    assert "\x1b" not in error.traceback
+    assert "before\n" == error.result.stdout
+    assert "2" == client.run_code("1 + 1", check=True).text
+    assert "2" == client.run_code("1 + 1").raise_for_error().text
+
+
+def test_live_outputs_come_before_the_error(client: Platform) -> None:
+    """The exception does not take them away."""
+    seen: list[LiveOutput] = []
+    with pytest.raises(ResultError):
+        client.run_code("print(1)\n1 / 0", on_output=seen.append, check=True)
+
+    assert ["stream", "error"] == [one.msg_type for one in seen]
+
+
+def test_a_command_that_fails_raises_here(client: Platform) -> None:
+    """The exit code is its name."""
+    with pytest.raises(ResultError) as raised:
+        client.exec_bash("echo no >&2; exit 3", check=True)
+
+    assert ("exit code 3", "no") == (raised.value.ename, raised.value.evalue)
+    assert "yes\n" == client.exec_bash("echo yes", check=True).stdout
+
+
+def test_a_sandbox_and_a_session_of_a_test_check_too(client: Platform) -> None:
+    """Their methods take the same argument."""
+    sandbox = PlatformSandbox(client, "test", "s")
+    session = PlatformSession(client, client.create_session("failing"))
+    for failing in (
+        lambda: sandbox.run("1 / 0", check=True),
+        lambda: sandbox.exec_bash("exit 1", check=True),
+        lambda: list(session.run_sse("hello", check=True)),
+    ):
+        with pytest.raises(ResultError):
+            failing()
+
+
+def test_a_tool_that_fails_raises_by_its_result(client: Platform) -> None:
+    """All named arguments of a call are the tool's own."""
+    with client.mcp() as mcp:
+        assert 1.0 == mcp.call("divide", by=1).raise_for_error().structured["result"]  # type: ignore[index]
+        with pytest.raises(ResultError, match="division by zero"):
+            mcp.call("divide", by=0).raise_for_error()
+
+
+def test_an_async_platform_checks_too(target: Target) -> None:
+    """The same arguments, to be awaited."""
+
+    async def ask() -> list[str]:
+        said = []
+        async with AsyncPlatform(target) as platform:
+            session = await platform.create_session("failing")
+
+            async def stream() -> Any:
+                return [one async for one in platform.run_sse(session, "hello", check=True)]
+
+            for call in (
+                platform.run_code("1 / 0", check=True),
+                platform.exec_bash("exit 2", check=True),
+                stream(),
+            ):
+                with pytest.raises(ResultError) as raised:
+                    await call
+                said.append(str(raised.value).partition("\n")[0])
+        return said
+
+    code, command, agent = asyncio.run(ask())
+
+    assert "The code raised ZeroDivisionError: division by zero:" == code
+    assert "The command failed: exit code 2." == command
+    assert agent.startswith("The agent failed: ")
