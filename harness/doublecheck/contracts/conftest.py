@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import ExitStack, closing
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import configuration
 
 from doublecheck.client import preflight
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts
 from doublecheck.contracts.clauses import MARKER
+from doublecheck.contracts.examples import ON_A_DOUBLE, ON_A_LIVE_PLATFORM, Examples
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
@@ -149,6 +152,26 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
 
 
 @pytest.fixture
+def examples(
+    request: pytest.FixtureRequest, platform: Platform, _hypothesis_home: None
+) -> Examples:
+    """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
+    plan = pytest_options.plan_of(request.config)
+    usual = ON_A_DOUBLE if platform.target.kind == "double" else ON_A_LIVE_PLATFORM
+    count, seed = plan.value("examples") or usual, plan.value("seed") or 0
+    return Examples(count, seed, forget=platform.exchanges.clear)
+
+
+@pytest.fixture(scope="session")
+def _hypothesis_home() -> Iterator[None]:
+    """Hypothesis keeps a folder, .hypothesis, where it is started; of these checks it keeps none."""
+    with tempfile.TemporaryDirectory(prefix="doublecheck-") as folder:
+        configuration.set_hypothesis_home_dir(folder)
+        yield
+        configuration.set_hypothesis_home_dir(None)
+
+
+@pytest.fixture
 def observe(request: pytest.FixtureRequest) -> Observe:
     """Record what a check observed where the specification leaves the behaviour open."""
 
@@ -214,7 +237,8 @@ def pytest_runtest_makereport(
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
     where = pytest_options.words(item.config)
-    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where)
+    failing = getattr(item, "funcargs", {}).get("examples", Examples).failing
+    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where, failing)
     report.user_properties.append((verdicts.REASON, failure.reason))
     report.longrepr = failure  # type: ignore[assignment]
     return report

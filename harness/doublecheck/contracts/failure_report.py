@@ -21,7 +21,8 @@ BODY_CHARS = 2000
 class Failure:
     """A failure as pytest shows it, between the clause that failed and the last exchanges.
 
-    ``where`` are the options of ``doublecheck run`` for the platform.
+    ``where`` are the options of ``doublecheck run`` for the platform. ``example`` is the smallest
+    generated input for which the check fails, in words.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class Failure:
         exchanges: Sequence[Exchange],
         secrets: Collection[str] = (),
         where: Sequence[str] = (),
+        example: str = "",
     ) -> None:
         self._clause = clause
         self._shown = shown
         self._exchanges = exchanges
         self._secrets = secrets
+        self._example = example
         self._again = shlex.join(["doublecheck", "run", *where, "-k", clause.id])
         self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # the name is pytest's
 
@@ -47,21 +50,25 @@ class Failure:
     def toterminal(self, writer: Any) -> None:
         """Write the failure to pytest's terminal."""
         writer.line(str(self._clause), bold=True)
-        writer.line(f"specification, section {self._clause.section}")
-        writer.line()
+        for line in self._before()[1:]:
+            writer.line(line)
         writer.write(redact(_rendered(self._shown, writer), self._secrets))
         for line in self._after():
             writer.line(line)
 
     def __str__(self) -> str:
-        before = (str(self._clause), f"specification, section {self._clause.section}", "")
-        return "\n".join((*before, redact(str(self._shown), self._secrets), *self._after()))
+        return "\n".join((*self._before(), redact(str(self._shown), self._secrets), *self._after()))
 
     def _redacted(self, crash: Any) -> Any:
         """Return the location and the message of the failure, redacted."""
         if crash is None:
             return None
         return dataclasses.replace(crash, message=redact(crash.message, self._secrets))
+
+    def _before(self) -> tuple[str, ...]:
+        where = (str(self._clause), f"specification, section {self._clause.section}")
+        example = (f"fails for {redact(self._example, self._secrets)}",) if self._example else ()
+        return (*where, *example, "")
 
     def _after(self) -> Iterator[str]:
         return (redact(line, self._secrets) for line in self._exchanged())

@@ -7,8 +7,9 @@ from contextlib import closing
 from typing import Any
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import wire
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import UnreachableError
 
@@ -16,10 +17,9 @@ BROKEN_BODIES = (b"", b"{", b"hello", b"\xff\xfe")
 
 
 @clause("INV-01")
-def test_the_payload_reaches_the_entrypoint(platform: Platform) -> None:
+@for_each(payload=inputs.payloads())
+def test_the_payload_reaches_the_entrypoint(platform: Platform, payload: dict[str, Any]) -> None:
     """The entrypoint sees the prompt and every other field as they were sent."""
-    payload = {"prompt": "Grüße", "top_k": 3, "nested": {"list": [1, None, True, "x"]}}
-
     assert payload == wire.echo(platform, payload)["payload"]
 
 
@@ -42,10 +42,9 @@ def test_user_and_session_may_be_absent(platform: Platform) -> None:
 
 
 @clause("INV-04")
-def test_a_returned_string_is_json(platform: Platform) -> None:
+@for_each(said=inputs.texts(carriage_returns=True))
+def test_a_returned_string_is_json(platform: Platform, said: str) -> None:
     """A returned string arrives inside JSON, with any characters."""
-    said = 'two\nlines, "quotes", {} and ünïcödé 🦉'
-
     assert said == wire.returned(wire.invoke(platform, {"do": "say", "prompt": said}))
 
 

@@ -13,10 +13,11 @@ from doublecheck.target.addresses import checked
 from doublecheck.target.facts import Fact, Type
 from doublecheck.target.surfaces import SURFACES, Surface
 
-Value = str | bool | tuple[str, ...] | frozenset[Surface] | Mapping[str, str]
+Value = str | bool | int | tuple[str, ...] | frozenset[Surface] | Mapping[str, str]
 
 KEYED: tuple[Surface, ...] = ("application", "api_server", "mcp", "a2a")
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_LARGEST = 2**32 - 1
 _SHOWN_CHARS = 60
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -57,6 +58,24 @@ def _flag(value: Any) -> bool:
     if not isinstance(found, bool):
         raise ValueError("true or false")
     return found
+
+
+def _count(value: Any) -> int:
+    """Read how many of something there are."""
+    return _whole(value, 1)
+
+
+def _number(value: Any) -> int:
+    """Read a whole number."""
+    return _whole(value, 0)
+
+
+def _whole(value: Any, least: int) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _LARGEST:
+        raise ValueError(f"a whole number from {least} to {_LARGEST}")
+    return value
 
 
 def _kind(value: Any) -> str:
@@ -116,9 +135,11 @@ def _variables(value: Any) -> str | Mapping[str, str]:
 _READERS: Mapping[Type, Callable[[Any], Value]] = {
     "address": _address,
     "command": _command,
+    "count": _count,
     "file": _text,
     "flag": _flag,
     "kind": _kind,
+    "number": _number,
     "secret": _variable,
     "secret_by_surface": _variables,
     "surfaces": _surfaces,

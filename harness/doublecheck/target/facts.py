@@ -20,7 +20,17 @@ from typing import Literal
 # The names of types and variables are literals here: every run of pytest imports this module, and
 # the modules that define them (config_values, agentdouble.environment) take 70 ms to import.
 Type = Literal[
-    "address", "command", "file", "flag", "kind", "secret", "secret_by_surface", "surfaces", "text"
+    "address",
+    "command",
+    "count",
+    "file",
+    "flag",
+    "kind",
+    "number",
+    "secret",
+    "secret_by_surface",
+    "surfaces",
+    "text",
 ]
 
 
@@ -142,6 +152,20 @@ FACTS = (
         "flag",
         "DOUBLECHECK_ALLOW_WRITES",
         help="Make and delete on it, though it is live.",
+    ),
+    Fact(
+        "examples",
+        "count",
+        "DOUBLECHECK_EXAMPLES",
+        "N",
+        "How many inputs each check tries (default: 6, on a live platform 2).",
+    ),
+    Fact(
+        "seed",
+        "number",
+        "DOUBLECHECK_SEED",
+        "N",
+        "Where the generated inputs begin; the same ones for the same number (default: 0).",
     ),
     Fact("access_key", "secret", "PLATFORM_ACCESS_KEY", argument=True),
     Fact("secret_key", "secret", "PLATFORM_SECRET_KEY", argument=True),

@@ -30,6 +30,7 @@ BY_CALLER = "the caller"
 _WAYS = frozenset({"url", "emulator_command"})
 _OURS = "DOUBLECHECK_"
 _OF_SURFACES = frozenset(fact.key for fact in FACTS if fact.type == "address") - {"url"}
+_OF_THE_CHECKS = frozenset({"allow_writes", "examples", "seed"})  # whatever they are run against
 _LOCATING = frozenset(fact.key for fact in FACTS if fact.type in ("address", "command"))
 
 
@@ -232,7 +233,7 @@ def _require(sources: Sources, made: Plan) -> None:
     if not made.in_process:
         return
     for key, fact in made.facts.items():
-        if key != "allow_writes" and fact.source == sources.option(key):
+        if key not in _OF_THE_CHECKS and fact.source == sources.option(key):
             raise TargetError(
                 f"{fact.source} needs a running platform: give its address with {sources.option('url')}."
             )

@@ -39,8 +39,9 @@ class Target:
     ``control_plane`` are the addresses of those surfaces, by default the same. ``api_key`` is sent
     to each surface, unless ``api_keys`` has another key for it. ``problems`` has the surfaces that
     are known not to answer. ``offered`` are the surfaces that the target declares, by default those
-    of its kind. ``allow_writes`` lets checks create and delete things on a live platform. ``name``
-    is its name in reports. ``reference_app`` declares that the application is the reference
+    of its kind. ``allow_writes`` lets checks create and delete things on a live platform. ``examples``
+    is how many generated inputs each check tries, by default as many as suit the kind, and ``seed``
+    where they begin. ``name`` is its name in reports. ``reference_app`` declares that the application is the reference
     application of the contract checks. ``ca_file`` names the certificates to trust instead of the
     public ones. ``restricted`` is a key pair without the full-access permission, for CTL-07, and
     ``other_key`` the key of another identity at the reference runtimes, for AUT-03.
@@ -65,6 +66,8 @@ class Target:
     name: str = ""
     offered: frozenset[Surface] = frozenset()
     allow_writes: bool = False
+    examples: int | None = None
+    seed: int = 0
     api_server: str = ""
     mcp: str = ""
     a2a: str = ""

@@ -19,9 +19,11 @@ from doublecheck.target.plan import Sources, plan
 EXAMPLES = {
     "address": "http://127.0.0.1:1",
     "command": "agentdouble serve",
+    "count": 3,
     "file": "/ca.pem",
     "flag": "true",
     "kind": "double",
+    "number": 3,
     "secret": "THE_VARIABLE",
     "secret_by_surface": "THE_VARIABLE",
     "surfaces": "mcp",
@@ -67,7 +69,7 @@ def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
     """Under its variable, which is named as what said it."""
     assert fact.variable is not None
 
-    made = plan(Sources({}, {fact.variable: EXAMPLES[fact.type]}))
+    made = plan(Sources({}, {fact.variable: str(EXAMPLES[fact.type])}))
 
     assert [fact.variable] == [found.source for found in made.facts.values()]
     assert [fact.key] == list(made.facts)

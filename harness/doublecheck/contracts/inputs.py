@@ -1,0 +1,128 @@
+"""The inputs of checks: texts, payloads, ids, headers, files, code and histories.
+
+What is always among them stands for a class of mistakes: white space lost at the ends, newlines
+within, what is not ASCII, text cut at a border, fields that are null, nested or unknown.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+from hypothesis import strategies as st
+
+from doublecheck.contracts.examples import Input
+
+# U+2028 and U+0085 end a line for str.splitlines(), but not for JSON and SSE.
+FRAGMENTS = (
+    "a",
+    "Z",
+    "0",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\n\n",
+    "ü",
+    "e\N{COMBINING ACUTE ACCENT}",
+    "日本語",
+    "🦉",
+    "\N{LINE SEPARATOR}",
+    "\N{NEXT LINE}",
+    '"',
+    "'",
+    "\\",
+    "\\n",
+    "{}",
+    "[1]",
+    "null",
+    "true",
+    "<b>&amp;</b>",
+    "%20+",
+    "data: x",
+    ": comment",
+    "$HOME `id` {{x}}",
+    "x" * 33,
+)
+LONG = 70_000  # characters: above 64 KiB, where buffers and pipes end
+RICH = " \n\t\"ü\\n é 日本語 🦉\N{LINE SEPARATOR}{}\n\ndata: x\n'<b>&amp;</b> %20+ null\n \t"
+_WORDS = string.ascii_letters + string.digits
+
+
+def texts(*, empty: bool = True, carriage_returns: bool = False, long: int = LONG) -> Input:
+    """Texts of any characters, except carriage returns where a protocol changes them.
+
+    ``long`` is the length of the longest one, in characters.
+    """
+    fragments = (*FRAGMENTS, "\r\n") if carriage_returns else FRAGMENTS
+    strategy = st.lists(st.sampled_from(fragments), min_size=0 if empty else 1, max_size=8)
+    rich = RICH.replace("\n", "\r\n", 1) if carriage_returns else RICH
+    filled = (rich + "0123456789" * (long // 10))[: long - len(rich)] + rich
+    return Input(strategy.map("".join), (filled, " " if not empty else "", "\n", "ü"))
+
+
+def words(longest: int = 60) -> Input:
+    """Words of letters and digits in both cases, as fit into ids, names and headers."""
+    letters = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=longest).map("".join)
+    return Input(letters, (("aZ09" * longest)[:longest], "a", "007"))
+
+
+def ids(longest: int = 64) -> Input:
+    """Ids that begin alike and differ at their ends, with dots, hyphens, underscores, capitals."""
+    letters = st.lists(st.sampled_from(_WORDS + "-_."), min_size=1, max_size=longest - 2)
+    rich = ("Id-0_a.B" * longest)[: longest - 1]
+    return Input(letters.map(lambda some: f"i{''.join(some)}i"), (f"{rich}i", "i1", "0-0"))
+
+
+def values() -> Input:
+    """JSON values: null, booleans, numbers, texts, arrays and objects, also nested."""
+    single = st.sampled_from([None, True, False, 0, 1, -7, 2**53 - 1, 0.5, -1.5e-7, "", "0", "ü"])
+    strategy = st.recursive(
+        single,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_NAMES), inner, max_size=3)
+        ),
+        max_leaves=6,
+    )
+    return Input(strategy, (_NESTED, None, [], {}, [[], {}], 2**53 - 1, False, 0))
+
+
+def payloads() -> Input:
+    """JSON objects with any fields; ``do`` is left to the reference application."""
+    rich = {
+        "prompt": RICH,
+        "none": None,
+        "empty": {},
+        "list": [1, [2, [None]], {"a": False}],
+        "nested": _NESTED,
+        "ü 日本語": "ü",
+        "": "",
+        "headers": {"user_id": "in the body"},
+        "payload": 0.5,
+        "user_id": "in the body",
+        "long": "0123456789" * (LONG // 10),
+        "Prompt": 2**53 - 1,
+    }
+    some = st.dictionaries(st.sampled_from(_NAMES), values().strategy, max_size=5)
+    return Input(some, (rich, {}, {"prompt": ""}, {"prompt": None}, {"prompt": " x\n"}))
+
+
+def files(longest: int = LONG) -> Input:
+    """Contents of files: every byte, none, line ends of all kinds, many."""
+    parts = st.sampled_from([b"\0", b"\r\n", b"\n", b"\xff\xfe", "ü".encode(), bytes(range(256))])
+    contents = st.lists(parts, max_size=6).map(b"".join)
+    every = bytes(range(256))
+    return Input(contents, (every * (longest // 256) + b"\r\n\0", b"", b"\n", b"no newline"))
+
+
+def histories(most: int = 4) -> Input:
+    """The messages of a user in one session, one or several; none is JSON."""
+    said = texts(empty=False, long=5000).strategy.map("said: {}".format)
+    return Input(
+        st.lists(said, min_size=1, max_size=most),
+        (["said: first", f"said: {RICH}", "said: first"], ["said: alone"]),
+    )
+
+
+_NAMES = ("prompt", "a", "A", "ü", "", "with space", "nested", "headers", "id", "null", "x-y_z.0")
+_NESTED: Any = {"a": {"b": [{"c": [None, "ü", {"d": " e "}]}, []]}, "n": -1.5e-7, "t": True}

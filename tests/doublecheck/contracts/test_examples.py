@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from doublecheck.contracts import inputs
+from doublecheck.contracts.examples import Examples, Input, for_each
+from doublecheck.errors import NoAnswerError
+from doublecheck.runner import runner
+
+ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
+
+
+def asked(count: int, seed: int = 0, **some: Input) -> list[dict[str, Any]]:
+    seen: list[dict[str, Any]] = []
+    Examples(count, seed, forget=lambda: None).run(lambda **values: seen.append(values), some)
+    return seen
+
+
+def test_the_examples_that_are_always_tried_come_first() -> None:
+    """The richest one is the first, so that a single example tells most."""
+    texts = [one["text"] for one in asked(20, text=ANY)]
+
+    assert ["a" * 40 + "ü", ""] == texts[:2]
+    assert 20 == len(texts)
+
+
+def test_one_example_is_the_richest() -> None:
+    """So a live platform is asked once."""
+    assert [{"text": "a" * 40 + "ü"}] == asked(1, text=ANY)
+
+
+def test_the_same_seed_tries_the_same() -> None:
+    """And another one tries others."""
+    assert asked(30, 7, text=ANY) == asked(30, 7, text=ANY)
+    assert asked(30, 7, text=ANY) != asked(30, 8, text=ANY)
+
+
+def test_an_expensive_check_tries_fewer() -> None:
+    """But always one."""
+    seen: list[str] = []
+
+    for_each(cost=4, text=ANY)(lambda text: seen.append(text))(
+        examples=Examples(9, 0, forget=lambda: None)
+    )
+
+    assert 2 == len(seen)
+
+
+def test_a_failure_is_told_for_the_smallest_example() -> None:
+    """That one is tried last, after what came before is forgotten."""
+    tried: list[str] = []
+    examples = Examples(6, 0, forget=tried.clear)
+
+    def check(text: str) -> None:
+        tried.append(text)
+        assert "ü" not in text
+
+    with pytest.raises(AssertionError):
+        examples.run(check, {"text": ANY})
+
+    assert ["ü"] == tried
+    assert "text='ü', with the seed 0" == examples.failing
+
+
+def test_a_failure_without_a_smaller_one_is_told_as_it_is() -> None:
+    """Shortened in the middle."""
+    only = Input(st.just("x" * 5000), ("x" * 5000,))
+    examples = Examples(3, 0, forget=lambda: None)
+
+    with pytest.raises(AssertionError):
+        examples.run(_fail, {"text": only})
+
+    assert 400 > len(examples.failing)
+    assert "characters" in examples.failing
+
+
+def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
+    """Each further try would take as long."""
+    tried: list[str] = []
+
+    def check(text: str) -> None:
+        tried.append(text)
+        raise NoAnswerError("http://127.0.0.1:1", "timed out")
+
+    with pytest.raises(NoAnswerError):
+        Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
+
+    assert 1 == len(tried)
+
+
+def test_a_failure_that_does_not_come_again_is_told() -> None:
+    """A platform that answers otherwise each time is not right."""
+    left = [AssertionError("only once")]
+
+    def check(text: str) -> None:
+        if left:
+            raise left.pop()
+
+    with pytest.raises(AssertionError, match="only once"):
+        Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
+
+
+def test_a_check_that_is_skipped_stays_so() -> None:
+    """It is no failure."""
+    with pytest.raises(pytest.skip.Exception):
+        Examples(6, 0, forget=lambda: None).run(lambda text: pytest.skip("no"), {"text": ANY})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        inputs.texts(),
+        inputs.texts(carriage_returns=True, empty=False),
+        inputs.words(),
+        inputs.ids(),
+        inputs.values(),
+        inputs.payloads(),
+        inputs.files(),
+        inputs.histories(),
+    ],
+)
+def test_inputs_have_what_is_always_tried_and_what_varies(made: Input) -> None:
+    """All of them are values of the same kind."""
+    some = [one["value"] for one in asked(25, value=made)]
+
+    assert some[: len(made.always)] == list(made.always)
+    assert 10 < len({repr(one) for one in some})
+
+
+def test_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hypothesis would keep one in the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    run = runner.run(["-k", "INV-01", "--platform-examples=30"], verbose=False)
+
+    assert {"passed"} == {check.verdict.value for check in run.checks}
+    assert [] == list(tmp_path.iterdir())
+
+
+def _fail(text: str) -> None:
+    raise AssertionError(text)
