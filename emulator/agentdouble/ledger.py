@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -37,8 +37,28 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """A difference between two platforms' answers that an unknown explains.
+
+    The head of ``unknowns.toml`` says what the fields mean.
+    """
+
+    operations: tuple[str, ...]
+    paths: tuple[str, ...]
+    other_than: tuple[str, ...] = ()
+    values: tuple[tuple[str, ...], ...] = ()
+    missing: bool = False
+    content: tuple[str, ...] = ()
+    double_says: tuple[str, ...] = ()
+    request_lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Unknown:
-    """One question that the specification leaves open."""
+    """One question that the specification leaves open.
+
+    ``explains`` are its effects on answers; if it has none, ``not_visible`` says why.
+    """
 
     id: str
     section: str
@@ -46,6 +66,8 @@ class Unknown:
     default: Alternative
     alternatives: tuple[Alternative, ...]
     evidence: str
+    explains: tuple[Effect, ...] = ()
+    not_visible: str | None = None
 
     def answer(self, name: str) -> Alternative:
         """Return the answer of that name; raise LedgerError if it is missing or not built."""
@@ -73,6 +95,12 @@ def unknowns() -> Mapping[str, Unknown]:
 
 
 def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
+    if bool(entry.get("explains")) == bool(entry.get("not_visible")):
+        raise LedgerError(
+            f"{id_} must have either explains, the differences that it explains, or not_visible, "
+            "the reason why no answer shows it.",
+            unknown=id_,
+        )
     return Unknown(
         id=id_,
         section=entry["section"],
@@ -80,7 +108,49 @@ def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
         default=Alternative(**entry["default"]),
         alternatives=tuple(Alternative(**alternative) for alternative in entry["alternatives"]),
         evidence=entry["evidence"],
+        explains=tuple(effect(id_, one) for one in entry.get("explains", ())),
+        not_visible=entry.get("not_visible"),
     )
+
+
+def effect(id_: str, entry: Mapping[str, Any]) -> Effect:
+    """Return an effect of an unknown from its entry; raise LedgerError if the entry is wrong."""
+    for name, value in entry.items():
+        if name not in _EFFECT or not _EFFECT[name](value):
+            known = ", ".join(_EFFECT)
+            raise LedgerError(
+                f"{id_} explains with {name} = {value!r}, which is wrong. The keys are {known}; "
+                "unknowns.toml says what each may be.",
+                unknown=id_,
+            )
+    for name in ("operations", "paths"):
+        if name not in entry:
+            raise LedgerError(f"{id_} explains without {name}.", unknown=id_)
+    return Effect(**{name: _frozen(value) for name, value in entry.items()})
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _groups(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(_texts(one) for one in value)
+
+
+_EFFECT: Mapping[str, Callable[[Any], bool]] = {
+    "operations": _texts,
+    "paths": _texts,
+    "other_than": _texts,
+    "values": _groups,
+    "missing": lambda value: value is True,
+    "content": lambda value: _texts(value) and len(value) > 1,
+    "double_says": _texts,
+    "request_lacks": _texts,
+}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 class Ledger:

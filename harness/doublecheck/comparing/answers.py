@@ -1,23 +1,33 @@
-"""Compare two answers to one call: status, content type, then body or events."""
+"""Compare two answers to one call: status, content type, body or events, and how it ended."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from doublecheck.comparing import envelopes
 from doublecheck.comparing.differences import Difference
-from doublecheck.comparing.explaining import explained
+from doublecheck.comparing.explaining import Asked, explained
+from doublecheck.comparing.fields import Declared
 from doublecheck.comparing.references import Pairs, loaded
 from doublecheck.comparing.structure import compare, shown
 
 _EVENT_STREAM = "text/event-stream"
 _UNKNOWNS = "x-agentdouble-unknowns"
+_SESSION = "mcp-session-id"
+_CUT = "longer than what is compared"
+# what each event of a run has anew; two pieces of a text that differ in more are two events
+_OF_EACH_EVENT = ("id", "timestamp", "content")
 
 
 @dataclass(frozen=True)
 class Answer:
     """An answer, or the ``error`` if there is none; header names are in lower case.
+
+    With a status, ``error`` says why the answer broke off; ``cut`` means that ``body`` is only its
+    beginning.
 
     ``unknowns`` are those that a double relied on, if more are known than its header names.
     """
@@ -26,6 +36,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     error: str | None = None
+    cut: bool = False
     unknowns: frozenset[str] = frozenset()
 
     @property
@@ -46,7 +57,10 @@ class Answer:
 
     def document(self) -> Any:
         """Return the body as JSON, else as text; None if it is empty."""
-        text = self.body.decode("utf-8", "replace")
+        try:
+            text = self.body.decode()
+        except UnicodeDecodeError:  # two pictures must not be the same by what replaces their bytes
+            return f"{len(self.body)} bytes, SHA-256 {hashlib.sha256(self.body).hexdigest()}"
         try:
             return loaded(text) if text else None
         except ValueError:
@@ -60,40 +74,72 @@ class Answer:
         return tuple(_joined([_data(one) for one in _event_data(self.body)]))
 
 
-def differences(double: Answer, live: Answer, pairs: Pairs) -> tuple[Difference, ...]:
+def differences(
+    double: Answer, live: Answer, pairs: Pairs, operation: str = "", request: str = ""
+) -> tuple[Difference, ...]:
     """Return the differences between two answers, each with the unknown that explains it.
 
-    Ids at the same place are paired in the process.
+    ``request`` is the body of the double's request. Ids at the same place are paired in the process.
     """
-    return tuple(explained(_found(double, live, pairs), double.relied_on))
+    answer = double.body.decode("utf-8", "replace")
+    asked = Asked(operation, double.relied_on, request, answer)
+    found = _Comparison(pairs, asked).found(double, live)
+    return tuple(explained(one, asked) for one in found)
 
 
-def _found(double: Answer, live: Answer, pairs: Pairs) -> Iterator[Difference]:
-    if double.status is None or live.status is None:
-        if double.status != live.status:
+class _Comparison:
+    """The comparison of two answers to one call."""
+
+    def __init__(self, pairs: Pairs, asked: Asked) -> None:
+        self._pairs = pairs
+        self._asked = asked
+        self._fields = Declared(asked.operation)
+
+    def found(self, double: Answer, live: Answer) -> Iterator[Difference]:
+        if double.status != live.status:  # the bodies of different statuses are not comparable
             ours, theirs = double.status or "no answer", live.status or "no answer"
             yield Difference("value", "status", ours, theirs)
-        return
-    if double.status != live.status:  # the bodies of different statuses are not comparable
-        yield Difference("value", "status", double.status, live.status)
-        return
-    if double.media_type != live.media_type and (double.body or live.body):
-        yield Difference("value", "content-type", double.media_type, live.media_type)
-    if double.streamed and live.streamed:
-        yield from _streams(double.events(), live.events(), pairs)
-    else:
-        yield from compare(double.document(), live.document(), pairs)
+            return
+        if double.status is None:
+            return
+        yield from self._heads(double, live)
+        if double.streamed and live.streamed:
+            yield from self._streams(double.events(), live.events())
+        else:
+            yield from self._documents(double.document(), live.document(), "$")
+        if bool(double.error) != bool(live.error):
+            yield Difference("value", "end", double.error or "whole", live.error or "whole")
+        if double.cut or live.cut:
+            ours, theirs = (_CUT if one.cut else "whole" for one in (double, live))
+            yield Difference("value", "end", ours, theirs)
 
+    def _heads(self, double: Answer, live: Answer) -> Iterator[Difference]:
+        if double.media_type != live.media_type and (double.body or live.body):
+            yield Difference("value", "content-type", double.media_type, live.media_type)
+        ours, theirs = (one.headers.get(_SESSION, "") for one in (double, live))
+        if ours and theirs and not self._pairs.link(ours, theirs, "MCP session"):
+            yield Difference("value", _SESSION, *self._shown(ours, theirs))
 
-def _streams(double: Sequence[Any], live: Sequence[Any], pairs: Pairs) -> Iterator[Difference]:
-    for index, (one, other) in enumerate(zip(double, live)):  # noqa: B905 (what is over, below)
-        yield from compare(one, other, pairs, f"events[{index}]$")
-    for index in range(len(live), len(double)):
-        event = shown(double[index], pairs, "double")
-        yield Difference("only double", f"events[{index}]", double=event)
-    for index in range(len(double), len(live)):
-        event = shown(live[index], pairs, "live")
-        yield Difference("only live", f"events[{index}]", live=event)
+    def _streams(self, double: Sequence[Any], live: Sequence[Any]) -> Iterator[Difference]:
+        for index, (one, other) in enumerate(zip(double, live)):  # noqa: B905 (what is over, below)
+            yield from self._documents(one, other, f"events[{index}]$")
+        for index in range(len(live), len(double)):
+            event = shown(double[index], self._pairs, "double")
+            yield Difference("only double", f"events[{index}]", double=event)
+        for index in range(len(double), len(live)):
+            event = shown(live[index], self._pairs, "live")
+            yield Difference("only live", f"events[{index}]", live=event)
+
+    def _documents(self, double: Any, live: Any, path: str) -> Iterator[Difference]:
+        """Compare two documents, or their contents if an unknown leaves the envelope open."""
+        found = envelopes.opened(double, live, path, self._asked)
+        if found is not None:
+            yield Difference("type", path, *self._shown(double, live), because=found.unknown)
+            double, live, path = found.double, found.live, found.path
+        yield from compare(double, live, self._pairs, path, self._fields)
+
+    def _shown(self, double: Any, live: Any) -> tuple[Any, Any]:
+        return shown(double, self._pairs, "double"), shown(live, self._pairs, "live")
 
 
 def _event_data(body: bytes) -> Iterator[str]:
@@ -143,6 +189,8 @@ def _together(before: Any, event: Any) -> Any:
         return before + event
     if not (_is_increment(before) and _is_increment(event)):
         return None
+    if _rest(before) != _rest(event):
+        return None
     part, more = before["content"]["parts"][0], event["content"]["parts"][0]
     parts = [{**part, "text": part["text"] + more["text"]}]
     return {**before, "content": {**before["content"], "parts": parts}}
@@ -156,6 +204,13 @@ def _is_increment(event: Any) -> bool:
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], dict):
         return False
     return isinstance(parts[0].get("text"), str)
+
+
+def _rest(event: dict[str, Any]) -> Any:
+    """Return an increment without its text and what each event has anew."""
+    (part,) = event["content"]["parts"]
+    content = {**event["content"], "parts": {**part, "text": ""}}
+    return {name: one for name, one in event.items() if name not in _OF_EACH_EVENT}, content
 
 
 def _plain(event: Any) -> Any:

@@ -1,144 +1,82 @@
 """Decide which differences an unknown explains.
 
 The double's answer names the unknowns that it relied on. Such an unknown explains a difference only
-if the difference is in the part of the answer that the unknown is about. For example, an unknown
-signing scheme does not explain a different text of an output.
+where its entry in the ledger says so: in that operation, at that path, of these two values. For
+example, the alternatives of a status explain 409 beside 400, and not 409 beside 503.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
 
+from agentdouble import ledger
+from agentdouble.ledger import Effect
 from doublecheck.comparing.differences import Difference
+from doublecheck.comparing.patterns import is_operation, is_path, is_text, text_of
 
-_ALL = r".*"
-_STATUS = r"value status .*"
-# a status 409 belongs to U-SESSION-DUPLICATE, whatever fields a creation takes
-_CREATED = r"value status (?!409 )\S+ (?!409$).*"
-_REFUSED = r"value status \d+ 40[13]"
-_FIELDS = r"(only double|only live|type) "
-_EVENT_FIELD = r"(\$|events|\$\.events)\[\d+\](\$)?\.(?!content\b|error\b).*"
-
-# the parts that each unknown is about, as regular expressions over "kind path" (and both statuses)
-_ABOUT = {
-    "U-INVOKE-HEADERS": (_STATUS,),
-    "U-INVOKE-ENVELOPE": (r"type \$",),
-    "U-INVOKE-ERROR": (_ALL,),
-    "U-INVOKE-STREAM-ERROR": (r"only (double|live) events\[\d+\]\$\.(?!error$)\w+",),
-    "U-INVOKE-SSE-CHUNK": (r"type events\[\d+\]\$",),
-    "U-PROBE-BODIES": (r".* (content-type|\$.*)",),
-    "U-PROBE-ERROR": (_ALL,),
-    "U-PING-SLOW": (_ALL,),
-    "U-HEALTH-CLASH": (r".* (content-type|\$.*)",),
-    "U-API-HEALTH": (r".* (content-type|\$.*)",),
-    "U-API-VERSION": (r".* (content-type|\$.*)",),
-    "U-LIST-APPS": (rf"type \$(\[\d+\])?|{_FIELDS}\$\..*",),
-    "U-ARTIFACTS": (r"type \$(\[\d+\])?",),
-    "U-SESSION-FIELDS": (_FIELDS + r"\$(\[\d+\])?\.(?!id$)\w+",),
-    "U-SESSION-LIST": (r"type \$(\[\d+\])?|.* \$\[\d+\]\.events.*",),
-    "U-SESSION-CREATE": (_CREATED, r".* \$\.(state|events).*"),
-    "U-SESSION-DUPLICATE": (_ALL,),
-    "U-SESSION-UNKNOWN": (_ALL,),
-    "U-SESSION-DELETE": (_ALL,),
-    "U-EVENT-FIELDS": (r".* " + _EVENT_FIELD,),
-    "U-RUN-UNKNOWN-SESSION": (_ALL,),
-    "U-RUN-UNKNOWN-APP": (_ALL,),
-    "U-RUN-ERROR": (_ALL,),
-    "U-RUN-SSE-ERROR": (r".* events.*",),
-    "U-USER-SESSION-CHARS": (_STATUS,),
-    "U-SIGNING": (_REFUSED,),
-    "U-SIGNING-SKEW": (_REFUSED,),
-    "U-GATEWAY-AUTH": (_REFUSED,),
-    "U-TTL-DURING": (_ALL,),
-    "U-TTL-AFTER": (_ALL,),
-    "U-EXEC-SUCCESS": (r"value \$\.Result\.Result\.success",),
-    "U-EXEC-TIMEOUT": (r".* \$\.Result\.Result\..*",),
-    "U-EXEC-CONCURRENCY": (_ALL,),
-    "U-EXECBASH-STATE": (r"value \$\.Result\.Result\.data\..*",),
-    "U-KERNEL-NAMES": (_STATUS,),
-    "U-ERROR-SHAPE": (_ALL,),
-    "U-TOOL-SESSION-PAUSED": (r"value .*Status",),
-    "U-TOOL-SESSION-ENDED": (_ALL,),
-    "U-A2A-TASK": (_FIELDS + _ALL, r"value .*(\.(state|kind|role|version|protocolVersion))"),
-    "U-A2A-EVENTS": (r".* events.*",),
-    "U-MCP-UNAUTHORIZED": (_ALL,),
-    "U-MCP-ARGUMENTS": (r".* (events\[\d+\])?\$\.(result|error).*",),
-    "U-RUN-CONCURRENT": (_ALL,),
-    "U-TTL-EXTENDS": (_ALL,),
-    "U-TTL-REPEATED": (_ALL,),
-    "U-TTL-PAUSED": (_ALL,),
-    "U-TOOL-NAMES": (_STATUS,),
-    "U-TOOL-TTL-UNIT": (r"value .*(Ttl|ExpireAt|ExpireTime).*",),
-    "U-BROWSER-FORMAT": (r"value (content-type|\$)",),
-    "U-BROWSER-SCROLL": (r"value \$",),
-    "U-MCP-TOOLSET-TOOLS": (r".* \$\.result\.tools.*",),
-}
-# unknowns that only a special request shows, or no answer
-NOTHING = frozenset(
-    [
-        *("U-ASYNC-TASK", "U-DEPRECATION", "U-EXEC-LIMITS", "U-GATEWAY-CREDENTIAL"),
-        *("U-IDENTITY-HEADERS", "U-INVOKETOOL-WIRE", "U-LIMITS", "U-MCP-SERVICE-WIRE"),
-        *("U-RUN-CODE-RETURN", "U-SANDBOX-PATHS", "U-SCALE-IDLE", "U-TOOL-CONTEXT"),
-        *("U-USER-SESSION-ID", "U-WEBHOOKS"),
-    ]
-)
-# the specification itself allows these differences: that section says "may be empty"
-_LEFT_OPEN = {"section 2.8": r"value \$\.Result\.(Internal)?Endpoint"}
+_MISSING = ("only double", "only live")
+# the specification itself leaves this open: section 2.8 says "may be empty"
+_MAY_BE_EMPTY = ("$.Result.Endpoint", "$.Result.InternalEndpoint")
 
 
-def unknowns() -> Collection[str]:
-    """Return the unknowns whose effects are declared, including those without an effect."""
-    return {*_ABOUT, *NOTHING}
+@dataclass(frozen=True)
+class Asked:
+    """What explains differences: the operation, both bodies on the double's side, its unknowns."""
+
+    operation: str
+    relied_on: Collection[str] = ()
+    request: str = ""
+    answer: str = ""
+
+    def effects(self) -> Iterator[tuple[str, Effect]]:
+        """Yield the effects of the unknowns that may show in this answer, with their ids."""
+        for id_ in sorted(self.relied_on & ledger.unknowns().keys()):
+            for effect in ledger.unknowns()[id_].explains:
+                if self._applies(effect):
+                    yield id_, effect
+
+    def _applies(self, effect: Effect) -> bool:
+        if not is_operation(self.operation, effect.operations):
+            return False
+        if effect.double_says and not is_text(self.answer, effect.double_says):
+            return False
+        return not is_text(self.request, effect.request_lacks)
 
 
-def explained(
-    differences: Iterable[Difference], relied_on: Collection[str]
-) -> Iterator[Difference]:
-    """Yield the differences, each with the unknown among ``relied_on`` that explains it."""
-    for difference in differences:
-        yield replace(difference, because=_reason(difference, relied_on))
+def explained(difference: Difference, asked: Asked) -> Difference:
+    """Return a difference with the unknown that explains it, if there is one."""
+    if difference.because is not None:
+        return difference
+    return replace(difference, because=_reason(difference, asked))
 
 
-def _reason(difference: Difference, relied_on: Collection[str]) -> str | None:
-    subject = f"{difference.kind} {difference.path}"
-    for section, pattern in _LEFT_OPEN.items():
-        if re.fullmatch(pattern, subject) and "" in (difference.double, difference.live):
-            return section
-    if difference.path == "status":
-        subject += f" {difference.double} {difference.live}"
-    found = (one for one in sorted(relied_on) if _is_about(one, subject, difference))
+def _reason(difference: Difference, asked: Asked) -> str | None:
+    values = (difference.double, difference.live)
+    if is_path(difference.path, _MAY_BE_EMPTY) and "" in values and None not in values:
+        return "section 2.8"
+    found = (id_ for id_, effect in asked.effects() if _is_about(effect, difference))
     return next(found, None)
 
 
-def _is_about(unknown: str, subject: str, difference: Difference) -> bool:
-    if not any(re.fullmatch(pattern, subject) for pattern in _ABOUT.get(unknown, ())):
+def _is_about(effect: Effect, difference: Difference) -> bool:
+    path = difference.path
+    if effect.content or not is_path(path, effect.paths) or is_path(path, effect.other_than):
         return False
-    inside = _INSIDE.get(unknown)
-    if inside is None or difference.kind != "type":
-        return True
-    return bool(inside(difference.double) == inside(difference.live))
+    if difference.kind in _MISSING:
+        present = difference.live if difference.kind == "only live" else difference.double
+        given = any(is_text(text_of(present), group) for group in effect.values)
+        return effect.missing or given or not effect.values
+    if effect.missing and not effect.values:
+        return False
+    return not effect.values or any(
+        _are_of(group, text_of(difference.double), text_of(difference.live))
+        for group in effect.values
+    )
 
 
-def _unwrapped(value: Any) -> Any:
-    """Return the content of an envelope: the only field of an object or element of an array."""
-    if isinstance(value, (dict, list)) and len(value) == 1:
-        return next(iter(value.values() if isinstance(value, dict) else value))
-    return value
-
-
-def _names(value: Any) -> Any:
-    """Return the names in a list of applications, whichever way they are listed."""
-    if isinstance(value, dict):
-        value = value.get("name", value.get("apps"))
-    return [_names(one) for one in value] if isinstance(value, list) else value
-
-
-# if only the envelope is open, its content must be the same
-_INSIDE: Mapping[str, Callable[[Any], Any]] = {
-    "U-INVOKE-ENVELOPE": _unwrapped,
-    "U-INVOKE-SSE-CHUNK": _unwrapped,
-    "U-LIST-APPS": _names,
-}
+def _are_of(group: Collection[str], double: str, live: str) -> bool:
+    """Whether two values are two different ones of a group, or both its only one."""
+    pairs = permutations(group, 2) if len(group) > 1 else [(*group, *group)]
+    return any(is_text(double, [one]) and is_text(live, [other]) for one, other in pairs)

@@ -17,6 +17,7 @@ from doublecheck.comparing.volatile import TIME
 
 _SHORTEST_IN_TEXT = 6  # a shorter id would also match parts of unrelated words
 _DEEPEST = 100
+CALL = "JSON-RPC id"  # the noun of the number of a request
 
 
 class References:
@@ -78,6 +79,8 @@ class Pairs:
         self._counts: Counter[str] = Counter()
         self._live_of: dict[str, str] = {}
         self._double_of: dict[str, str] = {}
+        self._same: set[str] = set()
+        self.call = ("", "")  # the numbers of the two requests that are being compared
 
     def seed(self, name: str, double: str, live: str) -> None:
         """Declare that two values mean the same, ``<name>``, before the comparison."""
@@ -87,8 +90,15 @@ class Pairs:
 
     def link(self, double: str, live: str, noun: str) -> bool:
         """Return whether two ids match; two new ids are matched from now on."""
+        if noun == CALL:
+            return (double, live) == self.call
+        if double in self._same or live in self._same:
+            return double == live
         if double in self._live_of or live in self._double_of:
             return self._live_of.get(double) == live
+        if double == live:
+            self._same.add(double)
+            return True
         self._counts[noun] += 1
         self._link(double, live, f"<{noun} {self._counts[noun]}>")
         return True

@@ -11,6 +11,7 @@ from doublecheck.comparing.answers import Answer, differences
 from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs
+from doublecheck.comparing.requests import Request, learn
 from doublecheck.notebook_repr import Shown, counted
 from doublecheck.target.target import Target
 from doublecheck.wire.exchanges import Exchange
@@ -104,14 +105,16 @@ def compared(
 
 def pair(double: Exchange, live: Exchange, pairs: Pairs) -> Compared:
     """Compare one call that both sides made."""
-    found = differences(answer(double), answer(live), pairs)
+    learn(_request(double), _request(live), pairs)
+    asked = double.request.content.decode("utf-8", "replace")
+    found = differences(answer(double), answer(live), pairs, _operation(double), asked)
     return Compared(_operation(double), double, live, found)
 
 
 def answer(exchange: Exchange) -> Answer:
     """Return the outcome of a request as an Answer to compare."""
     headers = {name.lower(): value for name, value in exchange.headers.items()}
-    return Answer(exchange.status, headers, exchange.body, exchange.error)
+    return Answer(exchange.status, headers, exchange.body, exchange.error, exchange.body_cut)
 
 
 def seeded(double: Target, live: Target) -> Pairs:
@@ -124,6 +127,11 @@ def seeded(double: Target, live: Target) -> Pairs:
     pairs.seed("tool", double.tool_id or "", live.tool_id or "")
     pairs.seed("region", double.region, live.region)
     return pairs
+
+
+def _request(exchange: Exchange) -> Request:
+    request = exchange.request
+    return Request(request.url, request.headers, request.content)
 
 
 def _operation(exchange: Exchange) -> str:

@@ -33,12 +33,13 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
     def __init__(self, target: Target | None = None, *, kept: int = KEPT) -> None:
         self._target = target
         self._recordings: deque[Recording] = deque(maxlen=kept)
+        self.body_limit = BODY_LIMIT  # bytes of a body that are stored
         self.total = 0  # the number of all exchanges, including those that are no longer stored
 
     @contextmanager
     def recording(self, request: Request) -> Iterator[Recording]:
         """Record a request and its answer while the context lasts."""
-        recording = Recording(request)
+        recording = Recording(request, self.body_limit)
         self._recordings.append(recording)
         self.total += 1
         log = call_log.current()
@@ -82,10 +83,11 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
 class Recording:
     """One exchange in progress; ``exchange`` is its current state."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, body_limit: int = BODY_LIMIT) -> None:
         self._began = time.monotonic()
         self._body = bytearray()
-        self._known = _kept(request)
+        self._body_limit = body_limit
+        self._known = _kept(request, body_limit)
         self._under_way = True
 
     @property
@@ -125,7 +127,7 @@ class Recording:
         )
 
     def _received(self, chunk: bytes) -> None:
-        room = BODY_LIMIT - len(self._body)
+        room = self._body_limit - len(self._body)
         self._body += chunk[:room]
         if len(chunk) > room:
             self._known = dataclasses.replace(self._known, body_cut=True)
@@ -134,11 +136,11 @@ class Recording:
         return time.monotonic() - self._began
 
 
-def _kept(request: Request) -> Exchange:
+def _kept(request: Request, limit: int) -> Exchange:
     content = request.content
-    if len(content) <= BODY_LIMIT:
+    if len(content) <= limit:
         return Exchange(request)
-    return Exchange(dataclasses.replace(request, content=content[:BODY_LIMIT]), request_cut=True)
+    return Exchange(dataclasses.replace(request, content=content[:limit]), request_cut=True)
 
 
 class _RecordedStream(httpx.SyncByteStream, httpx.AsyncByteStream):

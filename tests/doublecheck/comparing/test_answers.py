@@ -1,12 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 
-from agentdouble import ledger
-from doublecheck.comparing import explaining
 from doublecheck.comparing.answers import Answer, differences
 from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.references import Pairs
@@ -83,67 +82,11 @@ def test_events_are_compared_in_their_order() -> None:
     ) == found
 
 
-def test_an_unknown_explains_what_it_is_about() -> None:
-    """The envelope of an invocation is open: that an object is there instead of a string."""
-    relied = answer("hello", unknowns="U-INVOKE-ENVELOPE")
-
-    (found,) = differences(relied, answer({"response": "hello"}), Pairs())
-
-    assert (Class.ASSUMED, "U-INVOKE-ENVELOPE") == (found.cls, found.because)
-
-
-@pytest.mark.parametrize(
-    ("double", "live", "expected"),
-    [
-        (answer("a", unknowns="U-INVOKE-ENVELOPE"), answer("b"), Class.DIVERGES),
-        (answer("a"), answer({"response": "a"}), Class.DIVERGES),
-        (answer("a", unknowns="U-INVOKE-ENVELOPE"), answer({"response": "b"}), Class.DIVERGES),
-        (answer(["a"], unknowns="U-LIST-APPS"), answer({"apps": [{"name": "b"}]}), Class.DIVERGES),
-        (answer(["a"], unknowns="U-LIST-APPS"), answer({"apps": [{"name": "a"}]}), Class.ASSUMED),
-        (answer({"id": "i1"}, unknowns="U-SESSION-FIELDS"), answer({}), Class.ONLY_DOUBLE),
-        (answer({}, unknowns="U-SIGNING"), answer({"a": 1}), Class.ONLY_LIVE),
-        (answer({}, unknowns="U-SIGNING"), answer({}, 500), Class.DIVERGES),
-        (answer({}, unknowns="U-SIGNING"), answer({}, 401), Class.ASSUMED),
-        (answer({"state": {}}, unknowns="U-SESSION-FIELDS"), answer({}), Class.ASSUMED),
-    ],
-)
-def test_an_unknown_explains_nothing_else(double: Answer, live: Answer, expected: Class) -> None:
-    """Not other values, not fields that are specified, not what the answer did not rely on."""
-    found = differences(double, live, Pairs())
-
-    assert [expected] == [one.cls for one in found]
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "unknown"),
-    [
-        (409, 200, "U-SESSION-DUPLICATE"),
-        (409, 400, "U-SESSION-DUPLICATE"),
-        (200, 409, "U-SESSION-DUPLICATE"),
-        (200, 422, "U-SESSION-CREATE"),
-    ],
-)
-def test_a_conflict_is_explained_by_what_is_created_twice(
-    ours: int, theirs: int, unknown: str
-) -> None:
-    """Every creation relies on which fields it takes, and a second one on more."""
-    relied = answer({}, ours, unknowns="U-SESSION-CREATE, U-SESSION-DUPLICATE")
-
-    (found,) = differences(relied, answer({}, theirs), Pairs())
-
-    assert unknown == found.because
-
-
-def test_every_unknown_says_what_it_explains() -> None:
-    """If it is nothing: one that is forgotten would make its alternatives diverge."""
-    assert set(ledger.unknowns()) == explaining.unknowns()
-
-
 def test_an_endpoint_may_be_empty() -> None:
     """The specification says so itself."""
-    (found,) = differences(
-        answer({"Result": {"Endpoint": ""}}), answer({"Result": {"Endpoint": "http://x"}}), Pairs()
-    )
+    ours, theirs = (answer({"Result": {"Endpoint": one}}) for one in ("", "http://x"))
+
+    (found,) = differences(ours, theirs, Pairs(), "InvokeTool RunCode")
 
     assert "section 2.8" == found.because
 
@@ -161,3 +104,57 @@ def test_what_is_nested_too_deeply_is_a_text() -> None:
     (found,) = differences(ours, theirs, Pairs())
 
     assert ("value", "$") == (found.kind, found.path)
+
+
+def test_an_answer_that_breaks_off_is_a_difference() -> None:
+    """What was there before is compared, too."""
+    whole, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
+
+    (found,) = differences(whole, broken, Pairs())
+
+    assert Difference("value", "end", "whole", "ReadError: reset") == found
+
+
+def test_an_answer_that_is_not_whole_is_no_same_answer() -> None:
+    """What comes after its beginning is not known."""
+    ours, theirs = (dataclasses.replace(answer("a"), cut=cut) for cut in (False, True))
+
+    (found,) = differences(ours, theirs, Pairs())
+
+    assert ("end", Class.DIVERGES) == (found.path, found.cls)
+
+
+def test_bytes_that_are_no_text_are_compared() -> None:
+    """Each of them, though all look the same as text."""
+    ours, theirs = (answer(bytes([one]) * 4, kind="image/png") for one in (0xFE, 0xFF))
+
+    (found,) = differences(ours, theirs, Pairs())
+
+    assert ("value", "$") == (found.kind, found.path)
+    assert found.double.startswith("4 bytes, SHA-256 ")
+
+
+def test_increments_of_different_authors_are_different_events() -> None:
+    """Only pieces of one text are joined."""
+    increment = '{"partial": true, "author": "%s", "content": {"parts": [{"text": "%s"}]}}'
+    ours = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
+    theirs = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
+
+    assert ["events[0]$.content.parts[0].text", "events[1]"] == [
+        one.path for one in differences(ours, theirs, Pairs(), "POST /run_sse")
+    ]
+
+
+def test_an_mcp_session_stays_the_same() -> None:
+    """Its id is in a header, another one on each side."""
+    pairs = Pairs()
+    sessions = [("d1", "l1"), ("d1", "l1"), ("d1", "l2")]
+    answers = [
+        [dataclasses.replace(answer({}), headers={"mcp-session-id": one}) for one in both]
+        for both in sessions
+    ]
+
+    found = [differences(*both, pairs) for both in answers]
+
+    assert [(), ()] == found[:2]
+    assert (Difference("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found[2]
