@@ -94,3 +94,23 @@ def test_values_of_the_ledger_cannot_be_changed() -> None:
     """An answer is a value: nobody changes it for another double of the process."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         ledger.find("U-TTL-EXTENDS").default.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"operations": ["POST /run"]}, "U-X explains without paths"),
+        ({"paths": ["$"]}, "U-X explains without operations"),
+        ({"operations": "POST /run", "paths": ["$"]}, "operations = 'POST /run'"),
+        ({"operations": ["*"], "paths": ["$"], "values": ["200"]}, "values = "),
+        ({"operations": ["*"], "paths": ["$"], "content": ["$"]}, "content = "),
+        ({"operations": ["*"], "paths": ["$"], "missing": False}, "missing = False"),
+        ({"operations": ["*"], "paths": ["$"], "path": ["$"]}, "path = "),
+    ],
+)
+def test_a_wrong_effect_is_refused_with_its_key(entry: dict[str, object], said: str) -> None:
+    """The file is checked when it is read."""
+    with pytest.raises(LedgerError) as caught:
+        ledger.effect("U-X", entry)
+
+    assert ("U-X", True) == (caught.value.unknown, said in str(caught.value))
