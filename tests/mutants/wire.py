@@ -159,7 +159,8 @@ def executions(change: Callable[..., Any]) -> Change:
 
     def envelope(document: Any, request: Request) -> Any:
         inner = json.loads(document["Result"]["Result"])
-        document["Result"]["Result"] = json.dumps(_called(change, inner, request))
+        if isinstance(inner.get("data"), dict) and "outputs" in inner["data"]:  # not of a terminal
+            document["Result"]["Result"] = json.dumps(_called(change, inner, request))
         return document
 
     return invoke_tool(envelope)

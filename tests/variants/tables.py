@@ -1,0 +1,658 @@
+"""The legal variants of each surface."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from doublecheck.target.surfaces import Surface
+from tests.mutants import wire
+from tests.mutants.wire import Answer, Request
+from tests.variants import Variant, forms
+
+APPS = "/apps/{app}/users/{user}/sessions"
+ANY = "* *"
+_JSON_FORMS = {
+    "json_over_several_lines": forms.indented,
+    "json_escaped": forms.escaped,
+    "json_unescaped": forms.unescaped,
+    "json_keys_reversed": forms.reversed_keys,
+}
+_HEADERS = {
+    "content_type_in_capitals_with_charset": forms.headers(
+        content_type="Application/JSON; Charset=UTF-8"
+    ),
+    "further_headers": forms.headers(x_trace_id="1", cache_control="no-store", vary="Origin"),
+}
+_STREAMS = {
+    "events_with_ids_and_comments": forms.with_fields,
+    "comments_between_events": forms.after_comment,
+    "lines_that_end_with_crlf": forms.with_crlf,
+    "data_without_a_space": forms.without_space,
+    "bytes_one_by_one": forms.in_pieces,
+}
+
+
+def _of_json(surface: Surface, route: str, of: str = "") -> list[Variant]:
+    """Return what any JSON answer may look like."""
+    written = [
+        Variant(f"{of}{name}", surface, wire.answered(route, forms.written(form)))
+        for name, form in _JSON_FORMS.items()
+    ]
+    return [
+        *written,
+        Variant(f"{of}further_headers", surface, wire.answered(route, _HEADERS["further_headers"])),
+    ]
+
+
+def _of_streams(surface: Surface, route: str) -> list[Variant]:
+    """Return what any stream of server-sent events may look like."""
+    return [Variant(name, surface, wire.raw_events(route, form)) for name, form in _STREAMS.items()]
+
+
+def _json_type(answer: Answer, request: Request) -> None:
+    if answer.headers.get("content-type") == "application/json":
+        _HEADERS["content_type_in_capitals_with_charset"](answer, request)
+
+
+# ---- the simple application
+
+
+def _probe(body: Any, media: str = "application/json") -> Any:
+    def change(answer: Answer, _request: Request) -> None:
+        text = body(json.loads(answer.body))
+        answer.body = text.encode()
+        answer.headers["content-type"] = media
+
+    return change
+
+
+def _further(document: Any) -> Any:
+    return {**document, "further": {"a": [None]}} if isinstance(document, dict) else document
+
+
+PROBES = [f"GET /{name}" for name in ("ping", "health", "readiness", "liveness")]
+APPLICATION = (
+    *_of_json("application", "* /invoke"),
+    *_of_streams("application", "POST /invoke"),
+    Variant("content_type_in_capitals", "application", wire.answered("POST /invoke", _json_type)),
+    Variant(
+        "result_in_an_object",
+        "application",
+        wire.answers("POST /invoke", lambda said: {"result": said} if _is_text(said) else said),
+    ),
+    Variant(
+        "output_in_an_object",
+        "application",
+        wire.answers("POST /invoke", lambda said: {"output": said} if _is_text(said) else said),
+    ),
+    *(
+        Variant(f"{route[5:]}_with_further_fields", "application", wire.answers(route, _further))
+        for route in PROBES
+    ),
+    Variant(
+        "ping_is_text_with_charset",
+        "application",
+        wire.answered("GET /ping", _probe(lambda one: one["status"], "text/plain; charset=utf-8")),
+    ),
+    Variant(
+        "ping_is_a_json_string",
+        "application",
+        wire.answered("GET /ping", _probe(lambda one: json.dumps(one["status"]))),
+    ),
+    Variant(
+        "health_is_text",
+        "application",
+        wire.answered("GET /health", _probe(lambda one: "ok\n", "text/plain")),
+    ),
+    Variant(
+        "health_says_up",
+        "application",
+        wire.answers("GET /health", lambda one: {"status": "UP", "checks": []}),
+    ),
+    Variant(
+        "readiness_is_true",
+        "application",
+        wire.answers("GET /readiness", lambda one: {"ready": True}),
+    ),
+    Variant(
+        "liveness_is_a_word",
+        "application",
+        wire.answered("GET /liveness", _probe(lambda one: '"alive"')),
+    ),
+    Variant(
+        "broken_json_is_422",
+        "application",
+        wire.answered("POST /invoke", forms.status(422, of=400)),
+    ),
+    Variant(
+        "broken_json_is_refused_as_text",
+        "application",
+        wire.answered("POST /invoke", lambda answer, request: _text_if(answer, 400)),
+    ),
+    Variant(
+        "an_exception_is_502",
+        "application",
+        wire.answered("POST /invoke", forms.status(502, of=500)),
+    ),
+    Variant(
+        "stream_errors_have_further_fields",
+        "application",
+        wire.events("POST /invoke", lambda one: {**one, "code": 7} if _is_error(one) else one),
+    ),
+    Variant(
+        "stream_errors_have_an_event_type",
+        "application",
+        wire.raw_events("POST /invoke", lambda raw: _typed(raw)),
+    ),
+)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and "error" in value
+
+
+def _text_if(answer: Answer, status: int) -> None:
+    if answer.status == status:
+        answer.body, answer.headers["content-type"] = b"This is not JSON.", "text/plain"
+
+
+def _typed(raw: bytes) -> bytes:
+    return b"event: error\n" + raw if b'"error"' in raw else raw
+
+
+# ---- API-server mode
+
+
+def _session(change: Any) -> Any:
+    """Change each session, alone and in the list."""
+
+    def answer(document: Any) -> Any:
+        if isinstance(document, list):
+            return [change(one) if isinstance(one, dict) else one for one in document]
+        return change(document) if isinstance(document, dict) and "id" in document else document
+
+    return answer
+
+
+def _without(*names: str) -> Any:
+    return lambda one: {name: value for name, value in one.items() if name not in names}
+
+
+def _event(change: Any) -> Any:
+    """Change each event of a list."""
+    return lambda some: [change(one) for one in some] if isinstance(some, list) else some
+
+
+def _snake(event: Any) -> Any:
+    names = {name: re.sub("([A-Z])", lambda found: f"_{found[1].lower()}", name) for name in event}
+    return {names[name]: value for name, value in event.items()}
+
+
+def _with_metadata(some: Any) -> Any:
+    usage = {"id": "usage", "author": "agent", "usageMetadata": {"totalTokenCount": 7}}
+    return [*some, usage] if isinstance(some, list) else some
+
+
+def _whole_parts(event: Any) -> Any:
+    """Add an empty text part, as models do."""
+    content = event.get("content")
+    if not content or not any("text" in part for part in content["parts"]):
+        return event
+    return {**event, "content": {**content, "parts": [*content["parts"], {"text": ""}]}}
+
+
+def _explicit_nulls(event: Any) -> Any:
+    return {**event, "partial": event.get("partial"), "errorCode": None, "longRunningToolIds": None}
+
+
+RUN, STREAM = "POST /run", "POST /run_sse"
+API = (
+    *_of_json("api_server", "* /*"),
+    *_of_streams("api_server", STREAM),
+    Variant("several_data_lines", "api_server", wire.raw_events(STREAM, forms.over_several_lines)),
+    Variant("content_type_in_capitals", "api_server", wire.answered(ANY, _json_type)),
+    Variant(
+        "applications_in_an_object",
+        "api_server",
+        wire.answers("GET /list-apps", lambda names: {"apps": names}),
+    ),
+    Variant(
+        "applications_are_objects",
+        "api_server",
+        wire.answers("GET /list-apps", lambda names: [{"name": name} for name in names]),
+    ),
+    Variant(
+        "applications_in_another_order",
+        "api_server",
+        wire.answers("GET /list-apps", lambda names: names[::-1]),
+    ),
+    Variant(
+        "sessions_in_an_object",
+        "api_server",
+        wire.answers(f"GET {APPS}", lambda some: {"sessions": some}),
+    ),
+    Variant(
+        "sessions_in_another_order",
+        "api_server",
+        wire.answers(f"GET {APPS}", lambda some: some[::-1]),
+    ),
+    Variant(
+        "sessions_listed_with_id_alone",
+        "api_server",
+        wire.answers(f"GET {APPS}", lambda some: [{"id": one["id"]} for one in some]),
+    ),
+    Variant(
+        "sessions_with_further_fields",
+        "api_server",
+        wire.answers(f"* {APPS}*", _session(lambda one: {**one, "title": None, "tags": []})),
+    ),
+    Variant(
+        "sessions_without_app_and_user",
+        "api_server",
+        wire.answers(f"* {APPS}*", _session(_without("appName", "userId", "state"))),
+    ),
+    Variant(
+        "a_session_is_created_with_201",
+        "api_server",
+        wire.answered(f"POST {APPS}", forms.status(201, of=200)),
+    ),
+    Variant(
+        "a_named_session_is_created_with_201",
+        "api_server",
+        wire.answered(f"POST {APPS}/{{session}}", forms.status(201, of=200)),
+    ),
+    Variant(
+        "deletion_is_204",
+        "api_server",
+        wire.answered(f"DELETE {APPS}/{{session}}", forms.status(204, of=200)),
+    ),
+    Variant(
+        "deletion_tells_a_result",
+        "api_server",
+        wire.answers(f"DELETE {APPS}/{{session}}", lambda _: {"deleted": True}),
+    ),
+    Variant(
+        "an_unknown_session_is_410",
+        "api_server",
+        wire.answered(f"GET {APPS}/{{session}}", forms.status(410, of=404)),
+    ),
+    Variant(
+        "artifacts_in_an_object",
+        "api_server",
+        wire.answers(f"GET {APPS}/{{session}}/artifacts", lambda some: {"artifacts": some}),
+    ),
+    Variant(
+        "events_in_an_object",
+        "api_server",
+        wire.answers(RUN, lambda some: {"events": some} if isinstance(some, list) else some),
+    ),
+    Variant(
+        "events_with_further_fields",
+        "api_server",
+        wire.answers(RUN, _event(lambda one: {**one, "model": {"name": "m"}})),
+    ),
+    Variant(
+        "streamed_events_with_further_fields",
+        "api_server",
+        wire.events(STREAM, lambda one: {**one, "model": {"name": "m"}}),
+    ),
+    Variant("events_with_nulls", "api_server", wire.answers(RUN, _event(_explicit_nulls))),
+    Variant("streamed_events_with_nulls", "api_server", wire.events(STREAM, _explicit_nulls)),
+    Variant(
+        "streamed_events_in_snake_case",
+        "api_server",
+        wire.events(STREAM, lambda one: one if "error" in one else _snake(one)),
+    ),
+    Variant(
+        "a_missing_field_is_400",
+        "api_server",
+        wire.answered("POST /run*", forms.status(400, of=422)),
+    ),
+    Variant(
+        "errors_are_text",
+        "api_server",
+        wire.answered("POST /run*", lambda answer, request: _text_if(answer, 422)),
+    ),
+    Variant(
+        "version_is_text",
+        "api_server",
+        wire.answered("GET /version", _probe(lambda _: "1.2.3", "text/plain")),
+    ),
+    Variant("version_is_a_string", "api_server", wire.answers("GET /version", lambda _: "1.2.3")),
+)
+
+
+# ---- control plane and sandbox
+
+
+def _data(change: Any) -> Any:
+    return lambda result: {**result, "data": change(result["data"])}
+
+
+def _outputs(change: Any) -> Any:
+    return _data(lambda data: {**data, "outputs": change(data["outputs"])})
+
+
+def _split(some: Any) -> Any:
+    """Tell what was printed in two streams."""
+    told = []
+    for one in some:
+        text = one["text"]
+        if one["output_type"] == "stream" and isinstance(text, str) and len(text) > 1:
+            half = len(text) // 2
+            told += [{**one, "text": text[:half]}, {**one, "text": text[half:]}]
+        else:
+            told.append(one)
+    return told
+
+
+def _as_display(some: Any) -> Any:
+    return [
+        {**one, "output_type": "display_data", "execution_count": None}
+        if one["output_type"] == "execute_result"
+        else one
+        for one in some
+    ]
+
+
+def _joined_traceback(some: Any) -> Any:
+    return [
+        {**one, "traceback": "\n".join(one["traceback"])}
+        if isinstance(one["traceback"], list)
+        else one
+        for one in some
+    ]
+
+
+def _failed(change: Any) -> Any:
+    return lambda result: change(result) if result["data"]["status"] != "ok" else result
+
+
+def _renamed_code(document: Any) -> Any:
+    error = document.get("ResponseMetadata", {}).get("Error")
+    if error:
+        error |= {"Code": f"Other.{error['Code']}", "CodeN": 1, "Data": {}}
+    return document
+
+
+EXECUTIONS = (
+    Variant("stdout_in_two_streams", "sandbox", wire.executions(_outputs(_split))),
+    Variant("results_as_display_data", "sandbox", wire.executions(_outputs(_as_display))),
+    Variant("traceback_as_one_text", "sandbox", wire.executions(_outputs(_joined_traceback))),
+    Variant(
+        "outputs_with_further_keys",
+        "sandbox",
+        wire.executions(_outputs(lambda some: [{**one, "time": 1} for one in some])),
+    ),
+    Variant(
+        "another_message",
+        "sandbox",
+        wire.executions(lambda result: {**result, "message": "", "further": None}),
+    ),
+    Variant(
+        "another_kernel_name",
+        "sandbox",
+        wire.executions(_data(lambda data: {**data, "kernel_name": "python-3.12-data"})),
+    ),
+    Variant(
+        "another_data_session",
+        "sandbox",
+        wire.executions(_data(lambda data: {**data, "session_id": f"kernel-{data['session_id']}"})),
+    ),
+    Variant(
+        "failed_is_the_status",
+        "sandbox",
+        wire.executions(
+            _failed(_data(lambda data: {**data, "status": "failed"})),
+        ),
+    ),
+    Variant(
+        "success_of_a_failure_is_true",
+        "sandbox",
+        wire.executions(_failed(lambda result: {**result, "success": True})),
+    ),
+    Variant(
+        "a_result_of_several_lines",
+        "sandbox",
+        wire.invoke_tool(
+            lambda document: {
+                **document,
+                "Result": {
+                    **document["Result"],
+                    "Result": json.dumps(json.loads(document["Result"]["Result"]), indent=4),
+                },
+            }
+        ),
+    ),
+    Variant(
+        "a_result_that_is_not_escaped",
+        "sandbox",
+        wire.invoke_tool(
+            lambda document: {
+                **document,
+                "Result": {
+                    **document["Result"],
+                    "Result": json.dumps(
+                        json.loads(document["Result"]["Result"]), ensure_ascii=False
+                    ),
+                },
+            }
+        ),
+    ),
+)
+CONTROL_PLANE = (
+    *_of_json("control_plane", "POST /"),
+    Variant(
+        "endpoints_that_are_not_empty",
+        "control_plane",
+        wire.invoke_tool(
+            lambda document: {
+                **document,
+                "Result": {
+                    **document["Result"],
+                    "Endpoint": "https://sandbox.example",
+                    "InternalEndpoint": "http://10.0.0.1",
+                },
+            }
+        ),
+    ),
+    Variant(
+        "an_envelope_with_further_fields",
+        "control_plane",
+        wire.invoke_tool(
+            lambda document: {
+                "ResponseMetadata": {**document["ResponseMetadata"], "Zone": "a"},
+                "Result": {**document["Result"], "Cost": 0},
+            }
+        ),
+    ),
+    Variant("other_error_codes", "control_plane", wire.answers("POST /", _renamed_code)),
+    Variant(
+        "an_unknown_tool_is_400",
+        "control_plane",
+        wire.answered("POST /", forms.status(400, of=404)),
+    ),
+    Variant(
+        "a_wrong_signature_is_403",
+        "control_plane",
+        wire.answered("POST /", forms.status(403, of=401)),
+    ),
+    Variant(
+        "a_wrong_signature_is_401",
+        "control_plane",
+        wire.answered("POST /", forms.status(401, of=403)),
+    ),
+    *(
+        Variant(one.name, "control_plane", one.change)
+        for one in EXECUTIONS
+        if one.name in ("outputs_with_further_keys", "another_message", "a_result_of_several_lines")
+    ),
+)
+
+
+# ---- MCP and its services
+
+
+def _tools(change: Any) -> Any:
+    def result(found: Any) -> Any:
+        return {**found, "tools": [change(tool) for tool in found["tools"]]}
+
+    return result
+
+
+def _schema(change: Any) -> Any:
+    return _tools(lambda tool: {**tool, "inputSchema": change(tool["inputSchema"])})
+
+
+def _titled(schema: Any) -> Any:
+    named = {
+        name: {**one, "title": name.title()} if isinstance(one, dict) else one
+        for name, one in schema.get("properties", {}).items()
+    }
+    return {**schema, "properties": named, "title": "Arguments"}
+
+
+def _content(change: Any) -> Any:
+    return lambda found: {**found, "content": change(found.get("content", []))}
+
+
+def _indented_text(some: Any) -> Any:
+    def text(one: Any) -> Any:
+        try:
+            return {**one, "text": json.dumps(json.loads(one["text"]), indent=3)}
+        except (KeyError, ValueError):
+            return one
+
+    return [text(one) for one in some]
+
+
+def _of_mcp(surface: Surface) -> tuple[Variant, ...]:
+    return (
+        *_of_json(surface, "* /mcp*"),
+        *_of_streams(surface, "* /mcp*"),
+        Variant(
+            "tools_in_another_order",
+            surface,
+            wire.calls("tools/list", lambda found: {**found, "tools": found["tools"][::-1]}),
+        ),
+        Variant(
+            "tools_with_annotations",
+            surface,
+            wire.calls(
+                "tools/list",
+                _tools(lambda tool: {**tool, "title": "T", "annotations": {"readOnlyHint": True}}),
+            ),
+        ),
+        Variant("schemas_with_titles", surface, wire.calls("tools/list", _schema(_titled))),
+        Variant(
+            "schemas_that_refuse_more",
+            surface,
+            wire.calls(
+                "tools/list", _schema(lambda schema: {**schema, "additionalProperties": False})
+            ),
+        ),
+        Variant(
+            "schemas_with_a_dialect",
+            surface,
+            wire.calls(
+                "tools/list",
+                _schema(
+                    lambda schema: {
+                        "$schema": "https://json-schema.org/draft/2020-12/schema",
+                        **schema,
+                    }
+                ),
+            ),
+        ),
+        Variant(
+            "indented_texts_of_results", surface, wire.calls("tools/call", _content(_indented_text))
+        ),
+        Variant(
+            "results_with_metadata",
+            surface,
+            wire.calls("tools/call", lambda found: {**found, "_meta": {"trace": "1"}}),
+        ),
+        Variant(
+            "a_refused_key_is_403", surface, wire.answered("* /mcp*", forms.status(403, of=401))
+        ),
+    )
+
+
+MCP = _of_mcp("mcp")
+SERVICES = _of_mcp("services")
+
+
+# ---- A2A
+
+
+def _task(change: Any) -> Any:
+    """Change a task, wherever an answer has it."""
+
+    def result(found: Any) -> Any:
+        if isinstance(found, dict) and isinstance(found.get("task"), dict):
+            return {**found, "task": change(found["task"])}
+        return change(found) if isinstance(found, dict) and "status" in found else found
+
+    return result
+
+
+def _in_two_parts(task: Any) -> Any:
+    artifacts = [{**one, "name": "result", "metadata": {}} for one in task.get("artifacts", [])]
+    return {**task, "artifacts": artifacts} if artifacts else task
+
+
+CARD = "GET /.well-known/agent-card.json"
+A2A = (
+    *_of_json("a2a", "POST /"),
+    *_of_json("a2a", CARD, "card_"),
+    *_of_streams("a2a", "POST /"),
+    Variant("several_data_lines", "a2a", wire.raw_events("POST /", forms.over_several_lines)),
+    Variant(
+        "a_card_with_further_fields",
+        "a2a",
+        wire.answers(
+            CARD,
+            lambda card: {**card, "provider": {"organization": "o", "url": "https://o.example"}},
+        ),
+    ),
+    *(
+        Variant(
+            f"tasks_with_metadata_{method}",
+            "a2a",
+            wire.calls(method, _task(lambda task: {**task, "metadata": {"x": 1}})),
+        )
+        for method in ("SendMessage", "GetTask")
+    ),
+    *(
+        Variant(f"named_artifacts_{method}", "a2a", wire.calls(method, _task(_in_two_parts)))
+        for method in ("SendMessage", "GetTask")
+    ),
+    Variant(
+        "other_texts_of_errors",
+        "a2a",
+        wire.answers(
+            "POST /",
+            lambda document: (
+                {**document, "error": {**document["error"], "message": "No.", "data": []}}
+                if isinstance(document, dict) and "error" in document
+                else document
+            ),
+        ),
+    ),
+)
+
+VARIANTS: tuple[Variant, ...] = (
+    *APPLICATION,
+    *API,
+    *CONTROL_PLANE,
+    *EXECUTIONS,
+    *MCP,
+    *SERVICES,
+    *A2A,
+)
