@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from agentdouble.unmocked_http import AsyncTransport, Transport
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, UnexpectedHostError
 from doublecheck.target.addresses import is_loopback
@@ -65,7 +66,7 @@ class PlatformMock:
 
 
 class _Mocker(HTTPCoreMocker):
-    """respx's hook in httpx; it ignores Unix sockets, such as the double's to its sessions."""
+    """respx's hook in httpx; it ignores Unix sockets, which lead to no other machine."""
 
     name = f"agentdouble-{len(Mocker.registry)}"  # unique if imported again
 
@@ -101,8 +102,8 @@ class _Router(respx.MockRouter):
         super().__init__(assert_all_called=False, using=_Mocker.name)
         self._mock = mock
         verify = transport.options(mock.target, _TIMEOUT_S)["verify"]
-        self._blocking = httpx.HTTPTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
-        self._async = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._blocking = Transport(verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._async = AsyncTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
 
     def handler(self, request: httpx.Request) -> httpx.Response:
         try:

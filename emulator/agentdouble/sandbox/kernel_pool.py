@@ -42,8 +42,7 @@ _IMPORTS_FOR_WORKBENCHES = (
     "agentdouble.sandbox.kernel_manager",
     "agentdouble.sandbox.workbench.client",
     "agentdouble.processes.fork_server.client",
-    "anyio._backends._asyncio",  # the first request would import these two
-    "httpcore._async.http11",
+    "anyio._backends._asyncio",  # the first request would import it
 )
 _IMPORTS_FOR_BROWSERS = (
     "agentdouble.sandbox.browser.browsers",

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from agentdouble import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
@@ -60,7 +58,7 @@ def is_double(target: Target) -> bool:
     """Whether the server at a target's address is a double; raise UnreachableError."""
     call = admin.health(target)
     options = transport.options(target, ANSWER_WITHIN_S)
-    with transport.translated(target.url), httpx.Client(**options) as client:
+    with transport.translated(target.url), transport.client(**options) as client:
         return call.read(client.request(**transport.arguments(call.request)))
 
 

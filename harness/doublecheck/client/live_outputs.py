@@ -83,7 +83,7 @@ def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thr
     listener = _Listener(outputs, connection.options)
 
     async def work(on_output: OnOutput) -> Ran:
-        async with httpx.AsyncClient(**connection.options) as http:
+        async with transport.client_async(**connection.options) as http:
             return await _run(http, connection.exchanges, call, listener, on_output)
 
     return work
@@ -103,7 +103,7 @@ class _Listener:
     async def listen(self, stack: AsyncExitStack) -> AsyncGenerator[ServerSentEvent, None] | None:
         """Subscribe to the events of the session; return None if the double does not support it."""
         try:
-            http = await stack.enter_async_context(httpx.AsyncClient(**self.options))
+            http = await stack.enter_async_context(transport.client_async(**self.options))
             stream = http.stream(**transport.arguments(self.request))
             response = await asyncio.wait_for(
                 stack.enter_async_context(stream), _LISTENING_WITHIN_S

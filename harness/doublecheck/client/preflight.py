@@ -78,7 +78,7 @@ def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | No
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
     ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-    with httpx.Client(**options) as client:
+    with transport.client(**options) as client:
         for probe in [probe for one in asked for probe in one.probes]:
             threading.Thread(target=probe.run, args=(client, ended), daemon=True).start()
         with suppress(queue.Empty):

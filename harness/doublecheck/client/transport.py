@@ -1,4 +1,7 @@
-"""The transport of both clients: their options, and httpx's errors as errors of doublecheck."""
+"""The transport of both clients: httpx's clients, their options, and its errors as doublecheck's.
+
+Nothing that a test patches changes them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import asyncio
 import datetime as dt
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+from httpx._utils import get_environment_proxies
 
 from agentdouble import environment, tracebacks
+from agentdouble.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
 from doublecheck.errors import (
     ArgumentError,
     ClosedError,
@@ -24,6 +29,8 @@ from doublecheck.errors import (
 from doublecheck.notebook_repr import without_token
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
+
+T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 10.0
 TICK_S = 0.2
@@ -43,6 +50,39 @@ def options(target: Target, timeout_s: float) -> dict[str, Any]:
         "trust_env": not target.loopback,
         "verify": _verify(target),
         "limits": _LIMITS,
+    }
+
+
+def client(*, verify: Any, trust_env: bool, limits: httpx.Limits, **options: Any) -> httpx.Client:
+    """Return a blocking client with ``options()``."""
+    common = {"verify": verify, "trust_env": trust_env, "limits": limits}
+    return Client(
+        transport=Transport(**common),
+        mounts=_by_proxy(Transport, common),
+        trust_env=trust_env,
+        **options,
+    )
+
+
+def client_async(
+    *, verify: Any, trust_env: bool, limits: httpx.Limits, **options: Any
+) -> httpx.AsyncClient:
+    """Return an async client with ``options()``."""
+    common = {"verify": verify, "trust_env": trust_env, "limits": limits}
+    return AsyncClient(
+        transport=AsyncTransport(**common),
+        mounts=_by_proxy(AsyncTransport, common),
+        trust_env=trust_env,
+        **options,
+    )
+
+
+def _by_proxy(kind: Callable[..., T], options: Mapping[str, Any]) -> dict[str, T | None]:
+    """Return the transports of the environment's proxies; httpx ignores them beside a transport."""
+    proxies = get_environment_proxies() if options["trust_env"] else {}
+    return {
+        pattern: None if url is None else kind(proxy=httpx.Proxy(url), **options)
+        for pattern, url in proxies.items()
     }
 
 

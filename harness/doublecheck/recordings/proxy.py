@@ -83,7 +83,7 @@ class _Proxy:
         """Keep connections to the target open for as long as the proxy serves."""
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # clients keep their own
         options = transport.options(self._target, TIMEOUT_S)
-        async with httpx.AsyncClient(**options, cookies=no_cookies) as self._http:
+        async with transport.client_async(**options, cookies=no_cookies) as self._http:
             yield
 
     async def forward(self, request: Incoming) -> Response:

@@ -16,6 +16,7 @@ from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.session_process import run_to_completion
+from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.client import ForkedProcess
@@ -48,10 +49,10 @@ class Workbench:
         self._end_reason: str | None = None
         self.socket = socket
         self.died = process.exited
-        self.http = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(socket), verify=False, limits=_LIMITS),
+        self.http = AsyncClient(
+            transport=AsyncTransport(uds=str(socket), verify=False, limits=_LIMITS),
             base_url="http://workbench",
-            timeout=None,  # noqa: S113 (a command may take as long as it likes)
+            timeout=None,
             trust_env=False,
         )
 

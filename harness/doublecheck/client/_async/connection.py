@@ -32,7 +32,7 @@ class AsyncConnection:
         self.options = transport.options(target, timeout_s)
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
-        self.http = httpx.AsyncClient(**self.options)
+        self.http = transport.client_async(**self.options)
 
     async def call(self, call: Call[T]) -> T:
         """Send the request of a call and return its parsed answer."""

@@ -33,7 +33,7 @@ class Connection:
         self.options = transport.options(target, timeout_s)
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
-        self.http = httpx.Client(**self.options)
+        self.http = transport.client(**self.options)
 
     def call(self, call: Call[T]) -> T:
         """Send the request of a call and return its parsed answer."""
