@@ -83,8 +83,7 @@ def differences(
     """
     answer = double.body.decode("utf-8", "replace")
     asked = Asked(operation, double.relied_on, request, answer)
-    found = _Comparison(pairs, asked).found(double, live)
-    return tuple(explained(one, asked) for one in found)
+    return explained(list(_Comparison(pairs, asked).found(double, live)), asked)
 
 
 class _Comparison:

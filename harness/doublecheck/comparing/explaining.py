@@ -7,7 +7,8 @@ example, the alternatives of a status explain 409 beside 400, and not 409 beside
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -16,6 +17,7 @@ from agentdouble.ledger import Effect
 from doublecheck.comparing.differences import Difference
 from doublecheck.comparing.patterns import is_operation, is_path, is_text, text_of
 
+_INDEX = re.compile(r"\[\d+\]")
 _MISSING = ("only double", "only live")
 # the specification itself leaves this open: section 2.8 says "may be empty"
 _MAY_BE_EMPTY = ("$.Result.Endpoint", "$.Result.InternalEndpoint")
@@ -45,11 +47,24 @@ class Asked:
         return not is_text(self.request, effect.request_lacks)
 
 
-def explained(difference: Difference, asked: Asked) -> Difference:
-    """Return a difference with the unknown that explains it, if there is one."""
-    if difference.because is not None:
-        return difference
-    return replace(difference, because=_reason(difference, asked))
+def explained(differences: Sequence[Difference], asked: Asked) -> tuple[Difference, ...]:
+    """Return the differences of an answer, each with the unknown that explains it, if one does."""
+    on_both = _fields(differences, "only double") & _fields(differences, "only live")
+    return tuple(
+        one
+        if one.because is not None or (one.kind in _MISSING and _field(one) in on_both)
+        else replace(one, because=_reason(one, asked))
+        for one in differences
+    )
+
+
+def _fields(differences: Sequence[Difference], kind: str) -> set[str]:
+    """Return the fields that one side has; a field that both have somewhere is on both platforms."""
+    return {_field(one) for one in differences if one.kind == kind}
+
+
+def _field(difference: Difference) -> str:
+    return _INDEX.sub("[*]", difference.path)
 
 
 def _reason(difference: Difference, asked: Asked) -> str | None:

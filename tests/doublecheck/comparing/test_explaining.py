@@ -202,3 +202,14 @@ def test_only_other_names_of_languages_may_be_refused(language: str, expected: C
 def test_what_the_answer_did_not_rely_on_explains_nothing() -> None:
     """The double's answer names its unknowns."""
     assert [("$", Class.DIVERGES)] == classes(answer("a"), answer({"response": "a"}), INVOKE)
+
+
+def test_a_field_that_both_have_somewhere_is_missing_nowhere() -> None:
+    """Otherwise events that have changed places would be fields that are open."""
+    final, partial = {"content": {}}, {"content": {}, "partial": True}
+    relied = answer([partial, final], unknowns="U-EVENT-FIELDS")
+
+    assert [("$[0].partial", Class.ASSUMED)] == classes(relied, answer([final, final]), "POST /run")
+    assert [("$[0].partial", Class.ONLY_DOUBLE), ("$[1].partial", Class.ONLY_LIVE)] == classes(
+        relied, answer([final, {**partial, "partial": 1}]), "POST /run"
+    )
