@@ -1,0 +1,62 @@
+"""What platforms lose of texts and other values on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Change = Callable[[str], str]
+
+
+def in_texts(value: Any, change: Change) -> Any:
+    """Return a JSON value with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [in_texts(one, change) for one in value]
+    if isinstance(value, dict):
+        return {name: in_texts(one, change) for name, one in value.items()}
+    return value
+
+
+def in_values(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a JSON value with everything in it changed that is neither a list nor an object."""
+    if isinstance(value, list):
+        return [in_values(one, change) for one in value]
+    if isinstance(value, dict):
+        return {name: in_values(one, change) for name, one in value.items()}
+    return change(value)
+
+
+def cut(length: int) -> Change:
+    """Return a change that keeps only so many characters."""
+    return lambda text: text[:length]
+
+
+def to_ascii(text: str) -> str:
+    """Replace what is not ASCII by question marks."""
+    return text.encode("ascii", "replace").decode()
+
+
+def to_one_line(text: str) -> str:
+    """Replace line breaks by spaces."""
+    return " ".join(text.splitlines())
+
+
+def first_line(text: str) -> str:
+    """Keep only the first line."""
+    return text.partition("\n")[0]
+
+
+def without_controls(text: str) -> str:
+    """Lose tabs and other control characters, but no line breaks."""
+    return "".join(one for one in text if one >= " " or one == "\n")
+
+
+def without_nulls(value: Any) -> Any:
+    """Lose the fields of objects that are null."""
+    if isinstance(value, list):
+        return [without_nulls(one) for one in value]
+    if isinstance(value, dict):
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return value
