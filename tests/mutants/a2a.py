@@ -15,31 +15,25 @@ BUILT = "An agent card is built from an agent and a URL (2.9)"
 PASSED = "is passed when the application runs (2.9)"
 EXECUTE = "override execute(context, event_queue) for custom logic (4.6)"
 INTERMEDIATE = "A2A executors send intermediate results through the event queue (6.4)"
-PERSISTED = "A task is persisted by a task store (2.9)"
-GET = "get_task(task_id) returning the task or nothing (2.9)"
-SAVE = "save_task(task) (2.9)"
-DELETE = "delete_task(task_id) (2.9)"
 
 SEND = ("SendMessage", "message/send")
 STREAM = ("SendStreamingMessage", "message/stream")
-GET_TASK = ("GetTask", "tasks/get")
-NOT_FOUND = -32001
 
 Change = Callable[[pytest.MonkeyPatch], None]
 Task = dict[str, Any]
 
 
-def _all(changes: Iterable[wire.Change]) -> Change:
+def every(changes: Iterable[wire.Change]) -> Change:
     every = tuple(changes)
     return lambda patch: wire.install(patch, *every)
 
 
-def _calls(methods: Iterable[str], change: Callable[..., Any]) -> Change:
+def calls(methods: Iterable[str], change: Callable[..., Any]) -> Change:
     """Change the results of methods, whichever version of the protocol is spoken."""
-    return _all(wire.calls(method, change) for method in methods)
+    return every(wire.calls(method, change) for method in methods)
 
 
-def _documents(methods: tuple[str, ...], change: Callable[..., Any]) -> wire.Change:
+def documents(methods: tuple[str, ...], change: Callable[..., Any]) -> wire.Change:
     """Change whole JSON-RPC answers to methods, also errors."""
 
     def changed(document: Any, request: wire.Request) -> Any:
@@ -118,7 +112,7 @@ CARDS = (
 # ---- messages and their results
 
 
-def _task(result: Any) -> Task:
+def task_of(result: Any) -> Task:
     """Return the task in a result, of either version; {} if it is a message."""
     task: Task = result.get("task", {} if "message" in result else result)
     return task if task.get("kind", "task") == "task" else {}
@@ -128,12 +122,12 @@ def _sent(change: Callable[[Task], Any]) -> Change:
     """Change the tasks that are the results of messages, in place."""
 
     def changed(result: Any) -> Any:
-        task = _task(result)
+        task = task_of(result)
         if task:
             change(task)
         return result
 
-    return _calls(SEND, changed)
+    return calls(SEND, changed)
 
 
 def _asked(change: Callable[[list[Any]], list[Any]]) -> Change:
@@ -143,23 +137,23 @@ def _asked(change: Callable[[list[Any]], list[Any]]) -> Change:
         message = params["message"]
         return {**params, "message": {**message, "parts": change(message["parts"])}}
 
-    return _all(wire.called_with(method, changed) for method in (*SEND, *STREAM))
+    return every(wire.called_with(method, changed) for method in (*SEND, *STREAM))
 
 
 def _asked_text(change: lossy.Change) -> Change:
     return _asked(lambda parts: [{**one, "text": change(one.get("text", ""))} for one in parts])
 
 
-def _artifact_texts(carrier: Any, change: lossy.Change) -> None:
+def change_texts(carrier: Any, change: lossy.Change) -> None:
     for artifact in carrier.get("artifacts", []):
         artifact["parts"] = lossy.in_texts(artifact["parts"], change)
 
 
 def _result_text(change: lossy.Change) -> Change:
-    return _sent(lambda task: _artifact_texts(task, change))
+    return _sent(lambda task: change_texts(task, change))
 
 
-def _in_state(state: str) -> Callable[[Task], None]:
+def in_state(state: str) -> Callable[[Task], None]:
     def change(task: Task) -> None:
         known = task["status"]["state"]
         modern = known.startswith("TASK_STATE_")
@@ -170,12 +164,12 @@ def _in_state(state: str) -> Callable[[Task], None]:
 
 def _fail_as_completed(task: Task) -> None:
     if task["status"]["state"] in ("TASK_STATE_FAILED", "failed"):
-        _in_state("completed")(task)
+        in_state("completed")(task)
 
 
 def _echo(result: Any, request: wire.Request) -> Any:
     asked = request.json["params"]["message"]["parts"]
-    for artifact in _task(result).get("artifacts", []):
+    for artifact in task_of(result).get("artifacts", []):
         artifact["parts"] = asked
     return result
 
@@ -195,13 +189,13 @@ def _repeat_the_first_artifacts(patch: pytest.MonkeyPatch) -> None:
     first: list[Any] = []
 
     def changed(result: Any) -> Any:
-        task = _task(result)
+        task = task_of(result)
         if task.get("artifacts"):
             first.append(task["artifacts"])
             task["artifacts"] = first[0]
         return result
 
-    _calls(SEND, changed)(patch)
+    calls(SEND, changed)(patch)
 
 
 def _refuse_in_a_conversation(patch: pytest.MonkeyPatch) -> None:
@@ -211,7 +205,7 @@ def _refuse_in_a_conversation(patch: pytest.MonkeyPatch) -> None:
         message = {k: v for k, v in params["message"].items() if k != "contextId"}
         return {**params, "message": message}
 
-    _all(wire.called_with(method, changed) for method in SEND)(patch)
+    every(wire.called_with(method, changed) for method in SEND)(patch)
 
 
 RESULTS = (
@@ -226,10 +220,10 @@ RESULTS = (
         "return_no_artifact", "A2A-02", EXECUTE, _sent(lambda task: task.pop("artifacts", None))
     ),
     Mutant("return_each_artifact_twice", "A2A-02", EXECUTE, _sent(_twice)),
-    Mutant("return_what_was_asked", "A2A-02", EXECUTE, _calls(SEND, _echo)),
+    Mutant("return_what_was_asked", "A2A-02", EXECUTE, calls(SEND, _echo)),
     Mutant("return_the_first_result_again", "A2A-02", EXECUTE, _repeat_the_first_artifacts),
-    Mutant("tell_success_as_failed", "A2A-02", EXECUTE, _sent(_in_state("failed"))),
-    Mutant("leave_tasks_working", "A2A-02", EXECUTE, _sent(_in_state("working"))),
+    Mutant("tell_success_as_failed", "A2A-02", EXECUTE, _sent(in_state("failed"))),
+    Mutant("leave_tasks_working", "A2A-02", EXECUTE, _sent(in_state("working"))),
     Mutant("tell_failed_executions_as_completed", "A2A-02", EXECUTE, _sent(_fail_as_completed)),
     Mutant(
         "name_another_task",
@@ -241,9 +235,9 @@ RESULTS = (
         "answer_another_request",
         "A2A-02",
         EXECUTE,
-        _documents(SEND, lambda document, _: {**document, "id": 4711}),
+        documents(SEND, lambda document, _: {**document, "id": 4711}),
     ),
-    Mutant("return_messages_without_text", "A2A-02", EXECUTE, _calls(SEND, _lose_message_parts)),
+    Mutant("return_messages_without_text", "A2A-02", EXECUTE, calls(SEND, _lose_message_parts)),
     Mutant("forget_the_context_of_a_message", "A2A-02", EXECUTE, _refuse_in_a_conversation),
 )
 
@@ -251,7 +245,7 @@ RESULTS = (
 # ---- intermediate results
 
 
-def _streamed(change: Callable[..., Any]) -> wire.Change:
+def streamed(change: Callable[..., Any]) -> wire.Change:
     """Change events of streams of messages; the function may return a list or DROP."""
 
     def changed(document: Any, request: wire.Request) -> Any:
@@ -285,7 +279,7 @@ def _artifacts(change: Callable[[dict[str, Any]], None]) -> wire.Change:
             change(update)
         return document
 
-    return _streamed(changed)
+    return streamed(changed)
 
 
 def _streamed_text(change: lossy.Change) -> wire.Change:
@@ -307,7 +301,7 @@ def _keeping_some(keep: Callable[[int], bool]) -> Change:
             counts[id(request)] = counts.get(id(request), 0) + 1
             return document if keep(counts[id(request)]) else wire.DROP
 
-        wire.install(patch, _streamed(changed))
+        wire.install(patch, streamed(changed))
 
     return change
 
@@ -321,7 +315,7 @@ def _hold_back(patch: pytest.MonkeyPatch) -> None:
         kept.append(document)
         return held.pop(id(request)) if _ends(document) else wire.DROP
 
-    wire.install(patch, _streamed(changed))
+    wire.install(patch, streamed(changed))
 
 
 def _one_behind(patch: pytest.MonkeyPatch) -> None:
@@ -333,7 +327,7 @@ def _one_behind(patch: pytest.MonkeyPatch) -> None:
         held[id(request)] = document
         return [*before, document] if _ends(document) else before
 
-    wire.install(patch, _streamed(changed))
+    wire.install(patch, streamed(changed))
 
 
 def _all_so_far(patch: pytest.MonkeyPatch) -> None:
@@ -348,7 +342,7 @@ def _all_so_far(patch: pytest.MonkeyPatch) -> None:
             update["artifact"]["parts"] = list(parts)
         return document
 
-    wire.install(patch, _streamed(changed))
+    wire.install(patch, streamed(changed))
 
 
 def _first_artifact_again(patch: pytest.MonkeyPatch) -> None:
@@ -361,7 +355,7 @@ def _first_artifact_again(patch: pytest.MonkeyPatch) -> None:
             update["artifact"] = first.setdefault(id(request), update["artifact"])
         return document
 
-    wire.install(patch, _streamed(changed))
+    wire.install(patch, streamed(changed))
 
 
 def _twice_in_a_stream(document: Any, _request: wire.Request) -> Any:
@@ -374,7 +368,7 @@ def _without_the_end(document: Any, _request: wire.Request) -> Any:
 
 def _end_as_failed(document: Any, _request: wire.Request) -> Any:
     if _ends(document) and "statusUpdate" in document["result"]:
-        _in_state("failed")(document["result"]["statusUpdate"])
+        in_state("failed")(document["result"]["statusUpdate"])
     return document
 
 
@@ -391,7 +385,7 @@ INCREMENTS = (
     ),
     Mutant("send_the_first_result_for_each", "A2A-03", INTERMEDIATE, _first_artifact_again),
     Mutant("send_all_results_so_far", "A2A-03", INTERMEDIATE, _all_so_far),
-    Mutant("send_results_twice", "A2A-03", INTERMEDIATE, _streamed(_twice_in_a_stream)),
+    Mutant("send_results_twice", "A2A-03", INTERMEDIATE, streamed(_twice_in_a_stream)),
     Mutant(
         "send_results_without_their_texts", "A2A-03", INTERMEDIATE, _streamed_text(lossy.cut(0))
     ),
@@ -413,225 +407,9 @@ INCREMENTS = (
         INTERMEDIATE,
         _artifacts(lambda update: update.update(taskId=uuid.uuid4().hex)),
     ),
-    Mutant("send_no_end_of_a_stream", "A2A-03", INTERMEDIATE, _streamed(_without_the_end)),
-    Mutant("end_streams_as_failed", "A2A-03", INTERMEDIATE, _streamed(_end_as_failed)),
+    Mutant("send_no_end_of_a_stream", "A2A-03", INTERMEDIATE, streamed(_without_the_end)),
+    Mutant("end_streams_as_failed", "A2A-03", INTERMEDIATE, streamed(_end_as_failed)),
 )
 
 
-# ---- stored tasks
-
-
-def _stored(change: Callable[[Task], Any]) -> Change:
-    """Change stored tasks that are asked for, in place."""
-
-    def changed(result: Any) -> Any:
-        change(_task(result))
-        return result
-
-    return _calls(GET_TASK, changed)
-
-
-def _id_of(request: wire.Request) -> str:
-    return str(request.json["params"]["id"])
-
-
-def _answer_with(document: Any, result: Any) -> Any:
-    return {"jsonrpc": "2.0", "id": document["id"], "result": result}
-
-
-def _refused(document: Any, code: int = NOT_FOUND, message: str = "Task not found") -> Any:
-    error = {"code": code, "message": message}
-    return {"jsonrpc": "2.0", "id": document["id"], "error": error}
-
-
-def _empty_for_unknown(document: Any, request: wire.Request) -> Any:
-    if "error" not in document:
-        return document
-    status = {"state": "TASK_STATE_SUBMITTED"}
-    return _answer_with(document, {"id": _id_of(request), "contextId": "", "status": status})
-
-
-def _null_state_for_unknown(document: Any, _request: wire.Request) -> Any:
-    return _answer_with(document, {}) if "error" in document else document
-
-
-def _internal_for_unknown(document: Any, _request: wire.Request) -> Any:
-    return _refused(document, -32603, "Internal error") if "error" in document else document
-
-
-def _keep_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Answer with tasks that have been deleted."""
-    seen: dict[str, Any] = {}
-
-    def changed(document: Any, request: wire.Request) -> Any:
-        if "result" in document:
-            seen[_id_of(request)] = document["result"]
-            return document
-        known = seen.get(_id_of(request))
-        return document if known is None else _answer_with(document, known)
-
-    wire.install(patch, _documents(GET_TASK, changed))
-
-
-def _noting_tasks(note: Callable[[str], None], methods: tuple[str, ...] = SEND) -> wire.Change:
-    """Note the ids of the tasks that messages make."""
-
-    def noted(document: Any, _request: wire.Request) -> Any:
-        task = _task(document.get("result", {"message": {}}))
-        if "id" in task:
-            note(task["id"])
-        return document
-
-    if methods is SEND:
-        return _documents(SEND, noted)
-    return _streamed(noted)
-
-
-def _keep_the_last(patch: pytest.MonkeyPatch) -> None:
-    """Store only the task that was made last."""
-    made: list[str] = []
-
-    def changed(document: Any, request: wire.Request) -> Any:
-        lost = _id_of(request) in made[:-1]
-        return _refused(document) if lost else document
-
-    wire.install(patch, _noting_tasks(made.append), _documents(GET_TASK, changed))
-
-
-def _forget_all(patch: pytest.MonkeyPatch) -> None:
-    """Delete all tasks when one is deleted."""
-    made: list[str] = []
-    gone: set[str] = set()
-
-    def forget(params: Any) -> Any:
-        if str(params["message"]["parts"][0].get("text", "")).startswith("forget "):
-            gone.update(made)
-        return params
-
-    def changed(document: Any, request: wire.Request) -> Any:
-        return _refused(document) if _id_of(request) in gone else document
-
-    wire.install(
-        patch,
-        *(wire.called_with(method, forget) for method in SEND),
-        _noting_tasks(made.append),
-        _documents(GET_TASK, changed),
-    )
-
-
-def _first_for_each(patch: pytest.MonkeyPatch) -> None:
-    """Answer with the task that was asked for first."""
-    first: list[Any] = []
-
-    def changed(result: Any) -> Any:
-        first.append(result)
-        return first[0]
-
-    _calls(GET_TASK, changed)(patch)
-
-
-def _last_for_unknown(patch: pytest.MonkeyPatch) -> None:
-    """Answer with the last task that was asked for where there is none."""
-    last: list[Any] = []
-
-    def changed(document: Any, _request: wire.Request) -> Any:
-        if "result" in document:
-            last.append(document["result"])
-        return _answer_with(document, last[-1]) if last else document
-
-    wire.install(patch, _documents(GET_TASK, changed))
-
-
-def _finding(finds: Callable[[str, str], bool]) -> Change:
-    """Find tasks by what is not their id."""
-
-    def change(patch: pytest.MonkeyPatch) -> None:
-        made: list[str] = []
-
-        def changed(params: Any) -> Any:
-            asked = str(params["id"])
-            return {**params, "id": next((one for one in made if finds(one, asked)), asked)}
-
-        wire.install(
-            patch,
-            _noting_tasks(made.append),
-            *(wire.called_with(method, changed) for method in GET_TASK),
-        )
-
-    return change
-
-
-def _not_of_streams(patch: pytest.MonkeyPatch) -> None:
-    """Store no tasks of streams."""
-    made: list[str] = []
-
-    def changed(document: Any, request: wire.Request) -> Any:
-        return _refused(document) if _id_of(request) in made else document
-
-    wire.install(patch, _noting_tasks(made.append, STREAM), _documents(GET_TASK, changed))
-
-
-def _only_at_the_end(document: Any, _request: wire.Request) -> Any:
-    state = _task(document.get("result", {})).get("status", {}).get("state", "completed")
-    return document if state.lower().endswith(("completed", "failed")) else _refused(document)
-
-
-def _last_artifact(task: Task) -> None:
-    if "artifacts" in task:
-        task["artifacts"] = task["artifacts"][-1:]
-
-
-STORED = (
-    Mutant("make_a_task_of_an_unknown_id", "A2A-04", GET, _documents(GET_TASK, _empty_for_unknown)),
-    Mutant(
-        "answer_an_unknown_id_with_an_empty_task",
-        "A2A-04",
-        GET,
-        _documents(GET_TASK, _null_state_for_unknown),
-    ),
-    Mutant("fail_for_an_unknown_id", "A2A-04", GET, _documents(GET_TASK, _internal_for_unknown)),
-    Mutant("answer_an_unknown_id_with_the_task_before", "A2A-04", GET, _last_for_unknown),
-    Mutant(
-        "find_tasks_by_the_begin_of_their_ids",
-        "A2A-04",
-        GET,
-        _finding(lambda one, asked: one.startswith(asked)),
-    ),
-    Mutant(
-        "find_tasks_by_their_ids_in_any_case",
-        "A2A-04",
-        GET,
-        _finding(lambda one, asked: one.lower() == asked.lower()),
-    ),
-    Mutant("answer_with_the_first_task_for_each", "A2A-04", GET, _first_for_each),
-    Mutant("keep_tasks_that_were_deleted", "A2A-04", DELETE, _keep_forgotten),
-    Mutant("delete_all_tasks_with_one", "A2A-04", DELETE, _forget_all),
-    Mutant("store_only_the_last_task", "A2A-04", PERSISTED, _keep_the_last),
-    Mutant("store_no_tasks_of_streams", "A2A-04", PERSISTED, _not_of_streams),
-    Mutant(
-        "store_tasks_only_at_their_end",
-        "A2A-04",
-        SAVE,
-        _documents(GET_TASK, _only_at_the_end),
-    ),
-    Mutant("store_no_artifacts", "A2A-04", SAVE, _stored(lambda task: task.pop("artifacts", None))),
-    Mutant("store_only_the_last_artifact", "A2A-04", SAVE, _stored(_last_artifact)),
-    Mutant("store_tasks_as_working", "A2A-04", SAVE, _stored(_in_state("working"))),
-    Mutant(
-        "store_256_characters_of_a_text",
-        "A2A-04",
-        SAVE,
-        _stored(lambda task: _artifact_texts(task, lossy.cut(256))),
-    ),
-    Mutant(
-        "store_ascii", "A2A-04", SAVE, _stored(lambda task: _artifact_texts(task, lossy.to_ascii))
-    ),
-    Mutant(
-        "store_tasks_under_another_id",
-        "A2A-04",
-        SAVE,
-        _stored(lambda task: task.update(id=uuid.uuid4().hex)),
-    ),
-)
-
-MUTANTS: tuple[Mutant, ...] = (*CARDS, *RESULTS, *INCREMENTS, *STORED)
+MUTANTS: tuple[Mutant, ...] = (*CARDS, *RESULTS, *INCREMENTS)
