@@ -23,6 +23,9 @@ CAUGHT, SURVIVED, EXPECTED = "caught", "survived", "expected to survive"
 TABLES = (
     "application",
     "api_server",
+    "sessions",
+    "runs",
+    "access",
     "mcp",
     "mcp_keys",
     "mcp_protocol",
