@@ -22,6 +22,9 @@ from tests.mutants import Mutant
 CAUGHT, SURVIVED, EXPECTED = "caught", "survived", "expected to survive"
 TABLES = (
     "application",
+    "answers",
+    "streams",
+    "probes",
     "api_server",
     "sessions",
     "runs",
@@ -36,6 +39,7 @@ TABLES = (
     "control_plane",
     "sandbox",
     "library",
+    "decorators",
     "hosting",
 )
 # The first is of the pytest outside; the second costs more time than most checks.
