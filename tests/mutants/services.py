@@ -12,6 +12,7 @@ import pytest
 from agentdouble.mcp_services import backends, handle
 from agentdouble.mcp_services.openapi import contents, requests, serving
 from agentdouble.mcp_services.openapi.backend import Answer, Backend
+from agentdouble.mcp_services.service import access_record
 from tests.mutants import Mutant, lossy, wire
 
 SERVICE = "/mcp/"
@@ -279,10 +280,8 @@ def _record(change: Callable[[str, Any], Any]) -> Patch:
     """Change access records; the function takes the name of a service and its entry."""
 
     def patched(patch: pytest.MonkeyPatch) -> None:
-        record = handle.access_record
-
         def changed(service: Any, gateway_url: str) -> Any:
-            entry = record(service, gateway_url)["mcpServers"][service.name]
+            entry = access_record(service, gateway_url)["mcpServers"][service.name]
             plain = {"httpUrl": entry["httpUrl"], "headers": dict(entry["headers"])}
             return {"mcpServers": change(service.name, plain)}
 
