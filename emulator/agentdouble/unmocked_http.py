@@ -11,11 +11,13 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
+
+from agentdouble import own_sockets
 
 T = TypeVar("T")
 
@@ -39,8 +41,12 @@ def _copied(package: str, name: str) -> ModuleType:
 
 if TYPE_CHECKING:
     import httpcore
+    from httpcore._backends.sync import SyncStream
+    from httpcore._exceptions import map_exceptions
 else:
     httpcore = _copied("httpcore", _COPY)
+    SyncStream = sys.modules[f"{_COPY}._backends.sync"].SyncStream
+    map_exceptions = sys.modules[f"{_COPY}._exceptions"].map_exceptions
     for _library in ("anyio", "trio"):  # which httpcore imports late, by the name of the copy
         with suppress(ImportError):
             importlib.import_module(f"{_COPY}._backends.{_library}")
@@ -56,14 +62,20 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 
 
 class Transport(httpx.BaseTransport):
-    """A transport for ``httpx.Client``; its arguments are those of ``httpx.HTTPTransport``."""
+    """A transport for ``httpx.Client``, with arguments of ``httpx.HTTPTransport``.
 
-    def __init__(self, **options: Any) -> None:
+    With ``own`` it is one of a double's own: it connects where a test run forbids sockets.
+    """
+
+    def __init__(self, *, own: bool = False, **options: Any) -> None:
+        self._permitted = own_sockets.permitted if own else nullcontext
+        if own:
+            options["network_backend"] = _OwnBackend()
         self._pool: httpcore.ConnectionPool = _pool("", **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated():
+        with _translated(), self._permitted():
             answer = self._pool.handle_request(_sent(request))
         return _received(answer, _Body(answer.stream))
 
@@ -75,18 +87,33 @@ class Transport(httpx.BaseTransport):
 class AsyncTransport(httpx.AsyncBaseTransport):
     """A transport for ``httpx.AsyncClient``, as ``Transport``."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, own: bool = False, **options: Any) -> None:
+        self._permitted = own_sockets.permitted if own else nullcontext
         self._pool: httpcore.AsyncConnectionPool = _pool("Async", **options)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated():
+        with _translated(), self._permitted():
             answer = await self._pool.handle_async_request(_sent(request))
         return _received(answer, _AsyncBody(answer.stream))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
+
+
+class _OwnBackend(httpcore.SyncBackend):
+    """httpcore's backend, which looks up names as the system does, whatever a test forbids."""
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *_: Any, **__: Any
+    ) -> httpcore.NetworkStream:
+        errors: dict[type[Exception], type[Exception]] = {
+            TimeoutError: httpcore.ConnectTimeout,
+            OSError: httpcore.ConnectError,
+        }
+        with map_exceptions(errors):
+            return SyncStream(own_sockets.connect(host, port, timeout))
 
 
 class _Body(httpx.SyncByteStream):
@@ -121,7 +148,7 @@ def _pool(
     trust_env: bool = True,
     limits: httpx.Limits = _LIMITS,
     proxy: httpx.Proxy | None = None,
-    uds: str | None = None,
+    **further: Any,
 ) -> Any:
     """Return a pool of the copy; ``kind`` begins the names of its classes."""
     options: dict[str, Any] = {
@@ -129,9 +156,10 @@ def _pool(
         "max_connections": limits.max_connections,
         "max_keepalive_connections": limits.max_keepalive_connections,
         "keepalive_expiry": limits.keepalive_expiry,
+        **further,
     }
     if proxy is None:
-        return getattr(httpcore, f"{kind}ConnectionPool")(uds=uds, **options)
+        return getattr(httpcore, f"{kind}ConnectionPool")(**options)
     options |= {"proxy_url": _url(proxy.url), "proxy_auth": proxy.raw_auth}
     if proxy.url.scheme.startswith("socks"):
         return getattr(httpcore, f"{kind}SOCKSProxy")(**options)

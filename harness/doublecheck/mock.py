@@ -102,8 +102,8 @@ class _Router(respx.MockRouter):
         super().__init__(assert_all_called=False, using=_Mocker.name)
         self._mock = mock
         verify = transport.options(mock.target, _TIMEOUT_S)["verify"]
-        self._blocking = Transport(verify=verify, trust_env=False, limits=_NO_KEPT)
-        self._async = AsyncTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._blocking = Transport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._async = AsyncTransport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
 
     def handler(self, request: httpx.Request) -> httpx.Response:
         try:

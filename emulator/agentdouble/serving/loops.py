@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from agentdouble import own_sockets
 from agentdouble.imports import import_now
 
 T = TypeVar("T")
@@ -47,7 +48,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
         loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         return loop
-    return SteadyLoop()
+    with own_sockets.permitted():
+        return SteadyLoop()
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from agentdouble import own_sockets
 from agentdouble.errors import AddressInUseError
 
 BACKLOG = 4096
@@ -21,7 +22,8 @@ BACKLOG = 4096
 def open_socket(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket; raise AddressInUseError if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    with own_sockets.permitted():
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

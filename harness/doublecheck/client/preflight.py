@@ -85,6 +85,9 @@ def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | No
             while not all(one.ended for one in asked):
                 answered = all(one.answered or one.ended for one in asked)
                 ended.get(timeout=_GRACE_S if answered else patience_s + _MARGIN_S)
+        for error in (probe.unexpected for one in asked for probe in one.probes):
+            if error is not None:
+                raise error
 
 
 class _Address:
@@ -121,6 +124,7 @@ class _Probe:
         self._request = calls.request(target, "GET", _PROBES[surface], surface=surface)
         self.answered = False
         self.ended = False
+        self.unexpected: Exception | None = None
         self.problem: DoubleCheckError | None = self._no_answer("its answer is incomplete")
 
     def run(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
@@ -130,8 +134,8 @@ class _Probe:
                 self.answered = True
         except DoubleCheckError as error:
             self.problem = error
-        except Exception as error:  # the client was closed, so nothing waits for it
-            self.problem = self._no_answer(repr(error))
+        except Exception as error:  # of a test run that forbids sockets, or of a closed client
+            self.unexpected = error
         self.ended = True
         ended.put(None)
 

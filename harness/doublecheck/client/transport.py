@@ -9,9 +9,9 @@ import asyncio
 import datetime as dt
 import ssl
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 from httpx._utils import get_environment_proxies
@@ -30,8 +30,6 @@ from doublecheck.notebook_repr import without_token
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 
-T = TypeVar("T")
-
 CONNECT_TIMEOUT_S = 10.0
 TICK_S = 0.2
 KEPT_S = 4.0  # many servers close an idle connection after 5 s, so an older one is not used
@@ -47,43 +45,33 @@ def options(target: Target, timeout_s: float) -> dict[str, Any]:
     """
     return {
         "timeout": _timeout(timeout_s),
-        "trust_env": not target.loopback,
+        "loopback": target.loopback,
         "verify": _verify(target),
         "limits": _LIMITS,
     }
 
 
-def client(*, verify: Any, trust_env: bool, limits: httpx.Limits, **options: Any) -> httpx.Client:
+def client(**options: Any) -> httpx.Client:
     """Return a blocking client with ``options()``."""
-    common = {"verify": verify, "trust_env": trust_env, "limits": limits}
-    return Client(
-        transport=Transport(**common),
-        mounts=_by_proxy(Transport, common),
-        trust_env=trust_env,
-        **options,
-    )
+    return Client(**_with_transports(Transport, **options))
 
 
-def client_async(
-    *, verify: Any, trust_env: bool, limits: httpx.Limits, **options: Any
-) -> httpx.AsyncClient:
+def client_async(**options: Any) -> httpx.AsyncClient:
     """Return an async client with ``options()``."""
-    common = {"verify": verify, "trust_env": trust_env, "limits": limits}
-    return AsyncClient(
-        transport=AsyncTransport(**common),
-        mounts=_by_proxy(AsyncTransport, common),
-        trust_env=trust_env,
-        **options,
-    )
+    return AsyncClient(**_with_transports(AsyncTransport, **options))
 
 
-def _by_proxy(kind: Callable[..., T], options: Mapping[str, Any]) -> dict[str, T | None]:
-    """Return the transports of the environment's proxies; httpx ignores them beside a transport."""
-    proxies = get_environment_proxies() if options["trust_env"] else {}
-    return {
-        pattern: None if url is None else kind(proxy=httpx.Proxy(url), **options)
+def _with_transports(
+    kind: Callable[..., Any], *, loopback: bool, verify: Any, limits: httpx.Limits, **options: Any
+) -> dict[str, Any]:
+    """Return httpx's options; it would ignore the environment's proxies beside a transport."""
+    common = {"own": loopback, "trust_env": not loopback, "verify": verify, "limits": limits}
+    proxies = {} if loopback else get_environment_proxies()
+    mounts = {
+        pattern: None if url is None else kind(proxy=httpx.Proxy(url), **common)
         for pattern, url in proxies.items()
     }
+    return {**options, "trust_env": not loopback, "transport": kind(**common), "mounts": mounts}
 
 
 def _verify(target: Target) -> ssl.SSLContext | bool:
